@@ -1,0 +1,13 @@
+//! Zeitnot, a UCI chess engine in the family of Leela Chess Zero.
+//!
+//! Modules in dependency order: each may use those below it, never those above.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`network`] | network files, input planes, policy indices, backends that evaluate |
+//! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
+
+#![warn(missing_docs, missing_debug_implementations)]
+
+pub mod network;
+pub mod params;

@@ -1,0 +1,3 @@
+//! The command line: dispatches to the commands.
+
+fn main() {}

@@ -1,0 +1,128 @@
+//! Networks: files, input planes, policy indices, and the backends that evaluate.
+//!
+//! The search knows this module only through [`Backend`] and [`Evaluator`]: it fills [`EvalSlot`]s with encoded
+//! positions and the policy indices of their legal moves, and reads value, draw probability, moves left and
+//! logits back. Nothing here knows of the search.
+
+use std::fmt::Debug;
+
+use arrayvec::ArrayVec;
+use thiserror::Error;
+
+/// Planes of a network's input.
+pub const PLANES: usize = 112;
+/// Outputs of a network's policy head.
+pub const POLICY_SIZE: usize = 1858;
+/// More legal moves than any chess position has (218).
+pub const MAX_MOVES: usize = 256;
+
+/// A network's input, compact: plane `p` has `values[p]` on the squares of `masks[p]` and 0 elsewhere.
+///
+/// Stands for a tensor `[112, 8, 8]`; bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InputPlanes {
+    /// Squares that are not 0, one bitboard per plane.
+    pub masks: [u64; PLANES],
+    /// The value on those squares.
+    pub values: [f32; PLANES],
+}
+
+impl Default for InputPlanes {
+    fn default() -> Self {
+        InputPlanes { masks: [0; PLANES], values: [1.0; PLANES] }
+    }
+}
+
+impl InputPlanes {
+    /// Writes the dense tensor `[112, 8, 8]` into `out`, which must hold `112 * 64` numbers.
+    pub fn write_dense(&self, out: &mut [f32]) {
+        for ((plane, &mask), &value) in out.chunks_exact_mut(64).zip(&self.masks).zip(&self.values) {
+            for (square, cell) in plane.iter_mut().enumerate() {
+                *cell = if mask >> square & 1 == 1 { value } else { 0.0 };
+            }
+        }
+    }
+}
+
+/// What a network says of a position, from the point of view of the side to move.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Evaluation {
+    /// Expected result, win minus loss, in `-1..=1`.
+    pub q: f32,
+    /// Probability of a draw in `0..=1`; 0 for networks without a WDL head.
+    pub d: f32,
+    /// Plies to the end of the game, not below 0; 0 for networks without a Moves Left Head.
+    pub m: f32,
+}
+
+/// One position of a batch: what goes in, and room for what comes out.
+#[derive(Clone, Debug, Default)]
+pub struct EvalSlot {
+    /// Identifies the position and what else the evaluation depends on; the `random` backend's only input.
+    pub key: u64,
+    /// The encoded position.
+    pub planes: InputPlanes,
+    /// Policy indices (`0..1858`) of the legal moves, in the caller's order.
+    pub moves: ArrayVec<u16, MAX_MOVES>,
+    /// Output: the value heads.
+    pub evaluation: Evaluation,
+    /// Output: raw policy logits of `moves`, in their order.
+    pub logits: ArrayVec<f32, MAX_MOVES>,
+}
+
+/// What a backend is and what it prefers.
+#[derive(Clone, Debug)]
+pub struct BackendInfo {
+    /// Its name as in `--backend`.
+    pub name: String,
+    /// For people: network, device, library, precision.
+    pub description: String,
+    /// How positions must be encoded for it.
+    pub input_format: encode::InputFormat,
+    /// Does the network tell draws apart?
+    pub has_wdl: bool,
+    /// Does the network have a Moves Left Head?
+    pub has_moves_left: bool,
+    /// The largest batch it takes.
+    pub max_batch: usize,
+    /// The batch size with the best throughput that is still small, as far as known.
+    pub preferred_batch: usize,
+}
+
+/// Why a backend could not be made or could not evaluate.
+#[derive(Debug, Error)]
+pub enum BackendError {
+    /// The device or library failed during an evaluation.
+    #[error("{backend}: evaluation failed: {reason}")]
+    Evaluation { backend: String, reason: String },
+}
+
+/// A network made ready on a device. Shared by all threads.
+pub trait Backend: Send + Sync + Debug {
+    /// What it is; never changes.
+    fn info(&self) -> &BackendInfo;
+
+    /// An evaluator for one thread, with its own session and buffers.
+    ///
+    /// # Errors
+    /// If the device has no room for another one.
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
+}
+
+/// Evaluates batches; owned by one thread.
+pub trait Evaluator: Send {
+    /// Evaluates all slots of `batch` (at most [`BackendInfo::max_batch`], never none) and fills their outputs. Blocks.
+    ///
+    /// # Errors
+    /// If the device fails; the slots' outputs are then undefined.
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError>;
+}
+
+pub mod encode {
+    //! placeholder
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum InputFormat {
+        /// 1
+        Classical,
+    }
+}

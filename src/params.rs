@@ -1,0 +1,307 @@
+//! Nested parameter lists, the grammar of `TimeManager` and `BackendOptions`.
+//!
+//! `smooth(init-nps=20000,mle-legacy(midpoint=51.5))` is a list of one entry named `smooth`, whose own list
+//! holds a value and another entry. It is Lc0's grammar for such strings: entries are separated by commas, an
+//! entry is `key=value`, `name(entries)` or a bare `name`, and a list may be anonymous: `(gpu=0),(gpu=1)`.
+//! Used by `time` and `network::backends`; knows nothing of either.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use thiserror::Error;
+
+/// Why a parameter string was refused. The text names the fault and what would be right.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ParamError {
+    /// The string is not of the grammar.
+    #[error("{reason} at character {position} of \"{text}\"")]
+    Syntax { text: String, position: usize, reason: String },
+    /// A key or name that nobody knows.
+    #[error("unknown {kind} \"{name}\"; valid: {valid}")]
+    Unknown { kind: String, name: String, valid: String },
+    /// A value that doesn't parse or lies outside its range.
+    #[error("{key}={value}: expected {expected}")]
+    Value { key: String, value: String, expected: String },
+}
+
+/// One entry of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// `key=value`
+    Value { key: String, value: String },
+    /// `name(…)`, a bare `name` (an empty list), or `(…)` (an empty name)
+    List { name: String, params: Params },
+}
+
+/// A parsed parameter list, in the order written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Params {
+    entries: Vec<Entry>,
+}
+
+impl Params {
+    /// Parses a whole string; empty text is an empty list.
+    ///
+    /// # Errors
+    /// [`ParamError::Syntax`] with the place of the fault.
+    pub fn parse(text: &str) -> Result<Params, ParamError> {
+        let mut parser = Parser { text, position: 0, depth: 0 };
+        let params = parser.list()?;
+        match parser.peek() {
+            None => Ok(params),
+            Some(c) => Err(parser.fault(format!("unexpected '{c}'"))),
+        }
+    }
+
+    /// All entries in the order written.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// True if there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The text of `key`; the last one written wins.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.entries.iter().rev().find_map(|entry| match entry {
+            Entry::Value { key: k, value } if k == key => Some(value.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The nested lists with their names.
+    pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::List { name, params } => Some((name.as_str(), params)),
+            Entry::Value { .. } => None,
+        })
+    }
+
+    /// The number at `key`, or `default` where it is not given. Integers are accepted for floats.
+    ///
+    /// # Errors
+    /// [`ParamError::Value`] if it is no finite number or lies outside `range`.
+    pub fn number(&self, key: &str, default: f64, range: RangeInclusive<f64>) -> Result<f64, ParamError> {
+        let Some(text) = self.get(key) else { return Ok(default) };
+        match text.parse::<f64>() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(ParamError::Value {
+                key: key.into(),
+                value: text.into(),
+                expected: format!("a number from {} to {}", range.start(), range.end()),
+            }),
+        }
+    }
+
+    /// The integer at `key`, or `default` where it is not given.
+    ///
+    /// # Errors
+    /// [`ParamError::Value`] if it is no integer or lies outside `range`.
+    pub fn integer(&self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, ParamError> {
+        let Some(text) = self.get(key) else { return Ok(default) };
+        match text.parse::<u64>() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(ParamError::Value {
+                key: key.into(),
+                value: text.into(),
+                expected: format!("an integer from {} to {}", range.start(), range.end()),
+            }),
+        }
+    }
+
+    /// The one of `choices` that stands at `key`, or `default` where it is not given.
+    ///
+    /// # Errors
+    /// [`ParamError::Value`] if the text is none of `choices`.
+    pub fn choice<'a>(
+        &self,
+        key: &str,
+        default: &'a str,
+        choices: &[&'a str],
+    ) -> Result<&'a str, ParamError> {
+        let Some(text) = self.get(key) else { return Ok(default) };
+        choices.iter().copied().find(|choice| *choice == text).ok_or_else(|| ParamError::Value {
+            key: key.into(),
+            value: text.into(),
+            expected: format!("one of {}", choices.join(", ")),
+        })
+    }
+
+    /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
+    ///
+    /// # Errors
+    /// [`ParamError::Unknown`], naming what would be valid for `owner`.
+    pub fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
+        for entry in &self.entries {
+            let (name, known) = match entry {
+                Entry::Value { key, .. } => (key, keys.contains(&key.as_str())),
+                Entry::List { name, .. } => (name, lists.contains(&name.as_str())),
+            };
+            if !known {
+                return Err(ParamError::Unknown {
+                    kind: format!("parameter of {owner}"),
+                    name: name.clone(),
+                    valid: keys.iter().chain(lists).copied().collect::<Vec<_>>().join(", "),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, entry) in self.entries.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            match entry {
+                Entry::Value { key, value } => write!(f, "{key}={value}")?,
+                Entry::List { name, params } if params.is_empty() && !name.is_empty() => f.write_str(name)?,
+                Entry::List { name, params } => write!(f, "{name}({params})")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Deeper nesting than anything we know of; a bound, so that hostile text cannot exhaust the stack.
+const MAX_DEPTH: usize = 16;
+
+struct Parser<'a> {
+    text: &'a str,
+    position: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<char> {
+        self.text[self.position..].chars().next()
+    }
+
+    fn skip_space(&mut self) {
+        let rest = &self.text[self.position..];
+        self.position += rest.len() - rest.trim_start().len();
+    }
+
+    fn fault(&self, reason: impl Into<String>) -> ParamError {
+        ParamError::Syntax { text: self.text.into(), position: self.position + 1, reason: reason.into() }
+    }
+
+    fn list(&mut self) -> Result<Params, ParamError> {
+        let mut entries = Vec::new();
+        loop {
+            self.skip_space();
+            if matches!(self.peek(), None | Some(')')) {
+                return Ok(Params { entries });
+            }
+            entries.push(self.entry()?);
+            self.skip_space();
+            match self.peek() {
+                Some(',') => self.position += 1,
+                None | Some(')') => return Ok(Params { entries }),
+                Some(c) => return Err(self.fault(format!("expected ',' before '{c}'"))),
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Result<Entry, ParamError> {
+        let name = self.word("=(),");
+        self.skip_space();
+        match self.peek() {
+            Some('=') if name.is_empty() => Err(self.fault("a key is missing before '='")),
+            Some('=') => {
+                self.position += 1;
+                self.skip_space();
+                let value = self.value()?;
+                Ok(Entry::Value { key: name, value })
+            }
+            Some('(') => {
+                self.position += 1;
+                self.depth += 1;
+                if self.depth > MAX_DEPTH {
+                    return Err(self.fault("nested too deeply"));
+                }
+                let params = self.list()?;
+                if self.peek() != Some(')') {
+                    return Err(self.fault("a ')' is missing"));
+                }
+                self.position += 1;
+                self.depth -= 1;
+                Ok(Entry::List { name, params })
+            }
+            _ if name.is_empty() => Err(self.fault("an entry is missing")),
+            _ => Ok(Entry::List { name, params: Params::default() }),
+        }
+    }
+
+    fn value(&mut self) -> Result<String, ParamError> {
+        let Some(quote @ ('"' | '\'')) = self.peek() else { return Ok(self.word("(),")) };
+        self.position += 1;
+        let start = self.position;
+        let length = self.text[start..].find(quote).ok_or_else(|| self.fault("a quote is not closed"))?;
+        self.position += length + 1;
+        Ok(self.text[start..start + length].into())
+    }
+
+    fn word(&mut self, ends: &str) -> String {
+        let rest = &self.text[self.position..];
+        let length = rest.find(|c| ends.contains(c)).unwrap_or(rest.len());
+        self.position += length;
+        rest[..length].trim_end().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn parses_nested_lists() {
+        let params = Params::parse("smooth(init-tree-reuse=0.2, mle-legacy(midpoint=50),blend)").unwrap();
+        let (name, smooth) = params.lists().next().unwrap();
+        assert_eq!(name, "smooth");
+        assert_eq!(smooth.number("init-tree-reuse", 0.5, 0.0..=1.0), Ok(0.2));
+        assert_eq!(smooth.number("init-nps", 7.0, 0.0..=1.0), Ok(7.0));
+        let names: Vec<_> = smooth.lists().map(|(name, _)| name).collect();
+        assert_eq!(names, ["mle-legacy", "blend"]);
+        assert_eq!(params.to_string(), "smooth(init-tree-reuse=0.2,mle-legacy(midpoint=50),blend)");
+    }
+
+    #[test]
+    fn parses_anonymous_lists_and_quotes() {
+        let params = Params::parse("backend=demux,(gpu=0),(gpu=1),path=\"a,b\"").unwrap();
+        assert_eq!(params.lists().map(|(_, p)| p.get("gpu").unwrap()).collect::<Vec<_>>(), ["0", "1"]);
+        assert_eq!(params.get("path"), Some("a,b"));
+    }
+
+    #[test]
+    fn faults_name_place_and_remedy() {
+        let fault = |text: &str| Params::parse(text).unwrap_err().to_string();
+        assert_eq!(fault("a(b=1"), "a ')' is missing at character 6 of \"a(b=1\"");
+        assert_eq!(fault("a)"), "unexpected ')' at character 2 of \"a)\"");
+        assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
+        assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
+        let params = Params::parse("x=2").unwrap();
+        assert_eq!(
+            params.number("x", 0.0, 0.0..=1.0).unwrap_err().to_string(),
+            "x=2: expected a number from 0 to 1"
+        );
+        assert_eq!(
+            params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),
+            "unknown parameter of simple \"x\"; valid: y"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_and_prints_what_it_parsed(text in "[a-z0-9=(),\" .-]{0,40}") {
+            if let Ok(params) = Params::parse(&text) && !text.contains('"') {
+                prop_assert_eq!(Params::parse(&params.to_string()), Ok(params));
+            }
+        }
+    }
+}
