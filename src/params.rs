@@ -15,22 +15,53 @@ use thiserror::Error;
 pub enum ParamError {
     /// The string is not of the grammar.
     #[error("{reason} at character {position} of \"{text}\"")]
-    Syntax { text: String, position: usize, reason: String },
+    Syntax {
+        /// The whole string.
+        text: String,
+        /// Where it goes wrong, counted from 1.
+        position: usize,
+        /// What is wrong there.
+        reason: String,
+    },
     /// A key or name that nobody knows.
     #[error("unknown {kind} \"{name}\"; valid: {valid}")]
-    Unknown { kind: String, name: String, valid: String },
+    Unknown {
+        /// What it should have been a name of.
+        kind: String,
+        /// What was given.
+        name: String,
+        /// The names that would do, separated by commas.
+        valid: String,
+    },
     /// A value that doesn't parse or lies outside its range.
     #[error("{key}={value}: expected {expected}")]
-    Value { key: String, value: String, expected: String },
+    Value {
+        /// The key.
+        key: String,
+        /// What was given.
+        value: String,
+        /// What would do.
+        expected: String,
+    },
 }
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// `key=value`
-    Value { key: String, value: String },
+    Value {
+        /// Left of the equals sign.
+        key: String,
+        /// Right of it, without quotes.
+        value: String,
+    },
     /// `name(…)`, a bare `name` (an empty list), or `(…)` (an empty name)
-    List { name: String, params: Params },
+    List {
+        /// The name; empty for an anonymous list.
+        name: String,
+        /// What stands between the parentheses.
+        params: Params,
+    },
 }
 
 /// A parsed parameter list, in the order written.

@@ -4,10 +4,15 @@
 //! positions and the policy indices of their legal moves, and reads value, draw probability, moves left and
 //! logits back. Nothing here knows of the search.
 
+pub mod backends;
+
 use std::fmt::Debug;
+use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use thiserror::Error;
+
+use crate::params::ParamError;
 
 /// Planes of a network's input.
 pub const PLANES: usize = 112;
@@ -92,9 +97,25 @@ pub struct BackendInfo {
 /// Why a backend could not be made or could not evaluate.
 #[derive(Debug, Error)]
 pub enum BackendError {
+    /// The name or an option of the backend is wrong.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// Options were given to a backend that has none.
+    #[error("{backend} has no parameters, but got \"{options}\"")]
+    NoParams {
+        /// The backend's name.
+        backend: String,
+        /// What was given.
+        options: String,
+    },
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]
-    Evaluation { backend: String, reason: String },
+    Evaluation {
+        /// The backend's name.
+        backend: String,
+        /// What the device or library says.
+        reason: String,
+    },
 }
 
 /// A network made ready on a device. Shared by all threads.
@@ -107,6 +128,13 @@ pub trait Backend: Send + Sync + Debug {
     /// # Errors
     /// If the device has no room for another one.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
+
+    /// How long its device has computed since it was made, all evaluators together; `None` where it doesn't know.
+    ///
+    /// The increase during a search, divided by the search's time, is the device's utilisation.
+    fn busy_time(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// Evaluates batches; owned by one thread.
@@ -119,10 +147,12 @@ pub trait Evaluator: Send {
 }
 
 pub mod encode {
-    //! placeholder
+    //! How positions become input planes.
+
+    /// The input formats of networks.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum InputFormat {
-        /// 1
+        /// 112 planes with castling rights as whole planes.
         Classical,
     }
 }

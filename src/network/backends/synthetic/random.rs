@@ -1,0 +1,155 @@
+//! The `random` backend: an evaluation drawn from a hash of the position, the same on every machine.
+//!
+//! Its answers depend on [`EvalSlot::key`], the policy indices and the parameter `seed`, and on nothing else. The
+//! policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
+
+use crate::network::encode::InputFormat;
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
+use crate::params::Params;
+
+use super::{MAX_BATCH, PREFERRED_BATCH};
+
+/// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.
+const LOGIT_SPAN: f32 = 3.0;
+/// Moves left lie in `0..PLIES_SPAN`.
+const PLIES_SPAN: f32 = 200.0;
+
+/// The backend; see the module.
+#[derive(Debug)]
+pub struct Random {
+    info: BackendInfo,
+    draw: Draw,
+}
+
+impl Random {
+    /// Makes it; the parameter `seed` (an integer, 0) selects one of many evaluations.
+    ///
+    /// # Errors
+    /// [`BackendError::Params`] for other parameters, or if `seed` is no integer.
+    pub fn new(options: &Params) -> Result<Random, BackendError> {
+        options.allow_only("random", &["seed"], &[])?;
+        let seed = options.integer("seed", 0, 0..=u64::MAX)?;
+        Ok(Random {
+            info: BackendInfo {
+                name: "random".into(),
+                description: format!("numbers from a hash of the position, seed {seed}, no network"),
+                input_format: InputFormat::Classical,
+                has_wdl: true,
+                has_moves_left: true,
+                max_batch: MAX_BATCH,
+                preferred_batch: PREFERRED_BATCH,
+            },
+            draw: Draw::new(seed),
+        })
+    }
+}
+
+impl Backend for Random {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(self.draw))
+    }
+}
+
+/// Draws evaluations for one seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draw {
+    seed: u64,
+}
+
+impl Draw {
+    pub(super) fn new(seed: u64) -> Draw {
+        Draw { seed: mix(seed) }
+    }
+
+    /// Fills the outputs of `slot`.
+    pub(super) fn fill(&self, slot: &mut EvalSlot) {
+        let position = mix(slot.key ^ self.seed);
+        let share = |output: u64| unit(mix(position.wrapping_add(output)));
+        let q = 2.0 * share(1) - 1.0;
+        slot.evaluation = Evaluation { q, d: (1.0 - q.abs()) * share(2), m: PLIES_SPAN * share(3) };
+        slot.logits.clear();
+        slot.logits.extend(slot.moves.iter().map(|&index| {
+            let hash = mix(position ^ u64::from(index).wrapping_add(1).wrapping_mul(GOLDEN));
+            LOGIT_SPAN * unit(hash)
+        }));
+    }
+}
+
+impl Evaluator for Draw {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        batch.iter_mut().for_each(|slot| self.fill(slot));
+        Ok(())
+    }
+}
+
+/// 2^64 divided by the golden ratio, the increment of SplitMix64.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The output function of SplitMix64 (Steele, Lea, Flood 2014): every input bit changes half of the output bits.
+fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number in `0..1` from the upper 24 bits of `hash`, which an `f32` holds exactly.
+fn unit(hash: u64) -> f32 {
+    (hash >> 40) as f32 / (1u32 << 24) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn evaluate(options: &str, key: u64, moves: &[u16]) -> EvalSlot {
+        let mut slot = EvalSlot { key, moves: moves.iter().copied().collect(), ..EvalSlot::default() };
+        let backend = Random::new(&Params::parse(options).unwrap()).unwrap();
+        backend.evaluator().unwrap().evaluate(std::slice::from_mut(&mut slot)).unwrap();
+        slot
+    }
+
+    /// If these numbers change, every recorded signature of a search changes.
+    #[test]
+    fn answers_are_fixed_for_all_time() {
+        let slot = evaluate("", 0x1234_5678_9abc_def0, &[0, 1, 1857]);
+        let Evaluation { q, d, m } = slot.evaluation;
+        let bits: Vec<u32> = [q, d, m].iter().chain(&slot.logits).map(|x| x.to_bits()).collect();
+        assert_eq!(bits, GOLDEN_BITS);
+    }
+
+    const GOLDEN_BITS: [u32; 6] = [3187936488, 1057847394, 1127778600, 1059476602, 1077711006, 1059987946];
+
+    #[test]
+    fn seeds_give_other_answers() {
+        assert_ne!(evaluate("", 1, &[5]).logits, evaluate("seed=1", 1, &[5]).logits);
+        assert_ne!(evaluate("", 1, &[5]).evaluation, evaluate("", 2, &[5]).evaluation);
+    }
+
+    #[test]
+    fn values_are_spread_evenly() {
+        let q: Vec<f32> = (0..10_000).map(|key| evaluate("", key, &[]).evaluation.q).collect();
+        let mean = q.iter().sum::<f32>() / 10_000.0;
+        let square = q.iter().map(|q| q * q).sum::<f32>() / 10_000.0;
+        assert!(mean.abs() < 0.03, "mean {mean}");
+        assert!((square - 1.0 / 3.0).abs() < 0.02, "mean square {square}");
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_in_range_and_the_order_of_moves_does_not_matter(key: u64, a in 0u16..1858, b in 0u16..1858) {
+            let slot = evaluate("", key, &[a, b]);
+            let Evaluation { q, d, m } = slot.evaluation;
+            prop_assert!((-1.0..=1.0).contains(&q) && d >= 0.0 && q.abs() + d <= 1.0 + 1e-6);
+            prop_assert!((0.0..200.0).contains(&m));
+            prop_assert!(slot.logits.iter().all(|logit| (0.0..3.0).contains(logit)));
+            let turned = evaluate("", key, &[b, a]);
+            prop_assert_eq!([slot.logits[0], slot.logits[1]], [turned.logits[1], turned.logits[0]]);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The `simulated` backend: answers like `random`, at the pace of an accelerator.
+//!
+//! # The model
+//! There is one device, shared by all evaluators. It computes one batch at a time, in the order in which batches
+//! arrive, and needs `per-position-ns` for each position. A batch's way to the device and back takes `latency-us`
+//! on top, and while one batch is on its way the device computes others. So
+//!
+//! - a lone evaluator gets `n / (latency + n * per_position)` evaluations a second with batches of `n`;
+//! - several evaluators together get up to `1 / per_position`, never more, whatever their batches;
+//! - a batch that finds others waiting takes longer by the time that they compute.
+//!
+//! The device is *busy* while it computes, not while a batch travels. Evaluators sleep meanwhile, as a thread does
+//! that waits for a real device; the operating system wakes it some 50 µs late, as it would there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::params::Params;
+
+use super::random::{Draw, Random};
+
+/// A mid-range GPU's, in microseconds.
+const DEFAULT_LATENCY: u64 = 1_000;
+/// 100,000 evaluations a second, in nanoseconds for each.
+const DEFAULT_PER_POSITION: u64 = 10_000;
+const DEFAULT_MAX_BATCH: u64 = 1_024;
+
+/// The backend; see the module.
+#[derive(Debug)]
+pub struct Simulated {
+    info: BackendInfo,
+    device: Arc<Mutex<Device>>,
+    draw: Draw,
+}
+
+impl Simulated {
+    /// Makes it, with the parameters
+    /// - `latency-us`: the time a batch is on its way, in microseconds (1000; up to 10 s);
+    /// - `per-position-ns`: the time the device computes for each position, in nanoseconds (10000; up to 1 s);
+    /// - `max-batch`: the largest batch (1024);
+    /// - `seed`: as for [`Random`].
+    ///
+    /// # Errors
+    /// [`BackendError::Params`] for other parameters or values out of range.
+    pub fn new(options: &Params) -> Result<Simulated, BackendError> {
+        options.allow_only("simulated", &["latency-us", "per-position-ns", "max-batch", "seed"], &[])?;
+        let latency = options.integer("latency-us", DEFAULT_LATENCY, 0..=10_000_000)?;
+        let per_position = options.integer("per-position-ns", DEFAULT_PER_POSITION, 0..=1_000_000_000)?;
+        let max_batch = options.integer("max-batch", DEFAULT_MAX_BATCH, 1..=super::MAX_BATCH as u64)?;
+        let seed = options.integer("seed", 0, 0..=u64::MAX)?;
+        let random = Random::new(&Params::default())?;
+        Ok(Simulated {
+            info: BackendInfo {
+                name: "simulated".into(),
+                description: format!("random answers after {latency} µs + {per_position} ns per position"),
+                max_batch: max_batch as usize,
+                preferred_batch: preferred_batch(latency * 1_000, per_position, max_batch) as usize,
+                ..random.info().clone()
+            },
+            device: Arc::new(Mutex::new(Device::new(
+                Instant::now(),
+                Duration::from_micros(latency),
+                Duration::from_nanos(per_position),
+            ))),
+            draw: Draw::new(seed),
+        })
+    }
+}
+
+/// The batch that computes for as long as it travels: two such evaluators keep the device busy.
+fn preferred_batch(latency_ns: u64, per_position_ns: u64, max_batch: u64) -> u64 {
+    (latency_ns / per_position_ns.max(1)).clamp(1, max_batch)
+}
+
+impl Backend for Simulated {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(Traveller { device: Arc::clone(&self.device), draw: self.draw }))
+    }
+
+    fn busy_time(&self) -> Option<Duration> {
+        let device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(device.busy_until(Instant::now()))
+    }
+}
+
+struct Traveller {
+    device: Arc<Mutex<Device>>,
+    draw: Draw,
+}
+
+impl Evaluator for Traveller {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let now = Instant::now();
+        let back = {
+            let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+            device.submit(now, batch.len() as u32)
+        };
+        batch.iter_mut().for_each(|slot| self.draw.fill(slot));
+        thread::sleep(back.saturating_duration_since(Instant::now()));
+        Ok(())
+    }
+}
+
+/// The timetable of the device. Pure: told the time, it says when a batch is back.
+#[derive(Debug)]
+struct Device {
+    latency: Duration,
+    per_position: Duration,
+    /// When it has computed all that was submitted.
+    free_at: Instant,
+    /// Computing time of all that was submitted.
+    submitted: Duration,
+}
+
+impl Device {
+    fn new(now: Instant, latency: Duration, per_position: Duration) -> Device {
+        Device { latency, per_position, free_at: now, submitted: Duration::ZERO }
+    }
+
+    /// Queues a batch of `positions` and returns when its answers are back.
+    ///
+    /// Half of the latency is the way there, half the way back; the order of arrival is the order of submission.
+    fn submit(&mut self, now: Instant, positions: u32) -> Instant {
+        let arrival = now + self.latency / 2;
+        let work = self.per_position * positions;
+        self.free_at = self.free_at.max(arrival) + work;
+        self.submitted += work;
+        self.free_at + (self.latency - self.latency / 2)
+    }
+
+    /// The time for which it has computed until `now`.
+    ///
+    /// What lies ahead is taken off as if it had no gaps, which is so up to half a latency.
+    fn busy_until(&self, now: Instant) -> Duration {
+        let ahead = self.free_at.saturating_duration_since(now);
+        self.submitted.saturating_sub(ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn simulated(options: &str) -> Simulated {
+        Simulated::new(&Params::parse(options).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_lone_batch_takes_latency_and_computing_time() {
+        let start = Instant::now();
+        let mut device = Device::new(start, 2 * MS, MS);
+        assert_eq!(device.submit(start, 3), start + 5 * MS);
+        assert_eq!(device.submit(start + 5 * MS, 3), start + 10 * MS);
+        assert_eq!(device.busy_until(start + 10 * MS), 6 * MS);
+    }
+
+    #[test]
+    fn batches_queue_for_the_device_but_travel_side_by_side() {
+        let start = Instant::now();
+        let mut device = Device::new(start, 2 * MS, MS);
+        let back: Vec<_> = (0..4).map(|_| device.submit(start, 10) - start).collect();
+        assert_eq!(back, [12 * MS, 22 * MS, 32 * MS, 42 * MS]);
+        assert_eq!(device.busy_until(start + 21 * MS), 20 * MS);
+        assert_eq!(device.busy_until(start + 100 * MS), 40 * MS);
+    }
+
+    /// Many evaluators do not get more than the device's throughput, and the clock really passes.
+    #[test]
+    fn threads_share_one_device() {
+        let backend = simulated("latency-us=1000,per-position-ns=100000,max-batch=16");
+        assert_eq!(backend.info().preferred_batch, 10);
+        let start = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                let mut evaluator = backend.evaluator().unwrap();
+                scope.spawn(move || {
+                    let mut batch = vec![EvalSlot::default(); 10];
+                    for _ in 0..5 {
+                        evaluator.evaluate(&mut batch).unwrap();
+                    }
+                });
+            }
+        });
+        let wall = start.elapsed();
+        assert!(wall >= Duration::from_millis(21), "200 positions at 10,000 a second took {wall:?}");
+        assert_eq!(backend.busy_time(), Some(Duration::from_millis(20)));
+    }
+
+    #[test]
+    fn answers_are_those_of_random() {
+        let mut slots = [EvalSlot { key: 9, ..EvalSlot::default() }];
+        slots[0].moves.extend([3, 4]);
+        let mut expected = slots.clone();
+        let simulated = simulated("latency-us=0,per-position-ns=0,seed=5");
+        simulated.evaluator().unwrap().evaluate(&mut slots).unwrap();
+        let random = Random::new(&Params::parse("seed=5").unwrap()).unwrap();
+        random.evaluator().unwrap().evaluate(&mut expected).unwrap();
+        assert_eq!(slots[0].evaluation, expected[0].evaluation);
+        assert_eq!(slots[0].logits, expected[0].logits);
+    }
+}

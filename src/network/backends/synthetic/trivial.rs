@@ -1,0 +1,98 @@
+//! The `trivial` backend: counts material and finds all moves equally good.
+//!
+//! The cheapest evaluation that still prefers winning a piece: a search with it measures the search.
+
+use crate::network::encode::InputFormat;
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes};
+use crate::params::Params;
+
+use super::{MAX_BATCH, PREFERRED_BATCH};
+
+/// Pawn, knight, bishop, rook, queen in pawns, in the order of the input planes.
+const PIECE_VALUES: [f32; 5] = [1.0, 3.0, 3.25, 5.0, 9.5];
+/// The advantage in pawns that is worth an expected result of 0.5.
+const HALF_POINT: f32 = 4.0;
+/// Input planes of our pieces; the opponent's five begin at 6, after our king.
+const THEIR_PIECES: usize = 6;
+
+/// The backend; see the module.
+#[derive(Debug)]
+pub struct Trivial {
+    info: BackendInfo,
+}
+
+impl Trivial {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// If `options` is not empty: it has none.
+    pub fn new(options: &Params) -> Result<Trivial, BackendError> {
+        if !options.is_empty() {
+            return Err(BackendError::NoParams { backend: "trivial".into(), options: options.to_string() });
+        }
+        Ok(Trivial {
+            info: BackendInfo {
+                name: "trivial".into(),
+                description: "material, uniform policy, no network".into(),
+                input_format: InputFormat::Classical,
+                has_wdl: false,
+                has_moves_left: false,
+                max_batch: MAX_BATCH,
+                preferred_batch: PREFERRED_BATCH,
+            },
+        })
+    }
+}
+
+impl Backend for Trivial {
+    fn info(&self) -> &BackendInfo {
+        &self.info
+    }
+
+    fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+        Ok(Box::new(Counter))
+    }
+}
+
+struct Counter;
+
+impl Evaluator for Counter {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        for slot in batch {
+            slot.evaluation = Evaluation { q: expected_result(material(&slot.planes)), d: 0.0, m: 0.0 };
+            slot.logits.clear();
+            slot.logits.extend(slot.moves.iter().map(|_| 0.0));
+        }
+        Ok(())
+    }
+}
+
+/// Our material less theirs, in pawns, on the newest board of `planes`.
+fn material(planes: &InputPlanes) -> f32 {
+    let count = |plane: usize| planes.masks[plane].count_ones() as f32;
+    let balance = |(piece, value): (usize, &f32)| value * (count(piece) - count(THEIR_PIECES + piece));
+    PIECE_VALUES.iter().enumerate().map(balance).sum()
+}
+
+/// An expected result in `-1..1` for an advantage in pawns; a rational sigmoid, exact on every machine.
+fn expected_result(pawns: f32) -> f32 {
+    pawns / (HALF_POINT + pawns.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queen_up_is_good_for_the_side_that_has_it() {
+        let mut batch = vec![EvalSlot::default(); 3];
+        batch[1].planes.masks[4] = 1 << 3;
+        batch[2].planes.masks[10] = 1 << 59;
+        batch[2].moves.extend([7, 1857]);
+        Trivial::new(&Params::default()).unwrap().evaluator().unwrap().evaluate(&mut batch).unwrap();
+        let q: Vec<_> = batch.iter().map(|slot| slot.evaluation.q).collect();
+        assert_eq!(q[0], 0.0);
+        assert!(q[1] > 0.5 && q[1] < 1.0 && q[2] == -q[1], "{q:?}");
+        assert_eq!(batch[2].logits[..], [0.0, 0.0]);
+    }
+}
