@@ -4,6 +4,7 @@
 //!
 //! | module | job |
 //! |---|---|
+//! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 
@@ -11,3 +12,4 @@
 
 pub mod network;
 pub mod params;
+pub mod time;

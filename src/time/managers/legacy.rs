@@ -1,0 +1,213 @@
+//! `legacy`, Lc0's default manager: the clock divided by the moves left, what earlier moves spared on top.
+
+use crate::params::{ParamError, Params};
+use crate::time::estimators::LogLogistic;
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::report::MoveReport;
+use crate::time::stopper::Stopper;
+use crate::time::stoppers::Budget;
+
+/// Plies of an opening book beyond which the first move's bonus does not grow.
+const MAX_BOOK_PLIES: u32 = 12;
+/// `Slowmover` above 1 has no effect on shorter moves than this, ms: smart pruning needs as long before it can
+/// give the surplus back.
+const SLOWMOVER_FROM_MS: f64 = 200.0;
+
+/// Parameters of `legacy`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LegacyParams {
+    /// `slowmover`: factor on every budget.
+    pub slowmover: f64,
+    /// `midpoint-move` and `steepness`: the curve of moves left.
+    pub moves_left: LogLogistic,
+    /// `immediate-use`: share of the spared time that the next move gets.
+    pub immediate_use: f64,
+    /// `first-move-bonus`: what the first move of the game gets on top, as a share of its time.
+    pub first_move_bonus: f64,
+    /// `book-ply-bonus`: the same, for every ply that was played from a book.
+    pub book_ply_bonus: f64,
+}
+
+impl Default for LegacyParams {
+    fn default() -> Self {
+        LegacyParams {
+            slowmover: 1.0,
+            moves_left: LogLogistic { midpoint: 51.5, steepness: 7.0 },
+            immediate_use: 1.0,
+            first_move_bonus: 1.8,
+            book_ply_bonus: 0.25,
+        }
+    }
+}
+
+/// The manager.
+#[derive(Clone, Debug)]
+pub struct Legacy {
+    params: LegacyParams,
+    /// Budgeted minus used, summed over the game, ms; negative after overdrafts.
+    spared_ms: f64,
+}
+
+impl Legacy {
+    /// A manager for one game.
+    pub fn new(params: LegacyParams) -> Self {
+        Legacy { params, spared_ms: 0.0 }
+    }
+
+    fn first_move_factor(&self, facts: &MoveFacts) -> f64 {
+        if !facts.first_move {
+            return 1.0;
+        }
+        let book_plies = f64::from(facts.game_ply.min(MAX_BOOK_PLIES));
+        1.0 + self.params.first_move_bonus + self.params.book_ply_bonus * book_plies
+    }
+
+    /// Applies `Slowmover` to `ms`; what it adds is taken off the spared time.
+    fn slow_down(&mut self, ms: f64) -> f64 {
+        let slowed = ms * self.params.slowmover;
+        if self.params.slowmover < 1.0 || slowed > SLOWMOVER_FROM_MS {
+            self.spared_ms -= slowed - ms;
+            return slowed;
+        }
+        ms
+    }
+}
+
+pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
+    let keys =
+        ["slowmover", "midpoint-move", "steepness", "immediate-use", "first-move-bonus", "book-ply-bonus"];
+    params.allow_only("legacy", &keys, &[])?;
+    let default = LegacyParams::default();
+    Ok(Box::new(Legacy::new(LegacyParams {
+        slowmover: params.number("slowmover", default.slowmover, 0.0..=100.0)?,
+        moves_left: LogLogistic {
+            midpoint: params.number("midpoint-move", default.moves_left.midpoint, 1.0..=1000.0)?,
+            steepness: params.number("steepness", default.moves_left.steepness, 0.5..=100.0)?,
+        },
+        immediate_use: params.number("immediate-use", default.immediate_use, 0.0..=1.0)?,
+        first_move_bonus: params.number("first-move-bonus", default.first_move_bonus, 0.0..=1000.0)?,
+        book_ply_bonus: params.number("book-ply-bonus", default.book_ply_bonus, 0.0..=1000.0)?,
+    })))
+}
+
+impl TimeManager for Legacy {
+    fn name(&self) -> &'static str {
+        "legacy"
+    }
+
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        let available_ms = facts.available_ms()?;
+        let estimate = self.params.moves_left.moves_left(facts.game_ply);
+        let moves_left = facts.limits.cap_moves_left(estimate);
+        let spared_ms = self.spared_ms.max(0.0);
+        let immediate_ms = spared_ms * self.params.immediate_use;
+        self.spared_ms -= immediate_ms;
+
+        let total_ms = (facts.time_to_control_ms(moves_left)? - spared_ms).max(0.0);
+        let average_ms = total_ms / moves_left;
+        let planned_ms = self.slow_down(average_ms * self.first_move_factor(facts)) + immediate_ms;
+        let report = MoveReport {
+            manager: self.name(),
+            budget_ms: planned_ms.min(available_ms),
+            average_ms: Some(average_ms),
+            moves_left: Some(moves_left),
+            moves_left_source: Some("mle-legacy"),
+            ..MoveReport::default()
+        };
+        Some(Box::new(Budget::new(facts, report)))
+    }
+
+    fn finish_move(&mut self, outcome: &MoveOutcome) {
+        self.spared_ms += outcome.report.budget_ms - outcome.used_ms;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::limits::GoLimits;
+
+    fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
+        MoveFacts {
+            limits: GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() },
+            overhead_ms: 200.0,
+            ..MoveFacts::default()
+        }
+    }
+
+    fn budget(manager: &mut Legacy, facts: &MoveFacts) -> f64 {
+        manager.start_move(facts).unwrap().report().unwrap().budget_ms
+    }
+
+    fn default_budget(facts: &MoveFacts) -> f64 {
+        budget(&mut Legacy::new(LegacyParams::default()), facts)
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6 * b.abs().max(1.0)
+    }
+
+    #[test]
+    fn four_kinds_of_time_control() {
+        // Move 0: 51.5 moves are left.
+        assert!(close(default_budget(&facts(60_000.0, 0.0, None)), 59_800.0 / 51.5));
+        assert!(close(default_budget(&facts(60_000.0, 600.0, None)), (59_800.0 + 600.0 * 50.5) / 51.5));
+        assert!(close(default_budget(&facts(60_000.0, 0.0, Some(40))), 59_800.0 / 40.0));
+        assert!(close(default_budget(&facts(60_000.0, 600.0, Some(40))), (59_800.0 + 600.0 * 39.0) / 40.0));
+    }
+
+    #[test]
+    fn movestogo_one_spends_all_but_the_overhead() {
+        assert_eq!(default_budget(&facts(5_000.0, 0.0, Some(1))), 4_800.0);
+    }
+
+    #[test]
+    fn a_clock_below_the_overhead_gives_nothing() {
+        assert_eq!(default_budget(&facts(150.0, 0.0, None)), 0.0);
+        assert_eq!(default_budget(&facts(-20.0, 0.0, None)), 0.0);
+    }
+
+    #[test]
+    fn the_first_move_out_of_a_book_gets_a_bonus() {
+        let first = |game_ply| MoveFacts { first_move: true, game_ply, ..facts(51_700.0, 0.0, Some(50)) };
+        // 51,500/50 = 1030; ·(1 + 1.8); with 8 book plies ·(1 + 1.8 + 2); never more than 12 plies.
+        assert!(close(default_budget(&first(0)), 1030.0 * 2.8));
+        let at = |ply| LegacyParams::default().moves_left.moves_left(ply).min(50.0);
+        assert!(close(default_budget(&first(8)), 51_500.0 / at(8) * 4.8));
+        assert!(close(default_budget(&first(60)), 51_500.0 / at(60) * 5.8));
+    }
+
+    #[test]
+    fn spared_time_goes_into_the_next_move() {
+        let mut manager = Legacy::new(LegacyParams::default());
+        let report = MoveReport { budget_ms: 1000.0, ..MoveReport::default() };
+        let outcome = MoveOutcome { used_ms: 400.0, report, ..MoveOutcome::default() };
+        manager.finish_move(&outcome);
+        // 600 ms were spared: (59,800 − 600)/40 + 600 = 2080.
+        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, Some(40))), 2080.0));
+        // They are spent: 59,800/40 = 1495.
+        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, Some(40))), 1495.0));
+    }
+
+    #[test]
+    fn slowmover_scales_and_pays_back() {
+        let params = LegacyParams { slowmover: 2.0, ..LegacyParams::default() };
+        let mut manager = Legacy::new(params);
+        assert!(close(budget(&mut manager, &facts(40_200.0, 0.0, Some(40))), 2000.0));
+        assert!(close(manager.spared_ms, -1000.0));
+        // 40 ms · 2 stay below 200 ms: no effect.
+        assert!(close(budget(&mut Legacy::new(params), &facts(1_800.0, 0.0, Some(40))), 40.0));
+        let fast = LegacyParams { slowmover: 0.5, ..LegacyParams::default() };
+        assert!(close(budget(&mut Legacy::new(fast), &facts(1_800.0, 0.0, Some(40))), 20.0));
+    }
+
+    #[test]
+    fn no_clock_no_budget() {
+        let mut manager = Legacy::new(LegacyParams::default());
+        assert!(manager.start_move(&MoveFacts::default()).is_none());
+        let mut infinite = facts(1000.0, 0.0, None);
+        infinite.limits.infinite = true;
+        assert!(manager.start_move(&infinite).is_none());
+    }
+}

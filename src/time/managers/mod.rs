@@ -1,0 +1,62 @@
+//! The time managers, one file each, and their choice by name.
+
+mod legacy;
+
+pub use legacy::Legacy;
+
+use super::manager::TimeManager;
+use crate::params::{ParamError, Params};
+
+type Maker = fn(&Params) -> Result<Box<dyn TimeManager>, ParamError>;
+
+/// Every manager's name and how to make it.
+const MANAGERS: [(&str, Maker); 1] = [("legacy", legacy::from_params)];
+
+/// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
+///
+/// # Errors
+/// A [`ParamError`] that names the fault and what would be valid.
+pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
+    let params = Params::parse(text)?;
+    let mut lists = params.lists();
+    let (Some((name, own)), None, 1) = (lists.next(), lists.next(), params.entries().len()) else {
+        return Err(ParamError::Value {
+            key: "TimeManager".into(),
+            value: text.into(),
+            expected: format!("one manager, NAME or NAME(key=value,...), with NAME one of {}", names()),
+        });
+    };
+    let Some((_, make)) = MANAGERS.iter().find(|(known, _)| *known == name) else {
+        let (kind, valid) = ("time manager".into(), names());
+        return Err(ParamError::Unknown { kind, name: name.into(), valid });
+    };
+    make(own)
+}
+
+fn names() -> String {
+    MANAGERS.map(|(name, _)| name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_manager_is_made_by_its_name() {
+        for (name, _) in MANAGERS {
+            assert_eq!(manager_from(name).unwrap().name(), name);
+            assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), name);
+        }
+    }
+
+    #[test]
+    fn faults_name_what_is_valid() {
+        let fault = |text: &str| manager_from(text).unwrap_err().to_string();
+        assert!(fault("hasty").starts_with("unknown time manager \"hasty\"; valid: "));
+        assert!(fault("").contains("expected one manager"));
+        assert!(fault("legacy,legacy").contains("expected one manager"));
+        assert!(fault("legacy(speed=1)").contains("unknown parameter of legacy \"speed\"; valid: slowmover"));
+        assert!(fault("legacy(steepness=x)").contains("steepness=x: expected a number"));
+        assert!(fault("legacy(steepness=7").contains("a ')' is missing"));
+    }
+}

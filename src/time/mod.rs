@@ -1,0 +1,44 @@
+//! Time management: how long to think about each move of a game.
+//!
+//! A [`Timekeeper`] lives for one game and is all that the engine talks to. At `go` it takes a snapshot of the
+//! facts ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them; the search
+//! asks the chain again and again with fresh [`SearchStats`] and reads the [`Hints`]; when the move is made the
+//! manager is told the [`MoveOutcome`] and learns from it.
+//!
+//! Everything here is pure: elapsed times and statistics come in as numbers, so that every rule can be tested
+//! and replayed without waiting. Only [`clock`] reads the machine's clock, and nothing else here uses it.
+//! This module knows nothing of tree, network or chess; it may use [`crate::params`] only.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `limits`, `facts`, `stats` | what comes in: the `go` command, the snapshot, the running statistics |
+//! | `stopper`, `stoppers/`, `smart_pruning` | the trait and the rules that end a search |
+//! | `chain`, `timekeeper` | the rules in their order; one game's state around them |
+//! | `manager`, `managers/` | the trait, and one file per time manager |
+//! | `estimators/` | moves left and other quantities that managers guess and learn |
+//! | `report` | one line of figures per move, for logs |
+
+mod chain;
+pub mod clock;
+pub mod estimators;
+mod facts;
+mod limits;
+mod manager;
+pub mod managers;
+mod report;
+pub mod smart_pruning;
+mod stats;
+mod stopper;
+pub mod stoppers;
+mod timekeeper;
+
+pub use chain::{Chain, StopperOptions};
+pub use clock::{Clock, ManualClock, RealClock};
+pub use facts::{MoveFacts, RootEvaluation};
+pub use limits::GoLimits;
+pub use manager::{MoveOutcome, TimeManager};
+pub use managers::manager_from;
+pub use report::MoveReport;
+pub use stats::{Hints, SearchStats};
+pub use stopper::{StopReason, Stopper};
+pub use timekeeper::{SearchEnd, Timekeeper};

@@ -1,0 +1,145 @@
+//! Smart pruning: stops once the best move cannot be overtaken any more. The last rule of the chain, because it
+//! reads the hints of all others.
+
+use super::stats::{Hints, SearchStats};
+use super::stopper::{StopReason, Stopper};
+
+/// No verdict so soon after the first evaluation, ms; Lc0's figure.
+const TOLERANCE_MS: f64 = 200.0;
+/// Nodes added to the rate that the search itself shows; Lc0's figure.
+const TOLERANCE_NODES: f64 = 300.0;
+
+/// The rule, for one search.
+#[derive(Clone, Debug)]
+pub struct SmartPruning {
+    factor: f64,
+    minimum_batches: u64,
+    legal_moves: u32,
+}
+
+impl SmartPruning {
+    /// `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
+    /// `searchmoves`, or 0 if unknown.
+    pub fn new(factor: f64, minimum_batches: u64, legal_moves: u32) -> Self {
+        SmartPruning { factor, minimum_batches, legal_moves }
+    }
+
+    /// Visits that the search may still make, divided by the factor.
+    fn remaining(&self, stats: &SearchStats, since_first_eval_ms: f64, hints: &Hints) -> f64 {
+        let own_nps = (stats.new_nodes as f64 + TOLERANCE_NODES) / since_first_eval_ms.max(1.0) * 1000.0;
+        let nps = hints.nps.unwrap_or(own_nps);
+        remaining_visits(hints, nps) / self.factor
+    }
+}
+
+/// Visits that fit into what the hints leave, at `nps` nodes per second.
+fn remaining_visits(hints: &Hints, nps: f64) -> f64 {
+    // 0 nodes/s for an infinite time is no limit, not NaN.
+    let by_time =
+        if hints.remaining_ms.is_infinite() { f64::INFINITY } else { hints.remaining_ms / 1000.0 * nps };
+    by_time.min(hints.remaining_playouts)
+}
+
+/// True if a root move with `visits` cannot become the most visited any more: it needs no further visits.
+pub fn is_out_of_the_race(visits: u32, most_visits: u32, hints: &Hints) -> bool {
+    hints.remaining_playouts < f64::from(most_visits) - f64::from(visits)
+}
+
+impl Stopper for SmartPruning {
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        if self.legal_moves == 1 {
+            return Some(StopReason::OnlyMove);
+        }
+        if stats.proven_win {
+            return Some(StopReason::ProvenWin);
+        }
+        if self.legal_moves > 1 && stats.losing_moves + 1 >= self.legal_moves {
+            return Some(StopReason::OthersLose);
+        }
+        let since_first_eval_ms = stats.since_first_eval_ms?;
+        if since_first_eval_ms < TOLERANCE_MS || stats.new_nodes == 0 {
+            return None;
+        }
+        let remaining = self.remaining(stats, since_first_eval_ms, hints);
+        hints.limit_remaining_playouts(remaining);
+        let (most, second) = stats.two_most_visits();
+        let decided = remaining < f64::from(most) - f64::from(second);
+        (decided && stats.batches >= self.minimum_batches).then_some(StopReason::SmartPruning)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 s after the first evaluation, 1,000 new nodes, visits 900 and 400.
+    fn stats() -> SearchStats {
+        SearchStats {
+            elapsed_ms: 1100.0,
+            since_first_eval_ms: Some(1000.0),
+            new_nodes: 1000,
+            batches: 10,
+            root_visits: vec![400, 900],
+            ..SearchStats::default()
+        }
+    }
+
+    fn hints(nps: Option<f64>, remaining_ms: f64) -> Hints {
+        Hints { nps, remaining_ms, ..Hints::default() }
+    }
+
+    #[test]
+    fn stops_when_the_lead_is_out_of_reach() {
+        let mut pruning = SmartPruning::new(1.33, 0, 20);
+        // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400; 0.67 s give 503.8.
+        assert_eq!(
+            pruning.should_stop(&stats(), &mut hints(Some(1000.0), 660.0)),
+            Some(StopReason::SmartPruning)
+        );
+        assert_eq!(pruning.should_stop(&stats(), &mut hints(Some(1000.0), 670.0)), None);
+    }
+
+    #[test]
+    fn its_own_rate_leans_to_thinking_on() {
+        let mut pruning = SmartPruning::new(1.33, 0, 20);
+        // (1000 + 300) nodes in 1 s: 1300 nodes/s · 0.51 s / 1.33 = 498.5; 0.52 s give 508.3.
+        assert_eq!(pruning.should_stop(&stats(), &mut hints(None, 510.0)), Some(StopReason::SmartPruning));
+        assert_eq!(pruning.should_stop(&stats(), &mut hints(None, 520.0)), None);
+    }
+
+    #[test]
+    fn playouts_count_too_and_the_hint_is_tightened() {
+        let mut pruning = SmartPruning::new(2.0, 0, 20);
+        let mut hints = Hints { remaining_playouts: 1002.0, ..Hints::default() };
+        assert_eq!(pruning.should_stop(&stats(), &mut hints), None);
+        assert_eq!(hints.remaining_playouts, 501.0);
+        assert!(is_out_of_the_race(398, 900, &hints) && !is_out_of_the_race(400, 900, &hints));
+    }
+
+    #[test]
+    fn not_too_soon_and_not_before_the_minimum_of_batches() {
+        let ask = |pruning: &mut SmartPruning, since, batches| {
+            let stats = SearchStats { since_first_eval_ms: since, batches, ..stats() };
+            pruning.should_stop(&stats, &mut hints(Some(1000.0), 100.0))
+        };
+        let mut pruning = SmartPruning::new(1.33, 10, 20);
+        assert_eq!(ask(&mut pruning, None, 10), None);
+        assert_eq!(ask(&mut pruning, Some(199.0), 10), None);
+        assert_eq!(ask(&mut pruning, Some(200.0), 9), None);
+        assert_eq!(ask(&mut pruning, Some(200.0), 10), Some(StopReason::SmartPruning));
+    }
+
+    #[test]
+    fn forced_moves_and_proven_results_stop_at_once() {
+        let ask = |legal, stats: SearchStats| {
+            SmartPruning::new(1.33, 0, legal).should_stop(&stats, &mut Hints::default())
+        };
+        assert_eq!(ask(1, SearchStats::default()), Some(StopReason::OnlyMove));
+        let won = SearchStats { proven_win: true, ..SearchStats::default() };
+        assert_eq!(ask(5, won), Some(StopReason::ProvenWin));
+        let losing = |losing_moves| SearchStats { losing_moves, ..SearchStats::default() };
+        assert_eq!(ask(5, losing(3)), None);
+        assert_eq!(ask(5, losing(4)), Some(StopReason::OthersLose));
+        assert_eq!(ask(0, losing(0)), None, "an unknown number of moves");
+    }
+}

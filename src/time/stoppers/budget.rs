@@ -1,0 +1,86 @@
+//! The stopper of managers that fix a time at the start of the move.
+
+use crate::time::facts::MoveFacts;
+use crate::time::report::MoveReport;
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stopper::{StopReason, Stopper};
+
+/// Longest wait for the first evaluation when the clock is below the overhead, ms.
+const GRACE_MS: f64 = 50.0;
+/// The share of the clock that this wait may take.
+const GRACE_SHARE: f64 = 0.25;
+
+/// Stops when a fixed budget of time is spent.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    report: MoveReport,
+    grace_ms: f64,
+    evaluated: bool,
+}
+
+impl Budget {
+    /// Holds a move to `report.budget_ms`.
+    pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
+        Budget { report, grace_ms: first_evaluation_grace_ms(facts), evaluated: false }
+    }
+}
+
+/// How long a search may wait for its first evaluation even if its budget is smaller, ms: a move chosen
+/// without any evaluation is worth less than a sliver of the clock.
+pub fn first_evaluation_grace_ms(facts: &MoveFacts) -> f64 {
+    let (time, _) = facts.limits.game_clock().unwrap_or_default();
+    (time * GRACE_SHARE).min(GRACE_MS)
+}
+
+impl Stopper for Budget {
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        self.evaluated |= stats.since_first_eval_ms.is_some();
+        let deadline = self.deadline_ms()?;
+        hints.limit_remaining_ms(deadline - stats.elapsed_ms);
+        (stats.elapsed_ms >= deadline).then_some(StopReason::Budget)
+    }
+
+    fn deadline_ms(&self) -> Option<f64> {
+        let grace = if self.evaluated { 0.0 } else { self.grace_ms };
+        Some(self.report.budget_ms.max(grace))
+    }
+
+    fn report(&self) -> Option<MoveReport> {
+        Some(self.report.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::limits::GoLimits;
+
+    fn stats(elapsed_ms: f64, since_first_eval_ms: Option<f64>) -> SearchStats {
+        SearchStats { elapsed_ms, since_first_eval_ms, ..SearchStats::default() }
+    }
+
+    #[test]
+    fn stops_when_the_budget_is_spent_and_tells_what_is_left() {
+        let report = MoveReport { budget_ms: 100.0, ..MoveReport::default() };
+        let mut budget = Budget::new(&MoveFacts::default(), report);
+        let mut hints = Hints::default();
+        assert_eq!(budget.should_stop(&stats(60.0, Some(1.0)), &mut hints), None);
+        assert_eq!(hints.remaining_ms, 40.0);
+        assert_eq!(budget.should_stop(&stats(100.0, Some(41.0)), &mut hints), Some(StopReason::Budget));
+        assert_eq!(budget.deadline_ms(), Some(100.0));
+    }
+
+    #[test]
+    fn waits_a_little_for_the_first_evaluation() {
+        let limits = GoLimits { time_ms: Some(120.0), ..GoLimits::default() };
+        let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
+        let mut budget = Budget::new(&facts, MoveReport::default());
+        let mut hints = Hints::default();
+        // A quarter of 120 ms.
+        assert_eq!(budget.deadline_ms(), Some(30.0));
+        assert_eq!(budget.should_stop(&stats(10.0, None), &mut hints), None);
+        assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
+        let mut late = Budget::new(&facts, MoveReport::default());
+        assert_eq!(late.should_stop(&stats(30.0, None), &mut hints), Some(StopReason::Budget));
+    }
+}

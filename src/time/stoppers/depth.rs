@@ -1,0 +1,35 @@
+//! `go depth`.
+
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stopper::{StopReason, Stopper};
+
+/// Stops when the average depth is reached.
+#[derive(Clone, Copy, Debug)]
+pub struct DepthLimit {
+    depth: u32,
+}
+
+impl DepthLimit {
+    /// Stops at `depth` plies.
+    pub fn new(depth: u32) -> Self {
+        DepthLimit { depth }
+    }
+}
+
+impl Stopper for DepthLimit {
+    fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
+        (stats.depth >= self.depth).then_some(StopReason::Depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_at_its_depth() {
+        let at = |depth| SearchStats { depth, ..SearchStats::default() };
+        assert_eq!(DepthLimit::new(5).should_stop(&at(4), &mut Hints::default()), None);
+        assert_eq!(DepthLimit::new(5).should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
+    }
+}

@@ -1,0 +1,37 @@
+//! `go mate`.
+
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stopper::{StopReason, Stopper};
+
+/// Stops when a mate that is short enough was found.
+#[derive(Clone, Copy, Debug)]
+pub struct MateLimit {
+    moves: u32,
+}
+
+impl MateLimit {
+    /// Stops at a mate in `moves` moves or fewer.
+    pub fn new(moves: u32) -> Self {
+        MateLimit { moves }
+    }
+}
+
+impl Stopper for MateLimit {
+    fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
+        stats.mate_in.is_some_and(|moves| moves <= self.moves).then_some(StopReason::Mate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stops_at_short_mates_only() {
+        let with = |mate_in| SearchStats { mate_in, ..SearchStats::default() };
+        let mut stopper = MateLimit::new(3);
+        assert_eq!(stopper.should_stop(&with(None), &mut Hints::default()), None);
+        assert_eq!(stopper.should_stop(&with(Some(4)), &mut Hints::default()), None);
+        assert_eq!(stopper.should_stop(&with(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
+    }
+}

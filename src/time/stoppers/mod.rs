@@ -1,0 +1,17 @@
+//! The simple rules: one limit each. Smart pruning, which reads all others' hints, stands beside this folder.
+
+mod budget;
+mod depth;
+mod kld_gain;
+mod mate;
+mod memory;
+mod move_time;
+mod nodes;
+
+pub use budget::Budget;
+pub use depth::DepthLimit;
+pub use kld_gain::KldGain;
+pub use mate::MateLimit;
+pub use memory::MemoryLimit;
+pub use move_time::MoveTime;
+pub use nodes::{NodeLimit, PlayoutLimit};
