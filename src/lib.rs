@@ -6,10 +6,12 @@
 //! |---|---|
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
+//! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 
 #![warn(missing_docs, missing_debug_implementations)]
 
+pub mod chess;
 pub mod network;
 pub mod params;
 pub mod time;

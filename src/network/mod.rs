@@ -5,6 +5,8 @@
 //! logits back. Nothing here knows of the search.
 
 pub mod backends;
+pub mod encode;
+pub mod policy_map;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -144,15 +146,4 @@ pub trait Evaluator: Send {
     /// # Errors
     /// If the device fails; the slots' outputs are then undefined.
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError>;
-}
-
-pub mod encode {
-    //! How positions become input planes.
-
-    /// The input formats of networks.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum InputFormat {
-        /// 112 planes with castling rights as whole planes.
-        Classical,
-    }
 }

@@ -1,0 +1,185 @@
+//! The game so far: positions from the start of the known game to now.
+//!
+//! The engine keeps one for the game; every search thread clones it, pushes the moves of its way down the tree and
+//! pops them again.
+
+use super::fen::PositionError;
+use super::moves::{Move, MoveList};
+use super::notation::{MoveError, Variant};
+use super::position::Position;
+
+/// Positions from the first known one to the current one, never empty.
+///
+/// What lies before a FEN is unknown: its position counts as a first occurrence.
+#[derive(Clone, Debug)]
+pub struct History {
+    entries: Vec<Entry>,
+    variant: Variant,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    position: Position,
+    /// Earlier occurrences, counted up to 2.
+    repetitions: u8,
+    /// Plies back to the latest earlier occurrence; 0 without one.
+    cycle: u32,
+}
+
+impl History {
+    /// A game of standard chess before its first move.
+    pub fn start() -> History {
+        History::from_position(Position::start(), Variant::Standard)
+    }
+
+    /// A game that starts at `position`.
+    pub fn from_position(position: Position, variant: Variant) -> History {
+        History { entries: vec![Entry { position, repetitions: 0, cycle: 0 }], variant }
+    }
+
+    /// A game that starts at the position of a FEN.
+    ///
+    /// # Errors
+    /// As [`Position::from_fen`].
+    pub fn from_fen(fen: &str, variant: Variant) -> Result<History, PositionError> {
+        Ok(History::from_position(Position::from_fen(fen)?, variant))
+    }
+
+    /// The game that UCI's `position` command tells: `startpos [moves …]` or `fen FEN [moves …]`.
+    ///
+    /// # Errors
+    /// If it starts with another word, the FEN is refused, or a move is not legal; the text says which.
+    pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
+        let mut words = text.split_ascii_whitespace();
+        let mut history = match words.next() {
+            Some("startpos") => match words.next() {
+                None | Some("moves") => History::from_position(Position::start(), variant),
+                Some(other) => return Err(PositionError::Start(format!("startpos {other}"))),
+            },
+            Some("fen") => {
+                let fen: Vec<&str> = words.by_ref().take_while(|word| *word != "moves").collect();
+                History::from_fen(&fen.join(" "), variant)?
+            }
+            other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
+        };
+        for (index, word) in words.enumerate() {
+            let m = history
+                .parse_move(word)
+                .map_err(|source| PositionError::Move { number: index + 1, source })?;
+            history.push(m);
+        }
+        Ok(history)
+    }
+
+    /// How castling is written in this game.
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// Number of positions, the first and the current one included; at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The position `index` plies after the first; `index` is below [`History::len`].
+    pub fn position(&self, index: usize) -> &Position {
+        &self.entries[index].position
+    }
+
+    /// The position now.
+    pub fn current(&self) -> &Position {
+        &self.last().position
+    }
+
+    /// Earlier occurrences of the current position, counted up to 2.
+    pub fn repetitions(&self) -> u8 {
+        self.last().repetitions
+    }
+
+    /// Earlier occurrences of the position at `index` by then, counted up to 2; `index` is below [`History::len`].
+    pub fn repetitions_at(&self, index: usize) -> u8 {
+        self.entries[index].repetitions
+    }
+
+    /// Plies since the latest earlier occurrence of the current position; `None` if there is none.
+    pub fn plies_since_repetition(&self) -> Option<u32> {
+        Some(self.last().cycle).filter(|&cycle| cycle > 0)
+    }
+
+    /// Plies since the start of the game, by the FEN's move number: 0 before White's first move.
+    pub fn game_ply(&self) -> u32 {
+        self.current().game_ply()
+    }
+
+    /// All legal moves, see [`Position::legal_moves`].
+    pub fn legal_moves(&self) -> MoveList {
+        self.current().legal_moves()
+    }
+
+    /// Plays `m`, which must be legal, see [`Position::play`].
+    pub fn push(&mut self, m: Move) {
+        let position = self.current().play(m);
+        let (repetitions, cycle) = match self.earlier_occurrence(&position) {
+            Some(index) => (
+                (self.entries[index].repetitions + 1).min(2),
+                u32::try_from(self.entries.len() - index).unwrap_or(u32::MAX),
+            ),
+            None => (0, 0),
+        };
+        self.entries.push(Entry { position, repetitions, cycle });
+    }
+
+    /// Takes the last move back; the first position stays.
+    pub fn pop(&mut self) {
+        self.truncate(self.len() - 1);
+    }
+
+    /// Takes moves back until `len` positions are left; the first position stays.
+    pub fn truncate(&mut self, len: usize) {
+        self.entries.truncate(len.max(1));
+    }
+
+    /// What an evaluation of the current position depends on: [`Position::key`], the fifty-move counter and whether
+    /// the position occurred before. Which positions came before it is left out, as in Lc0's cache: they change a
+    /// network's answer only a little, and transpositions could not share it.
+    pub fn evaluation_key(&self) -> u64 {
+        let counters = u64::from(self.current().rule50()) << 2 | u64::from(self.repetitions());
+        self.current().key() ^ mixed(counters)
+    }
+
+    /// The legal move that `uci` writes, see [`Position::parse_move`].
+    ///
+    /// # Errors
+    /// If it is not well written or not legal.
+    pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
+        self.current().parse_move(uci)
+    }
+
+    /// `m`, legal now, as this game's variant writes it, see [`Position::format_move`].
+    pub fn format_move(&self, m: Move) -> String {
+        self.current().format_move(m, self.variant)
+    }
+
+    /// The latest position equal to `next`, the one that follows the current one, within its reversible stretch.
+    fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
+        let next_index = self.entries.len();
+        let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
+        // Two plies never lead back: both sides would have to stand where they stood.
+        (4..=stretch)
+            .step_by(2)
+            .map(|plies| next_index - plies)
+            .find(|&index| self.entries[index].position.is_repetition_of(next))
+    }
+
+    fn last(&self) -> &Entry {
+        self.entries.last().expect("a history is never empty")
+    }
+}
+
+/// Spreads a small number over 64 bits so that it can be combined with a key (SplitMix64's finalizer); 0 stays 0.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}

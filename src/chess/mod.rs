@@ -1,0 +1,33 @@
+//! The rules of chess and the game so far.
+//!
+//! A [`History`] holds the positions from the start of the known game to now; the search pushes and pops
+//! [`Move`]s on its own copy. Moves and rules come from the crate `shakmaty`; this module adds what Lc0's networks
+//! need beyond it: repetitions, the fifty-move counter, Lc0's reading of en passant, a key per position, and
+//! Chess960 in both notations. At the bottom of the crate: it knows no other module.
+//!
+//! ```
+//! use zeitnot::chess::{History, Terminal, Variant};
+//!
+//! let mut game = History::from_uci_position("startpos moves f2f3 e7e5 g2g4", Variant::Standard)?;
+//! let mate = game.parse_move("d8h4")?;
+//! game.push(mate);
+//! assert_eq!(game.terminal(&game.legal_moves()), Some(Terminal::Checkmate));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod fen;
+mod history;
+mod moves;
+mod notation;
+mod perft;
+mod position;
+mod terminal;
+
+pub use fen::PositionError;
+pub use history::History;
+pub use moves::{Move, MoveList};
+pub use notation::{MoveError, Variant};
+pub use perft::perft;
+pub use position::Position;
+pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};
+pub use terminal::Terminal;

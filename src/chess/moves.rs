@@ -1,0 +1,78 @@
+//! A move in 16 bits, and lists of them.
+//!
+//! Made by [`Position::legal_moves`](super::Position::legal_moves) and by the notation; edges of the search tree
+//! keep it as it is.
+
+use std::fmt;
+
+use arrayvec::ArrayVec;
+use shakmaty::{Role, Square};
+
+/// A chess move: `from | to << 6 | promotion << 12`, squares counted a1 = 0, b1 = 1, …, h8 = 63; promotion 0 none,
+/// 1 knight, 2 bishop, 3 rook, 4 queen. Castling is the king taking its own rook, in every variant.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Move(u16);
+
+/// The moves of one position. No position that [`Position::from_fen`](super::Position::from_fen) accepts, nor any
+/// that follows from it, has more.
+pub type MoveList = ArrayVec<Move, 256>;
+
+impl Move {
+    /// A move from and to these squares; castling goes to the rook's square.
+    ///
+    /// `promotion` is a knight, bishop, rook or queen; other roles count as none.
+    pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> Move {
+        let promotion = match promotion {
+            Some(Role::Knight) => 1,
+            Some(Role::Bishop) => 2,
+            Some(Role::Rook) => 3,
+            Some(Role::Queen) => 4,
+            Some(Role::Pawn | Role::King) | None => 0,
+        };
+        Move(from as u16 | (to as u16) << 6 | promotion << 12)
+    }
+
+    /// The square it starts from.
+    pub const fn from_square(self) -> Square {
+        Square::new((self.0 & 63) as u32)
+    }
+
+    /// The square it goes to; the rook's square for castling.
+    pub const fn to_square(self) -> Square {
+        Square::new((self.0 >> 6 & 63) as u32)
+    }
+
+    /// What a pawn turns into.
+    pub const fn promotion(self) -> Option<Role> {
+        match self.0 >> 12 {
+            1 => Some(Role::Knight),
+            2 => Some(Role::Bishop),
+            3 => Some(Role::Rook),
+            4 => Some(Role::Queen),
+            _ => None,
+        }
+    }
+
+    /// The 16 bits that [`Move::from_bits`] takes back.
+    pub const fn to_bits(self) -> u16 {
+        self.0
+    }
+
+    /// The move with these bits. Every value is some move, though not a legal one.
+    pub const fn from_bits(bits: u16) -> Move {
+        Move(bits)
+    }
+
+    pub(super) fn from_shakmaty(m: shakmaty::Move) -> Move {
+        // Only Crazyhouse's drops have no square of origin, and shakmaty's `Chess` generates none.
+        Move::new(m.from().unwrap_or(m.to()), m.to(), m.promotion())
+    }
+}
+
+impl fmt::Debug for Move {
+    /// As in Chess960: `e2e4`, `e1h1`, `a7a8q`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.from_square(), self.to_square())?;
+        self.promotion().map_or(Ok(()), |role| write!(f, "{}", role.char()))
+    }
+}

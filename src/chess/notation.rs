@@ -1,0 +1,98 @@
+//! Moves in UCI notation, both ways.
+
+use shakmaty::{CastlingSide, File, Role, Square};
+use thiserror::Error;
+
+use super::moves::Move;
+use super::position::Position;
+
+/// How castling is written. The rules are the same: standard chess is one start position of Chess960.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// The king's two steps: `e1g1`.
+    #[default]
+    Standard,
+    /// The king takes its own rook: `e1h1`.
+    Chess960,
+}
+
+/// Why a move was refused.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum MoveError {
+    /// Not of the form `e2e4` or `e7e8q`.
+    #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
+    Syntax(String),
+    /// Well written, but not legal.
+    #[error("{text} is not legal in \"{fen}\"")]
+    Illegal {
+        /// The move as given.
+        text: String,
+        /// The position.
+        fen: String,
+    },
+}
+
+impl Position {
+    /// The legal move that `uci` writes.
+    ///
+    /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a knight,
+    /// as in Lc0.
+    ///
+    /// # Errors
+    /// If it is not well written or not legal.
+    pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
+        let (from, to, promotion) = squares_of(uci).ok_or_else(|| MoveError::Syntax(uci.to_owned()))?;
+        let written = Move::new(from, to, promotion);
+        let knight_promotion = Move::new(from, to, promotion.or(Some(Role::Knight)));
+        let castling = self.castling_of_king_steps(from, to).filter(|_| promotion.is_none());
+        let legal = self.legal_moves();
+        [Some(written), Some(knight_promotion), castling]
+            .into_iter()
+            .flatten()
+            .find(|m| legal.contains(m))
+            .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
+    }
+
+    /// `m` in UCI notation; legal in this position.
+    ///
+    /// In [`Variant::Standard`] castling is the king's two steps; where king or rook stand elsewhere than in
+    /// standard chess, the king takes the rook all the same, since other notation would be ambiguous.
+    pub fn format_move(&self, m: Move, variant: Variant) -> String {
+        let (from, to) = (m.from_square(), m.to_square());
+        let own = self.board().by_color(self.turn());
+        let standard_castling = variant == Variant::Standard
+            && own.contains(to)
+            && from.file() == File::E
+            && matches!(to.file(), File::A | File::H);
+        if standard_castling {
+            return format!("{from}{}", CastlingSide::from_king_side(from < to).king_to(self.turn()));
+        }
+        format!("{m:?}")
+    }
+
+    /// The castling that takes a king from `from` to `to`, at least two files away (one step is a plain king move).
+    fn castling_of_king_steps(&self, from: Square, to: Square) -> Option<Move> {
+        let king = self.board().king_of(self.turn())?;
+        let side = CastlingSide::from_king_side(from < to);
+        let steps = from.file().distance(to.file());
+        if king != from || to != side.king_to(self.turn()) || steps < 2 {
+            return None;
+        }
+        Some(Move::new(from, self.castling_rook(self.turn(), side)?, None))
+    }
+}
+
+fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
+    let bytes = uci.as_bytes();
+    let from = Square::from_ascii(bytes.get(0..2)?).ok()?;
+    let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
+    let promotion = match bytes.get(4..)? {
+        [] => None,
+        [b'n'] => Some(Role::Knight),
+        [b'b'] => Some(Role::Bishop),
+        [b'r'] => Some(Role::Rook),
+        [b'q'] => Some(Role::Queen),
+        _ => return None,
+    };
+    Some((from, to, promotion))
+}

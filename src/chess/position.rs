@@ -1,0 +1,186 @@
+//! One position: board, side to move, rights, counters and key.
+//!
+//! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
+
+use shakmaty::zobrist::{Zobrist64, ZobristValue};
+use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
+
+use super::moves::{Move, MoveList};
+
+/// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
+#[derive(Clone, Debug)]
+pub struct Position {
+    chess: Chess,
+    /// Lc0's flag, see [`Position::en_passant`]; shakmaty keeps the square after every double push.
+    en_passant: Option<Square>,
+    key: u64,
+}
+
+impl Position {
+    /// The start of a game of standard chess.
+    pub fn start() -> Position {
+        Position::from_chess(Chess::new())
+    }
+
+    /// Takes a validated position; its en-passant square, if any, counts as given.
+    pub(super) fn from_chess(chess: Chess) -> Position {
+        let en_passant = chess.ep_square(EnPassantMode::Always);
+        let mut position = Position { chess, en_passant, key: 0 };
+        position.key = position.full_key();
+        position
+    }
+
+    /// The side to move.
+    pub fn turn(&self) -> Color {
+        self.chess.turn()
+    }
+
+    /// Plies since the last capture or pawn move; a FEN may start it at any number, above 100 too.
+    pub fn rule50(&self) -> u32 {
+        self.chess.halfmoves()
+    }
+
+    /// Plies since the start of the game by the move number: 0 for White's first move, 1 for Black's.
+    pub fn game_ply(&self) -> u32 {
+        let full_moves_done = self.chess.fullmoves().get() - 1;
+        full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
+    }
+
+    /// Where the pieces stand.
+    pub fn board(&self) -> &Board {
+        self.chess.board()
+    }
+
+    /// Pieces on the board, kings and pawns included.
+    pub fn piece_count(&self) -> usize {
+        self.board().occupied().count()
+    }
+
+    /// The rooks with which either side may still castle.
+    pub fn castling_rights(&self) -> Bitboard {
+        self.chess.castles().castling_rights()
+    }
+
+    /// The rook with which `color` may still castle on `side`.
+    pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
+        self.chess.castles().rook(color, side)
+    }
+
+    /// The square passed by the double push just played, as Lc0 sees it: only if an enemy pawn attacks it, be it
+    /// pinned or not. A FEN's square stands even if no pawn attacks it.
+    pub fn en_passant(&self) -> Option<Square> {
+        self.en_passant
+    }
+
+    /// Identifies board, side to move, castling rights and [`Position::en_passant`]; equal on every machine.
+    /// The fifty-move counter and the move number are not part of it.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// Is it the start of standard chess, counters aside?
+    pub fn is_standard_start(&self) -> bool {
+        self.turn().is_white() && self.castling_rights() == Bitboard::CORNERS && *self.board() == Board::new()
+    }
+
+    /// Is the side to move in check?
+    pub fn is_check(&self) -> bool {
+        self.chess.is_check()
+    }
+
+    /// All legal moves, always in the same order for the same position.
+    pub fn legal_moves(&self) -> MoveList {
+        self.chess.legal_moves().into_iter().map(Move::from_shakmaty).collect()
+    }
+
+    /// Equal for the threefold repetition: same pieces, side, castling rights and en-passant flag.
+    pub fn is_repetition_of(&self, other: &Position) -> bool {
+        self.key == other.key
+            && self.en_passant == other.en_passant
+            && self.turn() == other.turn()
+            && self.castling_rights() == other.castling_rights()
+            && self.board() == other.board()
+    }
+
+    /// The position after `m`.
+    ///
+    /// `m` must be one of [`Position::legal_moves`]; anything else gives a meaningless position, or panics if
+    /// there is no piece to move.
+    #[must_use]
+    pub fn play(&self, m: Move) -> Position {
+        let m = self.to_shakmaty(m).expect("a legal move starts on a piece");
+        let mut chess = self.chess.clone();
+        chess.play_unchecked(m);
+        let en_passant = chess.ep_square(EnPassantMode::PseudoLegal);
+        let changed_rights = self.castling_rights() ^ chess.castles().castling_rights();
+        let key = self.key
+            ^ Zobrist64::zobrist_for_white_turn().0
+            ^ moved_pieces_key(m, self.turn())
+            ^ castling_key(changed_rights)
+            ^ en_passant_key(self.en_passant)
+            ^ en_passant_key(en_passant);
+        Position { chess, en_passant, key }
+    }
+
+    /// shakmaty's form of a move; `None` if no piece stands on its first square.
+    fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
+        let (from, to) = (m.from_square(), m.to_square());
+        let board = self.board();
+        let role = board.role_at(from)?;
+        let capture = board.role_at(to);
+        if role == Role::King && board.by_color(self.turn()).contains(to) {
+            return Some(shakmaty::Move::Castle { king: from, rook: to });
+        }
+        if role == Role::Pawn && capture.is_none() && from.file() != to.file() {
+            return Some(shakmaty::Move::EnPassant { from, to });
+        }
+        Some(shakmaty::Move::Normal { role, from, capture, to, promotion: m.promotion() })
+    }
+
+    /// The key from nothing; [`Position::play`] keeps it up to date step by step.
+    fn full_key(&self) -> u64 {
+        let turn = if self.turn().is_white() { Zobrist64::zobrist_for_white_turn().0 } else { 0 };
+        let pieces = self
+            .board()
+            .iter()
+            .fold(0, |key, (square, piece)| key ^ Zobrist64::zobrist_for_piece(square, piece).0);
+        turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
+    }
+
+    pub(super) fn chess(&self) -> &Chess {
+        &self.chess
+    }
+}
+
+/// What a move of `color` changes in the key by taking pieces off and putting them on.
+fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
+    let key = |square, role: Role, color| Zobrist64::zobrist_for_piece(square, role.of(color)).0;
+    match m {
+        shakmaty::Move::Normal { role, from, capture, to, promotion } => {
+            let captured = capture.map_or(0, |captured| key(to, captured, !color));
+            key(from, role, color) ^ key(to, promotion.unwrap_or(role), color) ^ captured
+        }
+        shakmaty::Move::EnPassant { from, to } => {
+            let captured = Square::from_coords(to.file(), from.rank());
+            key(from, Role::Pawn, color) ^ key(to, Role::Pawn, color) ^ key(captured, Role::Pawn, !color)
+        }
+        shakmaty::Move::Castle { king, rook } => {
+            let side = CastlingSide::from_king_side(king < rook);
+            key(king, Role::King, color)
+                ^ key(rook, Role::Rook, color)
+                ^ key(side.king_to(color), Role::King, color)
+                ^ key(side.rook_to(color), Role::Rook, color)
+        }
+        shakmaty::Move::Put { role, to } => key(to, role, color),
+    }
+}
+
+/// Castling rights by the rooks' squares, so that Chess960 positions with the right on another rook differ.
+fn castling_key(rooks: Bitboard) -> u64 {
+    // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
+    rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
+}
+
+fn en_passant_key(square: Option<Square>) -> u64 {
+    square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
+}

@@ -1,0 +1,269 @@
+//! Input planes: a position and its history as Lc0's networks read them.
+//!
+//! [`encode`] is called once per evaluated leaf by the search and by `zeitnot eval`; it allocates nothing. A network
+//! file says which [`InputFormat`] its network was trained on, the user which [`HistoryFill`] to use. Uses `chess`.
+//!
+//! Planes, all from the point of view of the side to move (its first rank at the bottom; files are never mirrored
+//! by this): eight boards of 13 planes each, the current one first, then a plane per fact about the current one.
+//!
+//! | plane | what |
+//! |---|---|
+//! | `13 * b + 0..6` | our pawns, knights, bishops, rooks, queens, king on board `b` |
+//! | `13 * b + 6..12` | theirs |
+//! | `13 * b + 12` | all ones if that position occurred before |
+//! | 104..108 | castling rights |
+//! | 108 | classical: all ones if Black moves; canonical: the en-passant file, on rank 8 |
+//! | 109 | fifty-move counter, in plies or hundreds of plies |
+//! | 110 | armageddon formats: all ones if Black moves |
+//! | 111 | all ones |
+
+mod transform;
+
+use std::str::FromStr;
+
+use super::InputPlanes;
+use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
+
+pub use transform::Transform;
+
+/// Boards in the input, the current one included.
+const BOARDS: usize = 8;
+/// Planes of one board.
+const PLANES_PER_BOARD: usize = 13;
+const REPETITION: usize = 12;
+const CASTLING: usize = BOARDS * PLANES_PER_BOARD;
+const SIDE_OR_EN_PASSANT: usize = CASTLING + 4;
+const RULE_50: usize = CASTLING + 5;
+const ARMAGEDDON_SIDE: usize = CASTLING + 6;
+const ONES: usize = CASTLING + 7;
+const EVERYWHERE: u64 = !0;
+
+/// How a network wants its input planes; `pblczero.NetworkFormat.InputFormat` in Lc0's files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputFormat {
+    /// 1: 112 planes, castling rights as whole planes.
+    #[default]
+    Classical,
+    /// 2: castling rights as the squares of the rooks, which tells Chess960 positions apart.
+    CastlingPlane,
+    /// 3: boards brought to a canonical orientation, history cut at irreversible moves, en-passant plane.
+    Canonical,
+    /// 4: as 3, the fifty-move counter divided by 100.
+    CanonicalHectoplies,
+    /// 132: as 4, and Black to move shows.
+    CanonicalHectopliesArmageddon,
+    /// 5: as 4, and of earlier positions only the repeated ones are given.
+    CanonicalV2,
+    /// 133: as 5, and Black to move shows.
+    CanonicalV2Armageddon,
+}
+
+impl InputFormat {
+    /// The format with this number in a network file; `None` for unknown numbers.
+    pub fn from_number(number: i32) -> Option<InputFormat> {
+        Some(match number {
+            1 => InputFormat::Classical,
+            2 => InputFormat::CastlingPlane,
+            3 => InputFormat::Canonical,
+            4 => InputFormat::CanonicalHectoplies,
+            132 => InputFormat::CanonicalHectopliesArmageddon,
+            5 => InputFormat::CanonicalV2,
+            133 => InputFormat::CanonicalV2Armageddon,
+            _ => return None,
+        })
+    }
+
+    /// Its number in a network file.
+    pub fn number(self) -> i32 {
+        match self {
+            InputFormat::Classical => 1,
+            InputFormat::CastlingPlane => 2,
+            InputFormat::Canonical => 3,
+            InputFormat::CanonicalHectoplies => 4,
+            InputFormat::CanonicalHectopliesArmageddon => 132,
+            InputFormat::CanonicalV2 => 5,
+            InputFormat::CanonicalV2Armageddon => 133,
+        }
+    }
+
+    /// Are boards transformed and the history cut where it cannot repeat?
+    pub fn is_canonical(self) -> bool {
+        !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
+    }
+
+    fn counts_hectoplies(self) -> bool {
+        self.is_canonical() && self != InputFormat::Canonical
+    }
+
+    fn gives_only_repeated(self) -> bool {
+        matches!(self, InputFormat::CanonicalV2 | InputFormat::CanonicalV2Armageddon)
+    }
+
+    fn shows_black(self) -> bool {
+        matches!(self, InputFormat::CanonicalHectopliesArmageddon | InputFormat::CanonicalV2Armageddon)
+    }
+}
+
+/// What stands in the boards before the first known position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HistoryFill {
+    /// Nothing, except the board before a double push that the en-passant square tells of.
+    No,
+    /// The first known board again, unless the game starts at the standard start position.
+    #[default]
+    FenOnly,
+    /// The first known board again.
+    Always,
+}
+
+/// A text that names no [`HistoryFill`].
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("unknown history fill \"{0}\"; valid: no, fen_only, always")]
+pub struct HistoryFillError(String);
+
+impl FromStr for HistoryFill {
+    type Err = HistoryFillError;
+
+    /// Reads Lc0's names: `no`, `fen_only`, `always`.
+    fn from_str(text: &str) -> Result<HistoryFill, HistoryFillError> {
+        match text {
+            "no" => Ok(HistoryFill::No),
+            "fen_only" => Ok(HistoryFill::FenOnly),
+            "always" => Ok(HistoryFill::Always),
+            _ => Err(HistoryFillError(text.to_owned())),
+        }
+    }
+}
+
+/// Writes the input planes of `history`'s current position into `planes`, all of them.
+///
+/// Returns the transform applied to the boards; [`policy_map::index`](super::policy_map::index) wants it too.
+pub fn encode(
+    history: &History,
+    format: InputFormat,
+    fill: HistoryFill,
+    planes: &mut InputPlanes,
+) -> Transform {
+    planes.masks = [0; _];
+    planes.values = [1.0; _];
+    write_boards(history, format, fill, planes);
+    write_facts(history.current(), format, planes);
+    if !format.is_canonical() {
+        return Transform::NONE;
+    }
+    let transform = Transform::of(history.current());
+    if transform != Transform::NONE {
+        for mask in &mut planes.masks[..=SIDE_OR_EN_PASSANT] {
+            // Whole planes state facts and have no orientation; the transforms leave them as they are.
+            *mask = transform.bitboard(Bitboard(*mask)).0;
+        }
+    }
+    transform
+}
+
+/// Writes up to eight boards, the current position first.
+fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, planes: &mut InputPlanes) {
+    let now = history.current();
+    let us = now.turn();
+    let (mut boards, _) = planes.masks[..CASTLING].as_chunks_mut::<PLANES_PER_BOARD>();
+    for index in (0..history.len()).rev() {
+        let position = history.position(index);
+        let is_now = index + 1 == history.len();
+        if format.is_canonical() && !is_now && !may_repeat(position, now) {
+            return;
+        }
+        let repeated = history.repetitions_at(index) > 0;
+        if is_now || repeated || !format.gives_only_repeated() {
+            let Some((board, rest)) = boards.split_first_mut() else { return };
+            write_board(position, us, board);
+            board[REPETITION] = if repeated { EVERYWHERE } else { 0 };
+            boards = rest;
+        }
+        if format.is_canonical() && position.rule50() == 0 {
+            return;
+        }
+    }
+    write_unknown_boards(history.position(0), us, unknown_boards(history.position(0), format, fill), boards);
+}
+
+/// Can canonical formats show `earlier` as history of `now`? A castling right or an en-passant square that is gone
+/// never comes back.
+fn may_repeat(earlier: &Position, now: &Position) -> bool {
+    earlier.castling_rights() == now.castling_rights() && earlier.en_passant().is_none()
+}
+
+/// How many of the boards before the `first` known position to fill.
+fn unknown_boards(first: &Position, format: InputFormat, fill: HistoryFill) -> usize {
+    let pushed = first.en_passant().is_some();
+    if format.gives_only_repeated() || (format.is_canonical() && pushed) {
+        return 0;
+    }
+    match fill {
+        HistoryFill::No => usize::from(pushed),
+        HistoryFill::FenOnly if first.is_standard_start() => 0,
+        HistoryFill::FenOnly | HistoryFill::Always => BOARDS,
+    }
+}
+
+/// Writes the `first` known position, before the double push that led to it if there was one, into the first
+/// `count` of `boards`.
+fn write_unknown_boards(first: &Position, us: Color, count: usize, boards: &mut [[u64; PLANES_PER_BOARD]]) {
+    for board in boards.iter_mut().take(count) {
+        write_board(first, us, board);
+        if let Some(passed) = first.en_passant() {
+            let pawns = if first.turn() == us { 6 } else { 0 };
+            board[pawns] ^= seen_by(us, pushed_from_and_to(passed));
+        }
+    }
+}
+
+/// The squares below and above the one that a double push passed.
+fn pushed_from_and_to(passed: Square) -> Bitboard {
+    let passed = Bitboard::from_square(passed).0;
+    Bitboard(passed << 8 | passed >> 8)
+}
+
+/// Writes planes 0 to 11 of a board.
+fn write_board(position: &Position, us: Color, board: &mut [u64; PLANES_PER_BOARD]) {
+    let pieces = position.board();
+    let (ours, theirs) = (pieces.by_color(us), pieces.by_color(!us));
+    for (plane, role) in Role::ALL.into_iter().enumerate() {
+        let both = pieces.by_role(role);
+        board[plane] = seen_by(us, both & ours);
+        board[plane + 6] = seen_by(us, both & theirs);
+    }
+}
+
+/// Writes the planes after the boards.
+fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
+    let us = now.turn();
+    let everywhere_if = |fact: bool| if fact { EVERYWHERE } else { 0 };
+    let masks = &mut planes.masks;
+    let rook = |color, side| now.castling_rook(color, side);
+    let (queen_side, king_side) = (CastlingSide::QueenSide, CastlingSide::KingSide);
+    if format == InputFormat::Classical {
+        masks[CASTLING] = everywhere_if(rook(us, queen_side).is_some());
+        masks[CASTLING + 1] = everywhere_if(rook(us, king_side).is_some());
+        masks[CASTLING + 2] = everywhere_if(rook(!us, queen_side).is_some());
+        masks[CASTLING + 3] = everywhere_if(rook(!us, king_side).is_some());
+    } else {
+        let rooks = |side| Color::ALL.into_iter().filter_map(|color| rook(color, side)).collect();
+        masks[CASTLING] = seen_by(us, rooks(queen_side));
+        masks[CASTLING + 1] = seen_by(us, rooks(king_side));
+    }
+    masks[SIDE_OR_EN_PASSANT] = if format.is_canonical() {
+        now.en_passant().map_or(0, |passed| 1 << (56 + u32::from(passed.file())))
+    } else {
+        everywhere_if(us.is_black())
+    };
+    masks[RULE_50] = EVERYWHERE;
+    let plies = now.rule50() as f32;
+    planes.values[RULE_50] = if format.counts_hectoplies() { plies / 100.0 } else { plies };
+    masks[ARMAGEDDON_SIDE] = everywhere_if(format.shows_black() && us.is_black());
+    masks[ONES] = EVERYWHERE;
+}
+
+/// A set of squares with the first rank of `color` at the bottom.
+fn seen_by(color: Color, squares: Bitboard) -> u64 {
+    if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
+}
