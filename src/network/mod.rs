@@ -7,6 +7,7 @@
 pub mod backends;
 pub mod encode;
 pub mod policy_map;
+pub mod weights;
 
 use std::fmt::Debug;
 use std::time::Duration;

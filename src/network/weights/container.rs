@@ -1,0 +1,195 @@
+//! Opens a network file: recognises it, inflates it within bounds, and fingerprints it.
+//!
+//! The content is kept as small chunks that the protobuf parser frees while it reads them, so that the inflated
+//! file and the layers parsed from it never both stand in memory as a whole.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use bytes::{Buf, Bytes};
+use flate2::bufread::GzDecoder;
+use sha2::{Digest, Sha256};
+
+use super::error::Fault;
+
+/// Below the size from which glibc maps memory page by page, so that freed chunks are reused.
+const CHUNK: usize = 64 << 10;
+/// Every file may inflate to this many bytes.
+const ALWAYS_ALLOWED: u64 = 64 << 20;
+/// Beyond [`ALWAYS_ALLOWED`], to this many times its size: weights are close to random and hardly compress.
+const MAX_RATIO: u64 = 8;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Field 1 (fixed32) of [`super::message::Net`] with its only value, the magic number 0x1c0.
+const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
+/// Field 1 (varint) of an ONNX model: the IR version.
+const ONNX_START: u8 = 0x08;
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Lc0's own format.
+    Lc0,
+    /// A bare ONNX model.
+    Onnx,
+}
+
+/// An opened file.
+#[derive(Debug)]
+pub struct Content {
+    /// By its first bytes.
+    pub kind: Kind,
+    /// The inflated content.
+    pub chunks: Chunks,
+    /// SHA-256 of the file as it is on disk, in hexadecimal.
+    pub sha256: String,
+    /// Size of the file as it is on disk, in bytes.
+    pub size: u64,
+}
+
+/// Reads and inflates `path`.
+///
+/// # Errors
+/// [`Fault::Read`], [`Fault::Gzip`], [`Fault::TooLarge`], or [`Fault::Foreign`] (after the first chunk only).
+pub fn open(path: &Path) -> Result<Content, Fault> {
+    let file = File::open(path).map_err(Fault::Read)?;
+    let metadata = file.metadata().map_err(Fault::Read)?;
+    if !metadata.is_file() {
+        return Err(Fault::Read(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
+    }
+    let size = metadata.len();
+    let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: file, sha256: Sha256::new() });
+    let zipped = reader.fill_buf().map_err(Fault::Read)?.starts_with(&GZIP_MAGIC);
+    let mut collector = Collector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
+    if zipped {
+        collector.limit = ALWAYS_ALLOWED.max(size.saturating_mul(MAX_RATIO));
+        while reader.fill_buf().map_err(Fault::Read)?.starts_with(&GZIP_MAGIC) {
+            let mut member = GzDecoder::new(&mut reader);
+            collector.read_from(&mut member).map_err(|fault| name_gzip(fault, &collector))?;
+        }
+        // What follows the last gzip member is not ours to judge; it only counts for the fingerprint.
+        io::copy(&mut reader, &mut io::sink()).map_err(Fault::Read)?;
+    } else {
+        collector.read_from(&mut reader)?;
+    }
+    let Some(kind) = collector.kind else {
+        return Err(Fault::Foreign { found: "none, the file is empty".into() });
+    };
+    let digest = reader.into_inner().sha256.finalize();
+    let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Content { kind, chunks: collector.chunks, sha256, size })
+}
+
+/// Read errors inside a gzip member are faults of its data, not of the disk.
+fn name_gzip(fault: Fault, collector: &Collector) -> Fault {
+    match fault {
+        Fault::Read(error) => {
+            let reason = match error.kind() {
+                io::ErrorKind::UnexpectedEof => "data end early".to_owned(),
+                _ => error.to_string(),
+            };
+            Fault::Gzip { reason, decoded: collector.chunks.remaining as u64 }
+        }
+        other => other,
+    }
+}
+
+/// Gathers chunks and judges the first of them.
+struct Collector {
+    chunks: Chunks,
+    kind: Option<Kind>,
+    size: u64,
+    limit: u64,
+}
+
+impl Collector {
+    fn read_from(&mut self, source: &mut impl Read) -> Result<(), Fault> {
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk).map_err(Fault::Read)?;
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            if self.kind.is_none() {
+                self.kind = Some(recognise(&chunk)?);
+            }
+            self.chunks.push(chunk.into());
+            if self.chunks.remaining as u64 > self.limit {
+                return Err(Fault::TooLarge { compressed: self.size, limit: self.limit });
+            }
+        }
+    }
+}
+
+/// Tells networks from everything else that people give us by mistake.
+fn recognise(start: &[u8]) -> Result<Kind, Fault> {
+    let found = match start {
+        _ if start.starts_with(&NETWORK_START) => return Ok(Kind::Lc0),
+        [ONNX_START, ..] if start.len() > 16 => return Ok(Kind::Onnx),
+        [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
+        _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip; unpack it once".into(),
+        _ if start.starts_with(b"PK") => "a zip archive (a PyTorch checkpoint?)".into(),
+        [b'<', ..] => "a web page; the download went wrong".into(),
+        [0x0d, a, b, c, d, ..] => {
+            format!("magic number {:#x} instead of 0x1c0", u32::from_le_bytes([*a, *b, *c, *d]))
+        }
+        _ => {
+            let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            bytes.join(" ")
+        }
+    };
+    Err(Fault::Foreign { found })
+}
+
+/// Hashes what passes through.
+struct Fingerprint<R> {
+    inner: R,
+    sha256: Sha256,
+}
+
+impl<R: Read> Read for Fingerprint<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.sha256.update(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+/// Bytes in chunks; reading frees them.
+#[derive(Debug, Default)]
+pub struct Chunks {
+    queue: VecDeque<Bytes>,
+    remaining: usize,
+}
+
+impl Chunks {
+    fn push(&mut self, chunk: Bytes) {
+        self.remaining += chunk.len();
+        self.queue.push_back(chunk);
+    }
+}
+
+impl Buf for Chunks {
+    fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.queue.front().map_or(&[], |front| front)
+    }
+
+    fn advance(&mut self, count: usize) {
+        assert!(count <= self.remaining, "advanced past the end: a broken contract of Buf");
+        self.remaining -= count;
+        let mut left = count;
+        while let Some(front) = self.queue.front_mut() {
+            if left < front.len() {
+                front.advance(left);
+                return;
+            }
+            left -= front.len();
+            self.queue.pop_front();
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Files may hold several policy and value heads; this picks one of each.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::Fault;
+use super::message::{self, ConvBlock, EncoderLayer, Layer, Weights};
+
+/// A policy head by Lc0's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyHeadName {
+    /// The plain policy; the only one in most files.
+    #[default]
+    Vanilla,
+    /// Trained to look for better moves than the average shows.
+    Optimistic,
+    /// Trained on flattened targets.
+    Soft,
+    /// Trained on the opponent's moves.
+    Opponent,
+}
+
+/// A value head by Lc0's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValueHeadName {
+    /// The game's result; the only one in most files.
+    #[default]
+    Winner,
+    /// The search's root evaluation.
+    Q,
+    /// A short-term average of evaluations.
+    St,
+}
+
+/// Which heads to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadChoice {
+    /// The policy head.
+    pub policy: PolicyHeadName,
+    /// The value head.
+    pub value: ValueHeadName,
+}
+
+impl PolicyHeadName {
+    /// All, in the order of the file.
+    pub const ALL: [PolicyHeadName; 4] = [Self::Vanilla, Self::Optimistic, Self::Soft, Self::Opponent];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vanilla => "vanilla",
+            Self::Optimistic => "optimistic",
+            Self::Soft => "soft",
+            Self::Opponent => "opponent",
+        }
+    }
+}
+
+impl ValueHeadName {
+    /// All, in the order of the file.
+    pub const ALL: [ValueHeadName; 3] = [Self::Winner, Self::Q, Self::St];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Winner => "winner",
+            Self::Q => "q",
+            Self::St => "st",
+        }
+    }
+}
+
+/// A name that is no head of any network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {kind} head \"{name}\"; Lc0's heads are {known}")]
+pub struct UnknownHead {
+    kind: &'static str,
+    name: String,
+    known: String,
+}
+
+impl FromStr for PolicyHeadName {
+    type Err = UnknownHead;
+
+    /// Takes Lc0's file name `optimistic_st` too.
+    fn from_str(text: &str) -> Result<Self, UnknownHead> {
+        let wanted = if text == "optimistic_st" { "optimistic" } else { text };
+        Self::ALL.into_iter().find(|head| head.name() == wanted).ok_or_else(|| UnknownHead {
+            kind: "policy",
+            name: text.into(),
+            known: Self::ALL.map(Self::name).join(", "),
+        })
+    }
+}
+
+impl FromStr for ValueHeadName {
+    type Err = UnknownHead;
+
+    fn from_str(text: &str) -> Result<Self, UnknownHead> {
+        Self::ALL.into_iter().find(|head| head.name() == text).ok_or_else(|| UnknownHead {
+            kind: "value",
+            name: text.into(),
+            known: Self::ALL.map(Self::name).join(", "),
+        })
+    }
+}
+
+impl fmt::Display for PolicyHeadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for ValueHeadName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The policy heads in a file.
+pub fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
+    let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };
+    let present = [&heads.vanilla, &heads.optimistic_st, &heads.soft, &heads.opponent];
+    PolicyHeadName::ALL.into_iter().zip(present).filter(|(_, head)| head.is_some()).map(|(n, _)| n).collect()
+}
+
+/// The value heads in a file.
+pub fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
+    let Some(heads) = &weights.value_heads else { return vec![ValueHeadName::Winner] };
+    let present = [&heads.winner, &heads.q, &heads.st];
+    ValueHeadName::ALL.into_iter().zip(present).filter(|(_, head)| head.is_some()).map(|(n, _)| n).collect()
+}
+
+/// The layers of one policy head, wherever the file keeps them.
+#[derive(Debug, Default)]
+pub struct PolicyLayers {
+    pub policy1: Option<ConvBlock>,
+    pub policy: Option<ConvBlock>,
+    pub ip_pol_w: Option<Layer>,
+    pub ip_pol_b: Option<Layer>,
+    pub ip2_pol_w: Option<Layer>,
+    pub ip2_pol_b: Option<Layer>,
+    pub ip3_pol_w: Option<Layer>,
+    pub ip3_pol_b: Option<Layer>,
+    pub ip4_pol_w: Option<Layer>,
+    pub encoders: Vec<EncoderLayer>,
+    pub head_count: u32,
+}
+
+impl PolicyLayers {
+    /// Takes one head out of the file and drops the others.
+    ///
+    /// # Errors
+    /// [`Fault::Head`] if it is not there.
+    pub fn take(weights: &mut Weights, name: PolicyHeadName) -> Result<PolicyLayers, Fault> {
+        let present = policy_heads(weights);
+        if !present.contains(&name) {
+            let present: Vec<_> = present.into_iter().map(PolicyHeadName::name).collect();
+            return Err(Fault::Head {
+                kind: "policy",
+                wanted: name.to_string(),
+                present: present.join(", "),
+            });
+        }
+        let shared = (weights.ip_pol_w.take(), weights.ip_pol_b.take());
+        let Some(heads) = weights.policy_heads.take() else {
+            return Ok(PolicyLayers {
+                policy1: weights.policy1.take(),
+                policy: weights.policy.take(),
+                ip_pol_w: shared.0,
+                ip_pol_b: shared.1,
+                ip2_pol_w: weights.ip2_pol_w.take(),
+                ip2_pol_b: weights.ip2_pol_b.take(),
+                ip3_pol_w: weights.ip3_pol_w.take(),
+                ip3_pol_b: weights.ip3_pol_b.take(),
+                ip4_pol_w: weights.ip4_pol_w.take(),
+                encoders: std::mem::take(&mut weights.pol_encoder),
+                head_count: weights.pol_headcount.unwrap_or_default(),
+            });
+        };
+        let head = match name {
+            PolicyHeadName::Vanilla => heads.vanilla,
+            PolicyHeadName::Optimistic => heads.optimistic_st,
+            PolicyHeadName::Soft => heads.soft,
+            PolicyHeadName::Opponent => heads.opponent,
+        };
+        let head = head.unwrap_or_default();
+        let shared = (heads.ip_pol_w.or(shared.0), heads.ip_pol_b.or(shared.1));
+        Ok(PolicyLayers {
+            policy1: head.policy1,
+            policy: head.policy,
+            ip_pol_w: head.ip_pol_w.or(shared.0),
+            ip_pol_b: head.ip_pol_b.or(shared.1),
+            ip2_pol_w: head.ip2_pol_w,
+            ip2_pol_b: head.ip2_pol_b,
+            ip3_pol_w: head.ip3_pol_w,
+            ip3_pol_b: head.ip3_pol_b,
+            ip4_pol_w: head.ip4_pol_w,
+            encoders: head.pol_encoder,
+            head_count: head.pol_headcount.unwrap_or_default(),
+        })
+    }
+}
+
+/// The layers of one value head, wherever the file keeps them.
+pub type ValueLayers = message::ValueHead;
+
+impl ValueLayers {
+    /// Takes one head out of the file and drops the others.
+    ///
+    /// # Errors
+    /// [`Fault::Head`] if it is not there.
+    pub fn take(weights: &mut Weights, name: ValueHeadName) -> Result<ValueLayers, Fault> {
+        let present = value_heads(weights);
+        if !present.contains(&name) {
+            let present: Vec<_> = present.into_iter().map(ValueHeadName::name).collect();
+            return Err(Fault::Head { kind: "value", wanted: name.to_string(), present: present.join(", ") });
+        }
+        let Some(heads) = weights.value_heads.take() else {
+            return Ok(ValueLayers {
+                value: weights.value.take(),
+                ip_val_w: weights.ip_val_w.take(),
+                ip_val_b: weights.ip_val_b.take(),
+                ip1_val_w: weights.ip1_val_w.take(),
+                ip1_val_b: weights.ip1_val_b.take(),
+                ip2_val_w: weights.ip2_val_w.take(),
+                ip2_val_b: weights.ip2_val_b.take(),
+            });
+        };
+        let head = match name {
+            ValueHeadName::Winner => heads.winner,
+            ValueHeadName::Q => heads.q,
+            ValueHeadName::St => heads.st,
+        };
+        Ok(head.unwrap_or_default())
+    }
+}

@@ -1,0 +1,168 @@
+//! Network files of Lc0: `.pb.gz`, `.pb`, files that embed an ONNX model, and bare `.onnx` models.
+//!
+//! [`NetworkFile::load`] is the way in. `container` opens and inflates, `message` is the file's protobuf, `format`
+//! its enumerations, `heads` picks heads, `read`, `attention` and `layer` turn layers into the [`Network`] of
+//! `network`, checking each size once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
+
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+
+mod attention;
+mod container;
+mod error;
+mod format;
+mod heads;
+mod layer;
+mod message;
+mod network;
+mod read;
+
+pub use error::{Fault, NetworkError};
+pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
+pub use heads::{HeadChoice, PolicyHeadName, UnknownHead, ValueHeadName};
+pub use network::*;
+
+use container::{Content, Kind};
+use message::Net;
+
+/// The newest Lc0 whose files we know: major, minor.
+const KNOWN_VERSION: (u32, u32) = (0, 33);
+/// Lc0 lets this impossible version through; some old training tool wrote it.
+const SIGNATURE_VERSION: (u32, u32, u32) = (97, 98, 99);
+/// From this version on, a file may leave `weights_encoding` out.
+const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
+/// The file-wide encoding that older files must name.
+const LINEAR16: i32 = 1;
+
+/// A network file that was read and found good.
+#[derive(Debug)]
+pub struct NetworkFile {
+    /// Where it came from.
+    pub path: PathBuf,
+    /// SHA-256 of the file as it is on disk, in hexadecimal.
+    pub sha256: String,
+    /// Size of the file as it is on disk, in bytes.
+    pub size: u64,
+    /// What the file tells of itself.
+    pub facts: Facts,
+    /// The policy heads to choose from.
+    pub policy_heads: Vec<PolicyHeadName>,
+    /// The value heads to choose from.
+    pub value_heads: Vec<ValueHeadName>,
+    /// The network.
+    pub model: Model,
+}
+
+/// A network, in one of the two ways that files hold it.
+#[derive(Debug)]
+pub enum Model {
+    /// Layers, with the format that they were checked against.
+    Layers(Box<Network>, NetworkFormat),
+}
+
+/// What a network file tells of its making; nothing here changes an evaluation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Its licence text.
+    pub license: Option<String>,
+    /// The oldest Lc0 that can read it, like `0.21.0`.
+    pub min_version: Option<String>,
+    /// Training steps.
+    pub training_steps: Option<u32>,
+    /// Learning rate of the last training step.
+    pub learning_rate: Option<f32>,
+    /// Value loss (mean square error) at the end of training.
+    pub value_loss: Option<f32>,
+    /// Policy loss at the end of training.
+    pub policy_loss: Option<f32>,
+    /// Policy accuracy in percent at the end of training.
+    pub accuracy: Option<f32>,
+    /// Options of the Lc0 that played the training games.
+    pub training_params: Option<String>,
+}
+
+impl NetworkFile {
+    /// Reads `path` and checks every part of it; the heads of `choice` are read, others dropped.
+    ///
+    /// # Errors
+    /// [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time and memory:
+    /// nothing is allocated that a file merely claims to hold.
+    pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
+        read_file(path, choice).map_err(|fault| NetworkError::new(path, fault))
+    }
+}
+
+fn read_file(path: &Path, choice: HeadChoice) -> Result<NetworkFile, Fault> {
+    let Content { kind, chunks, sha256, size } = container::open(path)?;
+    if kind == Kind::Onnx {
+        return Err(Fault::Foreign { found: "a bare ONNX model".into() });
+    }
+    let net = Net::decode(chunks).map_err(Fault::Protobuf)?;
+    check_version(&net)?;
+    let facts = Facts::of(&net);
+    let declared = net.format.and_then(|format| format.network_format);
+    let Some(weights) = net.weights else {
+        let reason = "a network needs weights or an ONNX model".into();
+        return Err(Fault::Missing { part: "weights".into(), reason });
+    };
+    let format = format::layers_format(declared, &weights)?;
+    Ok(NetworkFile {
+        path: path.into(),
+        sha256,
+        size,
+        facts,
+        policy_heads: heads::policy_heads(&weights),
+        value_heads: heads::value_heads(&weights),
+        model: Model::Layers(Box::new(read::network(weights, format, choice)?), format),
+    })
+}
+
+/// Refuses files for a newer Lc0, and old ones that do not name the one encoding of their time.
+fn check_version(net: &Net) -> Result<(), Fault> {
+    let version = version_of(net).unwrap_or_default();
+    if version == SIGNATURE_VERSION {
+        return Ok(());
+    }
+    if (version.0, version.1) > KNOWN_VERSION {
+        return Err(Fault::Version {
+            needed: version_text(version),
+            known: format!("{}.{}", KNOWN_VERSION.0, KNOWN_VERSION.1),
+        });
+    }
+    let encoding = net.format.as_ref().and_then(|format| format.weights_encoding).unwrap_or_default();
+    if net.weights.is_some() && encoding != LINEAR16 && (version.0, version.1) < FREE_ENCODING_SINCE {
+        return Err(Fault::Unsupported {
+            part: "format.weights_encoding".into(),
+            found: format!("{encoding} in a file for Lc0 {}", version_text(version)),
+            supported: "1 LINEAR16 (files for 0.33 and newer may leave it out)".into(),
+        });
+    }
+    Ok(())
+}
+
+fn version_of(net: &Net) -> Option<(u32, u32, u32)> {
+    let version = net.min_version.as_ref()?;
+    let part = |number: Option<u32>| number.unwrap_or_default();
+    Some((part(version.major), part(version.minor), part(version.patch)))
+}
+
+fn version_text((major, minor, patch): (u32, u32, u32)) -> String {
+    format!("{major}.{minor}.{patch}")
+}
+
+impl Facts {
+    fn of(net: &Net) -> Facts {
+        let training = net.training_params.clone().unwrap_or_default();
+        Facts {
+            license: net.license.clone(),
+            min_version: version_of(net).map(version_text),
+            training_steps: training.training_steps,
+            learning_rate: training.learning_rate,
+            value_loss: training.mse_loss,
+            policy_loss: training.policy_loss,
+            accuracy: training.accuracy,
+            training_params: training.lc0_params,
+        }
+    }
+}
