@@ -5,6 +5,7 @@
 //! logits back. Nothing here knows of the search.
 
 pub mod backends;
+pub mod cache;
 pub mod encode;
 pub mod policy_map;
 pub mod weights;

@@ -1,0 +1,222 @@
+//! The evaluation cache: what the network said of positions met before, bounded, shared by all threads.
+//!
+//! Used by the search, which looks a leaf up before it queues it for evaluation. The key must identify everything
+//! that an evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest
+//! evaluation makes room for the newest.
+
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam::queue::SegQueue;
+use dashmap::DashMap;
+
+use super::Evaluation;
+
+/// The exponent of the smallest probability that is told from 0 (2⁻³¹), as `f32` biases it.
+const MIN_EXPONENT: u32 = 96;
+
+/// A probability (`0..=1`) in 16 bits: 5 of exponent and 11 of mantissa, rounded. Grows with `p`.
+pub(crate) fn compress(p: f32) -> u16 {
+    let rounded = (p.to_bits() + (1 << 11)) >> 12;
+    rounded.saturating_sub(MIN_EXPONENT << 11) as u16
+}
+
+/// The probability that [`compress`] has packed; packing it again gives the same bits.
+#[inline]
+pub(crate) fn expand(bits: u16) -> f32 {
+    f32::from_bits((u32::from(bits) << 12) + (MIN_EXPONENT << 23))
+}
+
+#[derive(Debug)]
+struct Entry {
+    evaluation: Evaluation,
+    /// Compressed policy of the legal moves, in their order.
+    policy: Box<[u16]>,
+}
+
+/// Bytes that an entry takes beside its policy: itself, its key and control byte in the map at 7/8 load, the
+/// allocator's header, and its place in the queue.
+const ENTRY_BYTES: usize = (size_of::<Entry>() + 9) * 8 / 7 + 16 + 16;
+
+/// Keys are hashes already.
+#[derive(Debug, Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct EvalCache {
+    entries: DashMap<u64, Entry, BuildHasherDefault<KeyHasher>>,
+    /// Keys in the order of their insertion; each key of `entries` stands here once.
+    order: SegQueue<u64>,
+    capacity: usize,
+    len: AtomicUsize,
+    moves: AtomicUsize,
+}
+
+impl EvalCache {
+    /// A cache for at most `capacity` evaluations; 0 makes one that keeps nothing.
+    pub fn new(capacity: usize) -> EvalCache {
+        EvalCache {
+            entries: DashMap::default(),
+            order: SegQueue::new(),
+            capacity,
+            len: AtomicUsize::new(0),
+            moves: AtomicUsize::new(0),
+        }
+    }
+
+    /// Evaluations it can hold.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Evaluations it holds.
+    pub fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Does it hold nothing?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Memory of all entries, bytes.
+    pub fn bytes(&self) -> usize {
+        self.len() * ENTRY_BYTES + self.moves.load(Ordering::Relaxed) * size_of::<u16>()
+    }
+
+    /// How full it is, permille.
+    pub fn hashfull(&self) -> u32 {
+        (self.len() * 1000).checked_div(self.capacity).unwrap_or(0).min(1000) as u32
+    }
+
+    /// The evaluation of a position with `moves` legal moves; their policy goes into `policy`, in their order.
+    /// An entry with another number of moves belongs to another position with the same key and is passed over.
+    pub fn get(&self, key: u64, moves: usize, policy: &mut Vec<f32>) -> Option<Evaluation> {
+        if self.capacity == 0 {
+            return None;
+        }
+        let entry = self.entries.get(&key).filter(|entry| entry.policy.len() == moves)?;
+        policy.clear();
+        policy.extend(entry.policy.iter().map(|&bits| expand(bits)));
+        Some(entry.evaluation)
+    }
+
+    /// Keeps an evaluation; `policy` are probabilities of the legal moves in their order.
+    pub fn insert(&self, key: u64, evaluation: Evaluation, policy: &[f32]) {
+        if self.capacity == 0 {
+            return;
+        }
+        let entry = Entry { evaluation, policy: policy.iter().copied().map(compress).collect() };
+        self.moves.fetch_add(policy.len(), Ordering::Relaxed);
+        match self.entries.insert(key, entry) {
+            Some(old) => {
+                self.moves.fetch_sub(old.policy.len(), Ordering::Relaxed);
+            }
+            None => {
+                self.order.push(key);
+                if self.len.fetch_add(1, Ordering::Relaxed) >= self.capacity {
+                    self.evict();
+                }
+            }
+        }
+    }
+
+    fn evict(&self) {
+        let oldest = self.order.pop().and_then(|key| self.entries.remove(&key));
+        if let Some((_, entry)) = oldest {
+            self.moves.fetch_sub(entry.policy.len(), Ordering::Relaxed);
+            self.len.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn evaluation(q: f32) -> Evaluation {
+        Evaluation { q, d: 0.25, m: 40.0 }
+    }
+
+    #[test]
+    fn gives_back_what_was_kept() {
+        let cache = EvalCache::new(10);
+        let mut policy = Vec::new();
+        assert_eq!(cache.get(7, 2, &mut policy), None);
+        cache.insert(7, evaluation(0.5), &[0.75, 0.25]);
+        assert_eq!(cache.get(7, 2, &mut policy), Some(evaluation(0.5)));
+        assert_eq!(policy, [0.75, 0.25]);
+        assert_eq!(cache.get(7, 3, &mut policy), None, "another position with the same key");
+        cache.insert(7, evaluation(-0.5), &[1.0]);
+        assert_eq!(cache.get(7, 1, &mut policy), Some(evaluation(-0.5)));
+        assert_eq!((cache.len(), cache.hashfull()), (1, 100));
+    }
+
+    #[test]
+    fn the_oldest_makes_room() {
+        let cache = EvalCache::new(3);
+        let mut policy = Vec::new();
+        (0..5).for_each(|key| cache.insert(key, evaluation(0.0), &[1.0]));
+        let kept: Vec<_> = (0..5).filter(|&key| cache.get(key, 1, &mut policy).is_some()).collect();
+        assert_eq!(kept, [2, 3, 4]);
+        assert_eq!((cache.len(), cache.hashfull()), (3, 1000));
+    }
+
+    #[test]
+    fn a_cache_without_room_keeps_nothing() {
+        let cache = EvalCache::new(0);
+        cache.insert(1, evaluation(0.0), &[1.0]);
+        assert_eq!((cache.get(1, 1, &mut Vec::new()), cache.bytes(), cache.hashfull()), (None, 0, 0));
+    }
+
+    #[test]
+    fn threads_share_it_and_it_stays_bounded() {
+        let cache = EvalCache::new(100);
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    let mut policy = Vec::new();
+                    for i in 0..10_000u64 {
+                        let key = (i * 7 + thread) % 300;
+                        cache.insert(key, evaluation(0.1), &[0.5, 0.5]);
+                        if cache.get(key, 2, &mut policy).is_some() {
+                            assert_eq!(policy, [0.5, 0.5]);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(cache.len() <= 100, "{}", cache.len());
+        assert_eq!(cache.len(), cache.entries.len());
+        assert_eq!(cache.moves.load(Ordering::Relaxed), 2 * cache.len());
+    }
+
+    proptest! {
+        #[test]
+        fn compression_is_close_monotone_and_stable(a in 0f32..=1.0, b in 0f32..=1.0) {
+            let back = expand(compress(a));
+            prop_assert!((back - a).abs() <= a / 4096.0 + 1e-9, "{back} for {a}");
+            prop_assert_eq!(compress(back), compress(a));
+            prop_assert!(a > b || compress(a) <= compress(b));
+        }
+    }
+}
