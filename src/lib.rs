@@ -4,6 +4,7 @@
 //!
 //! | module | job |
 //! |---|---|
+//! | [`tools`] | the command line's commands |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
@@ -15,3 +16,4 @@ pub mod chess;
 pub mod network;
 pub mod params;
 pub mod time;
+pub mod tools;

@@ -1,3 +1,10 @@
-//! The command line: dispatches to the commands.
+//! The command line of Zeitnot: parses it and runs the command.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+use zeitnot::tools::Cli;
+
+fn main() -> ExitCode {
+    Cli::parse().run()
+}

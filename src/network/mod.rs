@@ -7,6 +7,7 @@
 pub mod backends;
 pub mod cache;
 pub mod encode;
+pub mod folders;
 pub mod policy_map;
 pub mod weights;
 
@@ -112,6 +113,20 @@ pub enum BackendError {
         /// What was given.
         options: String,
     },
+    /// ONNX Runtime is missing or of no use.
+    #[error(transparent)]
+    Library(#[from] backends::onnxruntime::LibraryError),
+    /// The backend does not take the network's model.
+    #[error("{backend} cannot use the model: {reason}")]
+    Model {
+        /// The backend's name.
+        backend: String,
+        /// What the device or library says.
+        reason: String,
+    },
+    /// The inputs or outputs of an ONNX model are not those of a network.
+    #[error(transparent)]
+    Interface(#[from] backends::onnxruntime::InterfaceError),
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]
     Evaluation {

@@ -1,0 +1,253 @@
+//! Fetches ONNX Runtime once, as the wheel that its makers publish on PyPI, into the cache folder.
+//!
+//! `pip download` gets the file, so that the user's mirrors, proxies and certificates apply; we check its SHA-256 and
+//! unpack it. Processes that want it at the same time wait for one another at a lock, which the system takes away
+//! from a process that dies. All work happens in a folder of its own that is renamed when it is complete: an
+//! interrupted fetch leaves nothing but such a folder, and the next fetch removes it.
+//!
+//! Messages and pip's progress go to stderr: stdout belongs to UCI and JSON.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+use zip::ZipArchive;
+
+use super::library::{self, FETCHED_VERSION};
+use super::python::{self, Wheel};
+
+/// A wheel on PyPI that has the library for one platform.
+struct Release {
+    os: &'static str,
+    arch: &'static str,
+    /// Its platform tag.
+    platform: &'static str,
+    /// SHA-256 of the `cp312` wheel of version [`FETCHED_VERSION`].
+    sha256: &'static str,
+}
+
+const RELEASES: [Release; 4] = [
+    Release {
+        os: "linux",
+        arch: "x86_64",
+        platform: "manylinux_2_28_x86_64",
+        sha256: "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536",
+    },
+    Release {
+        os: "linux",
+        arch: "aarch64",
+        platform: "manylinux_2_28_aarch64",
+        sha256: "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc",
+    },
+    Release {
+        os: "macos",
+        arch: "aarch64",
+        platform: "macosx_14_0_arm64",
+        sha256: "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
+    },
+    Release {
+        os: "windows",
+        arch: "x86_64",
+        platform: "win_amd64",
+        sha256: "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130",
+    },
+];
+
+/// Begins the names of the folders of fetches under way.
+const UNFINISHED: &str = "fetching-onnxruntime-";
+
+/// Why the library could not be fetched; texts that go into [`library::LibraryError::NotFetched`].
+#[derive(Debug, Error)]
+pub enum FetchError {
+    /// There is no wheel for this machine.
+    #[error("PyPI has no ONNX Runtime {FETCHED_VERSION} for {os} on {arch}")]
+    NoRelease {
+        /// The operating system.
+        os: &'static str,
+        /// The processor.
+        arch: &'static str,
+    },
+    /// The cache folder cannot be written.
+    #[error("cannot write to {} ({source})", path.display())]
+    Cache {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// pip could not download it.
+    #[error("{0}")]
+    Download(String),
+    /// The download is not the file that we know.
+    #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
+    WrongHash {
+        /// The hash of the download.
+        found: String,
+        /// The hash of the true file.
+        expected: &'static str,
+    },
+    /// The wheel cannot be unpacked.
+    #[error("the wheel cannot be unpacked ({0})")]
+    Unpack(String),
+}
+
+/// The folder in `cache` that holds the library once it is fetched.
+pub fn destination(cache: &Path) -> PathBuf {
+    cache.join(format!("onnxruntime-{FETCHED_VERSION}"))
+}
+
+/// Fetches the library into [`destination`] and returns that folder, unless one is there for which `usable` holds:
+/// another process may have brought it meanwhile. A damaged one is replaced.
+///
+/// # Errors
+/// [`FetchError`]; the cache then holds nothing new.
+pub fn fetch(cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, FetchError> {
+    let release = release()?;
+    let at_cache = |source| FetchError::Cache { path: cache.to_path_buf(), source };
+    fs::create_dir_all(cache).map_err(at_cache)?;
+    let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            eprintln!("Another process is fetching ONNX Runtime; waiting for it.");
+            lock.lock().map_err(at_cache)?;
+        }
+        Err(TryLockError::Error(error)) => return Err(at_cache(error)),
+    }
+    let destination = destination(cache);
+    if usable(&destination) {
+        return Ok(destination);
+    }
+    remove_unfinished(cache);
+    if destination.exists() {
+        fs::remove_dir_all(&destination).map_err(at_cache)?;
+    }
+    fetch_locked(release, cache, &destination)?;
+    Ok(destination)
+}
+
+fn release() -> Result<&'static Release, FetchError> {
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let fits = |release: &&Release| release.os == os && release.arch == arch && !cfg!(target_env = "musl");
+    RELEASES.iter().find(fits).ok_or(FetchError::NoRelease { os, arch })
+}
+
+/// Removes what interrupted fetches left. Only to be called with the lock held: all that is there is then stale.
+fn remove_unfinished(cache: &Path) {
+    let Ok(entries) = fs::read_dir(cache) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            // What cannot be removed does no harm.
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn fetch_locked(release: &Release, cache: &Path, destination: &Path) -> Result<(), FetchError> {
+    let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
+    let at = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| FetchError::Cache { path, source }
+    };
+    fs::create_dir_all(&folder).map_err(at(&folder))?;
+    eprintln!(
+        "ONNX Runtime is not installed; fetching {FETCHED_VERSION} once (about 24 MB) into {}",
+        cache.display()
+    );
+    let done = download_and_unpack(release, &folder)
+        .and_then(|()| fs::rename(&folder, destination).map_err(at(destination)));
+    if done.is_err() {
+        // Already an error; what stays is removed by the next fetch.
+        let _ = fs::remove_dir_all(&folder);
+    }
+    done
+}
+
+/// Leaves the library and its licences in `folder`, and nothing else.
+fn download_and_unpack(release: &Release, folder: &Path) -> Result<(), FetchError> {
+    let requirement = format!("onnxruntime=={FETCHED_VERSION}");
+    let wheel = Wheel { requirement: &requirement, platform: release.platform };
+    python::download(&wheel, folder).map_err(FetchError::Download)?;
+    let unpack = |error: &dyn std::fmt::Display| FetchError::Unpack(error.to_string());
+    let wheel = only_file(folder).map_err(|error| unpack(&error))?;
+    let found = sha256(&wheel).map_err(|error| unpack(&error))?;
+    if found != release.sha256 {
+        return Err(FetchError::WrongHash { found, expected: release.sha256 });
+    }
+    let archive = File::open(&wheel).map_err(|error| unpack(&error))?;
+    let mut archive = ZipArchive::new(archive).map_err(|error| unpack(&error))?;
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index).map_err(|error| unpack(&error))?;
+        let path = entry.name().map_err(|error| unpack(&error))?.into_owned();
+        let Some(name) = wanted_name(&path) else { continue };
+        let mut file = File::create(folder.join(name)).map_err(|error| unpack(&error))?;
+        io::copy(&mut entry, &mut file).map_err(|error| unpack(&error))?;
+    }
+    fs::remove_file(&wheel).map_err(|error| unpack(&error))
+}
+
+/// The plain name under which an entry of the wheel is to be kept, if it is.
+fn wanted_name(entry: &str) -> Option<&str> {
+    let (folder, name) = entry.rsplit_once('/')?;
+    let is_library = folder == "onnxruntime/capi"
+        && (library::is_library_name(name) || name.contains("onnxruntime_providers_shared"));
+    let is_licence = folder == "onnxruntime" && matches!(name, "LICENSE" | "ThirdPartyNotices.txt");
+    (is_library || is_licence).then_some(name)
+}
+
+fn only_file(folder: &Path) -> io::Result<PathBuf> {
+    let mut entries = fs::read_dir(folder)?;
+    entries.next().map_or_else(|| Err(io::Error::other("pip left no file")), |entry| Ok(entry?.path()))
+}
+
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let length = file.read(&mut buffer)?;
+        if length == 0 {
+            break;
+        }
+        hasher.update(&buffer[..length]);
+    }
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_standard() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("abc");
+        fs::write(&path, "abc").unwrap();
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn libraries_and_licences_are_kept() {
+        assert_eq!(
+            wanted_name("onnxruntime/capi/libonnxruntime.so.1.31.1"),
+            Some("libonnxruntime.so.1.31.1")
+        );
+        assert_eq!(wanted_name("onnxruntime/LICENSE"), Some("LICENSE"));
+        assert_eq!(wanted_name("onnxruntime/capi/onnxruntime_pybind11_state.so"), None);
+        assert_eq!(wanted_name("onnxruntime/transformers/LICENSE"), None);
+    }
+
+    #[test]
+    fn what_an_interrupted_fetch_left_is_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        let stale = cache.path().join(format!("{UNFINISHED}1"));
+        let complete = destination(cache.path());
+        fs::create_dir_all(stale.join("sub")).unwrap();
+        fs::create_dir_all(&complete).unwrap();
+        remove_unfinished(cache.path());
+        assert!(!stale.exists() && complete.exists());
+    }
+}

@@ -1,0 +1,170 @@
+//! Finds ONNX Runtime: the places where it may lie, best first, and at last the fetcher.
+//!
+//! | order | place |
+//! |---|---|
+//! | 1 | the file or folder that `ORT_DYLIB_PATH` names; if it is of no use, that is an error |
+//! | 2 | beside the program, in its `lib` and in its `onnxruntime/lib` |
+//! | 3 | our cache folder |
+//! | 4 | folders of the system, `LD_LIBRARY_PATH` first |
+//! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
+//! | 6 | fetched once into the cache, see [`super::fetch`] |
+//!
+//! In places 2 to 5 a library that doesn't load or is too old is passed over. Called by [`super::runtime`] only.
+
+use std::cmp::Reverse;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::fetch;
+use super::library::{self, Library, LibraryError, PATH_VARIABLE, Source, Unusable};
+use super::python;
+use crate::network::folders;
+
+/// Finds a usable library, or fetches one.
+///
+/// # Errors
+/// [`LibraryError`], with remedies.
+pub fn find_or_fetch() -> Result<Library, LibraryError> {
+    if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
+        return named_library(Path::new(&named));
+    }
+    let mut refused = Vec::new();
+    for (source, folder) in known_folders() {
+        if let Some(library) = best_in(&folder, source, &mut refused) {
+            return Ok(library);
+        }
+    }
+    for folder in python::package_folders() {
+        if let Some(library) = best_in(&folder, Source::Python, &mut refused) {
+            return Ok(library);
+        }
+    }
+    fetched(&mut refused).map_err(|reason| LibraryError::NotFetched { found: but_refused(&refused), reason })
+}
+
+fn named_library(named: &Path) -> Result<Library, LibraryError> {
+    let path = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
+    let path = if path.is_dir() { libraries_in(&path).into_iter().next().unwrap_or(path) } else { path };
+    Library::probe(&path, Source::Environment).map_err(LibraryError::Named)
+}
+
+fn fetched(refused: &mut Vec<Unusable>) -> Result<Library, String> {
+    let cache = folders::cache().ok_or("no cache folder is known; set ZEITNOT_CACHE_DIR")?;
+    let usable = |folder: &Path| best_in(folder, Source::Cache, &mut Vec::new()).is_some();
+    let folder = fetch::fetch(&cache, usable).map_err(|error| error.to_string())?;
+    best_in(&folder, Source::Fetched, refused).ok_or_else(|| "the library fetched does not load".into())
+}
+
+/// `" that can be used (…)"` for the message, or nothing where nothing was refused.
+fn but_refused(refused: &[Unusable]) -> String {
+    if refused.is_empty() {
+        return String::new();
+    }
+    let faults: Vec<String> = refused.iter().map(Unusable::to_string).collect();
+    format!(" that can be used ({})", faults.join("; "))
+}
+
+/// The folders of places 2 to 4, best first. Most don't exist.
+fn known_folders() -> Vec<(Source, PathBuf)> {
+    let mut known = Vec::new();
+    if let Some(folder) = folders::executable() {
+        known.extend(["", "lib", "onnxruntime/lib"].map(|sub| (Source::Executable, folder.join(sub))));
+    }
+    known.extend(folders::cache().map(|cache| (Source::Cache, fetch::destination(&cache))));
+    known.extend(system_folders().into_iter().map(|folder| (Source::System, folder)));
+    known
+}
+
+fn system_folders() -> Vec<PathBuf> {
+    let paths = |variable: &str| -> Vec<PathBuf> {
+        env::var_os(variable).map(|value| env::split_paths(&value).collect()).unwrap_or_default()
+    };
+    if cfg!(windows) {
+        return paths("PATH");
+    }
+    let variable = if cfg!(target_os = "macos") { "DYLD_LIBRARY_PATH" } else { "LD_LIBRARY_PATH" };
+    let mut folders = paths(variable);
+    folders.retain(|folder| folder.is_absolute());
+    folders.push(format!("/usr/lib/{}-linux-gnu", env::consts::ARCH).into());
+    folders.extend(
+        [
+            "/usr/local/lib",
+            "/usr/local/lib64",
+            "/usr/lib",
+            "/usr/lib64",
+            "/opt/onnxruntime/lib",
+            "/opt/homebrew/lib",
+        ]
+        .map(PathBuf::from),
+    );
+    folders
+}
+
+/// The newest library in `folder` that can be used; those that cannot are added to `refused`.
+fn best_in(folder: &Path, source: Source, refused: &mut Vec<Unusable>) -> Option<Library> {
+    libraries_in(folder)
+        .into_iter()
+        .find_map(|path| Library::probe(&path, source).map_err(|fault| refused.push(fault)).ok())
+}
+
+/// Files in `folder` whose names are right, newest version first.
+fn libraries_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| library::is_library_name(name))
+        .collect();
+    names.sort_by_cached_key(|name| Reverse(numbers(name)));
+    names.into_iter().map(|name| folder.join(name)).collect()
+}
+
+/// The numbers in a file name, for comparing versions: `libonnxruntime.so.1.31.1` gives 1, 31, 1.
+fn numbers(name: &str) -> Vec<u32> {
+    name.split('.').filter_map(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_file_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in
+            ["libonnxruntime.so.1.9.0", "libonnxruntime.so.1.31.1", "libonnxruntime_providers_shared.so"]
+        {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let expected = ["libonnxruntime.so.1.31.1", "libonnxruntime.so.1.9.0"];
+        assert_eq!(libraries_in(folder.path()), expected.map(|name| folder.path().join(name)));
+    }
+
+    #[test]
+    fn refused_libraries_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("libonnxruntime.so"), "junk").unwrap();
+        let mut refused = Vec::new();
+        assert!(best_in(folder.path(), Source::System, &mut refused).is_none());
+        let text = but_refused(&refused);
+        assert!(
+            text.starts_with(" that can be used (") && text.contains("libonnxruntime.so is not"),
+            "{text}"
+        );
+        assert_eq!(but_refused(&[]), "");
+    }
+
+    #[test]
+    fn a_named_library_of_no_use_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libonnxruntime.so");
+        fs::write(&path, "junk").unwrap();
+        for named in [folder.path(), &path] {
+            let error = named_library(named).unwrap_err().to_string();
+            assert!(
+                error.starts_with("ORT_DYLIB_PATH: ") && error.contains(&path.display().to_string()),
+                "{error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What is known of an ONNX Runtime library, and why there may be none.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// The ONNX Runtime release that is fetched where none is installed.
+pub const FETCHED_VERSION: &str = "1.31.1";
+/// The environment variable that names a library to use and no other.
+pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// Where a library was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Named by `ORT_DYLIB_PATH`.
+    Environment,
+    /// Beside the program.
+    Executable,
+    /// In our cache, fetched earlier.
+    Cache,
+    /// In a folder of the system.
+    System,
+    /// In an installed Python package.
+    Python,
+    /// Fetched just now.
+    Fetched,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Environment => "named by ORT_DYLIB_PATH",
+            Source::Executable => "beside the program",
+            Source::Cache => "in the cache, fetched earlier",
+            Source::System => "in a folder of the system",
+            Source::Python => "in an installed Python package",
+            Source::Fetched => "fetched from PyPI",
+        })
+    }
+}
+
+/// A library that loads and is new enough.
+#[derive(Clone, Debug, Serialize)]
+pub struct Library {
+    /// The file.
+    pub path: PathBuf,
+    /// Its version, `1.31.1`; without the last number where the file's name doesn't tell it.
+    pub version: String,
+    /// Where it was found.
+    pub source: Source,
+}
+
+impl Library {
+    /// Loads the file at `path` for a moment to see what it is.
+    ///
+    /// # Errors
+    /// Says why the file is of no use.
+    pub fn probe(path: &Path, source: Source) -> Result<Library, Unusable> {
+        let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
+        if !path.is_file() {
+            return Err(unusable(Reason::Missing));
+        }
+        let minor = ort::util::probe(path).ok_or_else(|| unusable(Reason::NotOnnxRuntime))?;
+        if minor < ort::MINOR_VERSION {
+            return Err(unusable(Reason::TooOld { minor }));
+        }
+        Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
+    }
+}
+
+/// `1.minor`, and the patch where the file that `path` leads to has it in its name.
+fn full_version(path: &Path, minor: u32) -> String {
+    let short = format!("1.{minor}");
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let from_name = name
+        .strip_prefix("libonnxruntime.")
+        .map(|rest| rest.trim_start_matches("so.").trim_end_matches(".dylib").to_string());
+    match from_name {
+        Some(version) if version.starts_with(&format!("{short}.")) => version,
+        _ => short,
+    }
+}
+
+/// True if a file of this name could be ONNX Runtime itself.
+pub(super) fn is_library_name(name: &str) -> bool {
+    name == "onnxruntime.dll"
+        || name == "libonnxruntime.so"
+        || name.starts_with("libonnxruntime.so.")
+        || (name.starts_with("libonnxruntime.") && name.ends_with(".dylib"))
+}
+
+/// A file that cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{} {reason}", path.display())]
+pub struct Unusable {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// Why a file cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Reason {
+    /// There is no such file.
+    #[error("does not exist")]
+    Missing,
+    /// It does not load, or it is some other library.
+    #[error("is not an ONNX Runtime library for this machine")]
+    NotOnnxRuntime,
+    /// It is too old for the calls that we make.
+    #[error("is ONNX Runtime 1.{minor}; 1.{} or newer is needed", ort::MINOR_VERSION)]
+    TooOld {
+        /// Its minor version.
+        minor: u32,
+    },
+}
+
+/// Why there is no ONNX Runtime.
+#[derive(Debug, Error)]
+pub enum LibraryError {
+    /// The user named a library that is of no use.
+    #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
+    Named(Unusable),
+    /// None is installed, and none could be fetched.
+    #[error("found no ONNX Runtime{found}, and could not fetch it: {reason}. {}", REMEDIES)]
+    NotFetched {
+        /// Those that were found and refused, as text for the message.
+        found: String,
+        /// Why fetching failed.
+        reason: String,
+    },
+    /// The library was found, but would not start.
+    #[error("ONNX Runtime at {} does not start: {reason}", path.display())]
+    NotStarted {
+        /// The library.
+        path: PathBuf,
+        /// What it says.
+        reason: String,
+    },
+}
+
+const REMEDIES: &str = "Any of these helps: run `python3 -m pip install onnxruntime`; or install Python 3.8 or newer \
+    with pip (Debian, Ubuntu: apt install python3-pip) and be online once; or download ONNX Runtime 1.24 or newer from \
+    https://github.com/microsoft/onnxruntime/releases and put its library beside the program or its path into \
+    ORT_DYLIB_PATH";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_runtime_itself_has_the_right_name() {
+        for name in [
+            "libonnxruntime.so",
+            "libonnxruntime.so.1.31.1",
+            "libonnxruntime.1.31.1.dylib",
+            "onnxruntime.dll",
+        ] {
+            assert!(is_library_name(name), "{name}");
+        }
+        for name in
+            ["libonnxruntime_providers_shared.so", "onnxruntime_pybind11_state.so", "libonnxruntime.txt"]
+        {
+            assert!(!is_library_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_version_is_completed_from_the_file_name() {
+        assert_eq!(full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 31), "1.31.1");
+        assert_eq!(full_version(Path::new("/x/libonnxruntime.1.31.1.dylib"), 31), "1.31.1");
+        assert_eq!(full_version(Path::new("/x/libonnxruntime.so.1.31.1"), 30), "1.30");
+        assert_eq!(full_version(Path::new("/x/onnxruntime.dll"), 31), "1.31");
+    }
+
+    #[test]
+    fn files_that_are_no_library_are_named_with_their_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libonnxruntime.so");
+        assert_eq!(Library::probe(&path, Source::System).unwrap_err().reason, Reason::Missing);
+        std::fs::write(&path, "no library").unwrap();
+        let fault = Library::probe(&path, Source::System).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            format!("{} is not an ONNX Runtime library for this machine", path.display())
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime drives.
+//!
+//! [`OnnxRuntime`] is the backend. The library is loaded at run time, when the first backend is made: [`Runtime`] is the
+//! one that serves the whole process, [`finder`] says where it comes from.
+
+pub mod finder;
+pub mod library;
+
+mod backend;
+mod evaluator;
+mod fetch;
+mod interface;
+mod python;
+mod runtime;
+
+pub use backend::{NAME, OnnxModel, OnnxRuntime};
+pub use interface::{InterfaceError, TensorNames};
+pub use library::LibraryError;
+pub use runtime::Runtime;

@@ -1,0 +1,89 @@
+//! The one ONNX Runtime of this process: loaded when it is first needed, and kept.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ort::environment::Environment;
+use ort::ep::{self, ExecutionProvider};
+use ort::logging::LogLevel;
+
+use super::finder;
+use super::library::{Library, LibraryError};
+
+/// A loaded library and its environment, from which sessions are made.
+#[derive(Debug)]
+pub struct Runtime {
+    library: Library,
+    environment: Environment,
+}
+
+/// Set once, by the first caller that succeeds.
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+/// Held while a library is looked for, so that threads don't fetch it twice.
+static SEARCH: Mutex<()> = Mutex::new(());
+
+impl Runtime {
+    /// The process's runtime; the first call finds or fetches the library, which may take long and writes to stderr.
+    ///
+    /// # Errors
+    /// [`LibraryError`], with remedies. The next call tries again.
+    pub fn get() -> Result<&'static Runtime, LibraryError> {
+        let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(runtime) = RUNTIME.get() {
+            return Ok(runtime);
+        }
+        let runtime = Runtime::start(finder::find_or_fetch()?)?;
+        Ok(RUNTIME.get_or_init(|| runtime))
+    }
+
+    fn start(library: Library) -> Result<Runtime, LibraryError> {
+        let not_started = |reason: String| LibraryError::NotStarted { path: library.path.clone(), reason };
+        let environment = ort::init_from(&library.path)
+            .map_err(|error| not_started(error.to_string()))?
+            .with_name("zeitnot")
+            .with_telemetry(false)
+            .with_logger(Arc::new(|level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
+                if level >= LogLevel::Error {
+                    eprintln!("onnxruntime: {message}");
+                }
+            }))
+            .build()
+            .map_err(|error| not_started(error.to_string()))?;
+        Ok(Runtime { library, environment })
+    }
+
+    /// The library in use.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// What sessions are made from.
+    pub(super) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The execution providers that the library was built with, as ONNX Runtime names them.
+    ///
+    /// Whether one works on this machine shows only when a session is made with it.
+    pub fn providers(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        name_if_built_in::<ep::TensorRT>(&mut names);
+        name_if_built_in::<ep::NVRTX>(&mut names);
+        name_if_built_in::<ep::CUDA>(&mut names);
+        name_if_built_in::<ep::MIGraphX>(&mut names);
+        name_if_built_in::<ep::ROCm>(&mut names);
+        name_if_built_in::<ep::OpenVINO>(&mut names);
+        name_if_built_in::<ep::CoreML>(&mut names);
+        name_if_built_in::<ep::DirectML>(&mut names);
+        name_if_built_in::<ep::WebGPU>(&mut names);
+        name_if_built_in::<ep::OneDNN>(&mut names);
+        name_if_built_in::<ep::XNNPACK>(&mut names);
+        name_if_built_in::<ep::CPU>(&mut names);
+        names
+    }
+}
+
+fn name_if_built_in<P: ExecutionProvider>(names: &mut Vec<&'static str>) {
+    if matches!(P::is_available(), Ok(true)) {
+        names.push(P::NAME);
+    }
+}

@@ -1,0 +1,37 @@
+//! The folders where this program looks for files and keeps what it made.
+//!
+//! Used by the network finder and by the ONNX Runtime backend; uses nothing else of the crate.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The environment variable that moves the cache.
+pub const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
+
+/// Where files are kept that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's cache folder.
+///
+/// `None` if the variables that would say so are not set. The folder need not exist.
+pub fn cache() -> Option<PathBuf> {
+    set(CACHE_VARIABLE).or_else(|| platform_cache().map(|folder| folder.join("zeitnot")))
+}
+
+fn platform_cache() -> Option<PathBuf> {
+    if cfg!(windows) {
+        set("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        set("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
+    }
+}
+
+/// The folder of the running program.
+pub fn executable() -> Option<PathBuf> {
+    env::current_exe().ok()?.parent().map(Path::to_path_buf)
+}
+
+/// A path from an environment variable that is set and not empty, made absolute.
+fn set(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty())?;
+    std::path::absolute(value).ok()
+}

@@ -1,0 +1,32 @@
+//! Why a command could not do what it was asked for.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::network::BackendError;
+use crate::network::backends::onnxruntime::LibraryError;
+
+/// Why a command could not do what it was asked for. Its text is the one message that the user sees.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The network or the backend could not be made ready, or failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// There is no ONNX Runtime.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    /// What the user gave is wrong; the text says what and where.
+    #[error("{0}")]
+    Input(String),
+}
+
+impl Failure {
+    /// True if the reader of our output went away, as `head` does: no reason to complain.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

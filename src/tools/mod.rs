@@ -1,0 +1,91 @@
+//! The commands of the command line, one file each; `main` parses [`Cli`] and calls [`Cli::run`].
+//!
+//! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked for goes to
+//! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
+//! files live here and nowhere below.
+
+mod failure;
+mod network_args;
+mod output;
+mod perft;
+mod setup;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::chess::Variant;
+
+pub use failure::Failure;
+pub use network_args::NetworkArgs;
+pub use output::Output;
+
+/// A UCI chess engine in the family of Leela Chess Zero.
+#[derive(Debug, Parser)]
+#[command(name = "zeitnot", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// Write JSON to stdout instead of text
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Find ONNX Runtime, or fetch it once, and say what was found
+    Setup,
+    /// Count the move paths of a length from a position
+    Perft(perft::PerftArgs),
+}
+
+/// How a command that ran to its end answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Done, or the answer is yes: exit code 0.
+    Yes,
+    /// The answer is no, as when a comparison failed: exit code 1.
+    No,
+}
+
+impl Cli {
+    /// Runs the command. A failure is one message on stderr and exit code 2.
+    pub fn run(self) -> ExitCode {
+        let mut output = Output::stdout(self.json);
+        let verdict = self.command.run(&mut output);
+        match verdict.and_then(|verdict| output.flush().map(|()| verdict)) {
+            Ok(Verdict::Yes) => ExitCode::SUCCESS,
+            Ok(Verdict::No) => ExitCode::from(1),
+            Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("zeitnot: {failure}");
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+impl Command {
+    fn run(self, output: &mut Output) -> Result<Verdict, Failure> {
+        match self {
+            Command::Setup => setup::run(output),
+            Command::Perft(args) => perft::run(&args, output),
+        }
+    }
+}
+
+/// The notation that the flag `--chess960` asks for.
+fn variant(chess960: bool) -> Variant {
+    if chess960 { Variant::Chess960 } else { Variant::Standard }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

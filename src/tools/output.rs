@@ -1,0 +1,65 @@
+//! Where commands write their results: stdout, as text or as JSON.
+
+use std::fmt;
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+
+use super::Failure;
+
+/// A command's output. Never panics if the reader has gone; the command ends with [`Failure::is_closed_pipe`].
+pub struct Output {
+    sink: BufWriter<Box<dyn Write>>,
+    format: Format,
+}
+
+/// The two forms of output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// For scripts: one JSON document, or one for each line.
+    Json,
+}
+
+impl Output {
+    /// Writes to stdout, JSON if `json`.
+    pub(super) fn stdout(json: bool) -> Output {
+        let format = if json { Format::Json } else { Format::Text };
+        Output { sink: BufWriter::new(Box::new(io::stdout())), format }
+    }
+
+    /// The form that the user asked for.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Writes `document` as one line of JSON if the user asked for JSON, else `text`, which ends its own lines.
+    ///
+    /// # Errors
+    /// [`Failure::Output`].
+    pub fn write(&mut self, document: &impl Serialize, text: &impl fmt::Display) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => {
+                serde_json::to_writer(&mut self.sink, document).map_err(io::Error::from)?;
+                self.sink.write_all(b"\n")?;
+            }
+            Format::Text => write!(self.sink, "{text}")?,
+        }
+        Ok(())
+    }
+
+    /// Hands what was written to the reader now.
+    ///
+    /// # Errors
+    /// [`Failure::Output`].
+    pub fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.sink.flush()?)
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").field("format", &self.format).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,81 @@
+//! `zeitnot perft`: counts move paths, the test of a move generator.
+
+use std::fmt;
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Failure, Output, Verdict};
+use crate::chess::{Position, perft};
+
+/// The deepest search whose count surely fits: 218 moves to the eighth power are less than 2^64.
+const MAX_DEPTH: i64 = 8;
+
+#[derive(Debug, Args)]
+pub(super) struct PerftArgs {
+    /// Plies to look ahead
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=MAX_DEPTH))]
+    depth: u32,
+    /// The position [default: the start position]
+    #[arg(num_args = 0.., value_name = "FEN")]
+    fen: Vec<String>,
+    /// Write castling as king takes rook
+    #[arg(long)]
+    chess960: bool,
+}
+
+#[derive(Serialize)]
+struct Count {
+    nodes: u64,
+    nps: u64,
+    time_ms: u64,
+    moves: Vec<RootMove>,
+}
+
+#[derive(Serialize)]
+struct RootMove {
+    r#move: String,
+    nodes: u64,
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for RootMove { r#move, nodes } in &self.moves {
+            writeln!(f, "{}: {nodes}", r#move)?;
+        }
+        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &PerftArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let position = if args.fen.is_empty() {
+        Position::start()
+    } else {
+        Position::from_fen(&args.fen.join(" ")).map_err(|error| Failure::Input(error.to_string()))?
+    };
+    let count = count(&position, args);
+    output.write(&count, &count)?;
+    Ok(Verdict::Yes)
+}
+
+fn count(position: &Position, args: &PerftArgs) -> Count {
+    let variant = super::variant(args.chess960);
+    let start = Instant::now();
+    let moves: Vec<RootMove> = match args.depth.checked_sub(1) {
+        None => Vec::new(),
+        Some(rest) => position
+            .legal_moves()
+            .into_iter()
+            .map(|m| RootMove {
+                r#move: position.format_move(m, variant),
+                nodes: perft(&position.play(m), rest),
+            })
+            .collect(),
+    };
+    let time = start.elapsed();
+    let nodes = if args.depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
+    let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
+    Count { nodes, nps, time_ms: time.as_millis() as u64, moves }
+}

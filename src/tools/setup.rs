@@ -1,0 +1,35 @@
+//! `zeitnot setup`: finds ONNX Runtime, or fetches it, and says what it found.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Failure, Output, Verdict};
+use crate::network::backends::onnxruntime::Runtime;
+use crate::network::backends::onnxruntime::library::Library;
+
+#[derive(Serialize)]
+struct Setup {
+    library: String,
+    version: String,
+    source: crate::network::backends::onnxruntime::library::Source,
+    providers: Vec<&'static str>,
+}
+
+impl fmt::Display for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "library    {} ({})", self.library, self.source)?;
+        writeln!(f, "version    {}", self.version)?;
+        writeln!(f, "providers  {}", self.providers.join(", "))
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(output: &mut Output) -> Result<Verdict, Failure> {
+    let runtime = Runtime::get()?;
+    let Library { path, version, source } = runtime.library().clone();
+    let library = path.display().to_string();
+    let setup = Setup { library, version, source, providers: runtime.providers() };
+    output.write(&setup, &setup)?;
+    Ok(Verdict::Yes)
+}
