@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
-use zeitnot::chess::{History, Variant};
+use zeitnot::chess::{History, Position, Variant};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::{InputPlanes, policy_map};
 
@@ -38,7 +38,7 @@ impl GoldenPosition {
     fn history(&self) -> History {
         let text = format!("fen {} moves {}", self.fen, self.moves.join(" "));
         let variant = if self.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
-        History::from_uci_position(&text, variant).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+        History::to_evaluate(&text, variant).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 }
 
@@ -50,14 +50,8 @@ fn golden_files() -> Vec<PathBuf> {
     files
 }
 
-/// Positions of the golden files in which the side to move could take the king; Lc0 evaluates them, we refuse them.
-const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
-
-/// Reads a golden file, without the impossible positions.
 fn load(path: &Path) -> Golden {
-    let mut golden: Golden = serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap();
-    golden.positions.retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
-    golden
+    serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap()
 }
 
 #[test]
@@ -119,8 +113,8 @@ fn counters_and_final_positions_are_those_of_lc0() {
             let place = format!("{} {}", path.display(), position.name);
             assert_eq!(history.current().rule50(), position.rule50, "{place}");
             assert_eq!(history.repetitions(), position.repetitions, "{place}");
-            let end = History::from_fen(&position.final_fen, Variant::Standard).unwrap();
-            assert!(end.current().is_repetition_of(history.current()), "{place}");
+            let end = Position::from_fen_to_evaluate(&position.final_fen).unwrap();
+            assert!(end.is_repetition_of(history.current()), "{place}");
             assert_eq!(end.game_ply(), history.game_ply(), "{place}");
         }
     }

@@ -50,25 +50,15 @@ impl History {
     /// # Errors
     /// If it starts with another word, the FEN is refused, or a move is not legal; the text says which.
     pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
-        let mut words = text.split_ascii_whitespace();
-        let mut history = match words.next() {
-            Some("startpos") => match words.next() {
-                None | Some("moves") => History::from_position(Position::start(), variant),
-                Some(other) => return Err(PositionError::Start(format!("startpos {other}"))),
-            },
-            Some("fen") => {
-                let fen: Vec<&str> = words.by_ref().take_while(|word| *word != "moves").collect();
-                History::from_fen(&fen.join(" "), variant)?
-            }
-            other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
-        };
-        for (index, word) in words.enumerate() {
-            let m = history
-                .parse_move(word)
-                .map_err(|source| PositionError::Move { number: index + 1, source })?;
-            history.push(m);
-        }
-        Ok(history)
+        parse_uci_position(text, variant, Position::from_fen)
+    }
+
+    /// As [`History::from_uci_position`], but takes the FENs of [`Position::from_fen_to_evaluate`] too.
+    ///
+    /// # Errors
+    /// As [`History::from_uci_position`].
+    pub fn to_evaluate(text: &str, variant: Variant) -> Result<History, PositionError> {
+        parse_uci_position(text, variant, Position::from_fen_to_evaluate)
     }
 
     /// How castling is written in this game.
@@ -175,6 +165,33 @@ impl History {
     fn last(&self) -> &Entry {
         self.entries.last().expect("a history is never empty")
     }
+}
+
+/// Reads `startpos [moves …]` or `fen FEN [moves …]`; `read_fen` decides which FENs will do.
+fn parse_uci_position(
+    text: &str,
+    variant: Variant,
+    read_fen: fn(&str) -> Result<Position, PositionError>,
+) -> Result<History, PositionError> {
+    let mut words = text.split_ascii_whitespace();
+    let start = match words.next() {
+        Some("startpos") => match words.next() {
+            None | Some("moves") => Position::start(),
+            Some(other) => return Err(PositionError::Start(format!("startpos {other}"))),
+        },
+        Some("fen") => {
+            let fen: Vec<&str> = words.by_ref().take_while(|word| *word != "moves").collect();
+            read_fen(&fen.join(" "))?
+        }
+        other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
+    };
+    let mut history = History::from_position(start, variant);
+    for (index, word) in words.enumerate() {
+        let m =
+            history.parse_move(word).map_err(|source| PositionError::Move { number: index + 1, source })?;
+        history.push(m);
+    }
+    Ok(history)
 }
 
 /// Spreads a small number over 64 bits so that it can be combined with a key (SplitMix64's finalizer); 0 stays 0.

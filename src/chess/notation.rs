@@ -46,10 +46,12 @@ impl Position {
         let knight_promotion = Move::new(from, to, promotion.or(Some(Role::Knight)));
         let castling = self.castling_of_king_steps(from, to).filter(|_| promotion.is_none());
         let legal = self.legal_moves();
+        // Only a position made by `Position::from_fen_to_evaluate` offers the king.
+        let king = self.board().king_of(!self.turn());
         [Some(written), Some(knight_promotion), castling]
             .into_iter()
             .flatten()
-            .find(|m| legal.contains(m))
+            .find(|m| legal.contains(m) && Some(m.to_square()) != king)
             .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
     }
 

@@ -49,6 +49,7 @@ pub static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
 static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
 
 /// The policy index, `0..1858`, of a legal move of `color` in a position encoded with `transform`.
+#[inline]
 pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
     let seen =
         |square: Square| transform.square(if color.is_white() { square } else { square.flip_vertical() });
@@ -57,10 +58,10 @@ pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
         Some(Role::Queen) => 0,
         Some(Role::Rook) => 1,
         Some(Role::Bishop) => 2,
-        _ => return PLAIN_INDEX[usize::from(from) * 64 + usize::from(to)],
+        _ => return PLAIN_INDEX[from as usize * 64 + to as usize],
     };
     // Two pairs of files for the a-file, three for the others, of which the first goes left: the pair's number.
-    let pair = 2 * u16::from(from.file() as u8) + u16::from(to.file() as u8);
+    let pair = 2 * from.file() as u16 + to.file() as u16;
     PLAIN_MOVES as u16 + 3 * pair + piece
 }
 

@@ -85,6 +85,7 @@ impl Transform {
     }
 
     /// Where `square` goes.
+    #[inline]
     pub fn square(self, mut square: Square) -> Square {
         if self.has(Transform::FLIP_FILES) {
             square = square.flip_horizontal();

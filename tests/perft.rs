@@ -1,0 +1,37 @@
+//! Legal move counts against the numbers of the usual suites (`tests/data/perft`).
+
+use std::path::Path;
+
+use zeitnot::chess::{Position, perft};
+
+/// Checks every position of a suite at its greatest depth that has at most `max_nodes` leaves.
+///
+/// A line is `FEN ;D1 nodes ;D2 nodes …`.
+fn check_suite(file: &str, max_nodes: u64) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/perft").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut checked = 0;
+    for line in text.lines() {
+        let mut parts = line.split(';');
+        let fen = parts.next().unwrap().trim();
+        let counts = parts.map(|part| {
+            let (depth, nodes) = part.trim().strip_prefix('D').unwrap().split_once(' ').unwrap();
+            (depth.parse::<u32>().unwrap(), nodes.parse::<u64>().unwrap())
+        });
+        let (depth, nodes) = counts.filter(|&(_, nodes)| nodes <= max_nodes).last().unwrap();
+        let position = Position::from_fen(fen).unwrap();
+        assert_eq!(perft(&position, depth), nodes, "{fen} at depth {depth}");
+        checked += 1;
+    }
+    assert!(checked > 100, "{file} has only {checked} positions");
+}
+
+#[test]
+fn standard_suite() {
+    check_suite("perftsuite.epd", 5_000_000);
+}
+
+#[test]
+fn chess960_suite() {
+    check_suite("frcperftsuite.epd", 400_000);
+}
