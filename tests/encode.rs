@@ -1,11 +1,16 @@
-//! Input planes, transforms and policy indices against what Lc0 gives (`tests/data/goldens/golden`).
+//! Input planes, transforms and policy indices: against what Lc0 gives (`tests/data/goldens/golden`), and as properties
+//! of random games.
+
+mod common;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use common::{Game, games};
 use flate2::read::GzDecoder;
+use proptest::prelude::*;
 use serde::Deserialize;
-use zeitnot::chess::{History, Position, Variant};
+use zeitnot::chess::{History, Move, Position, Variant};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::{InputPlanes, policy_map};
 
@@ -118,4 +123,116 @@ fn counters_and_final_positions_are_those_of_lc0() {
             assert_eq!(end.game_ply(), history.game_ply(), "{place}");
         }
     }
+}
+
+/// The same game with the colours swapped.
+fn color_flipped(game: &Game) -> History {
+    let fields: Vec<&str> = game.fen.split(' ').collect();
+    let swap_case = |text: &str| -> String {
+        let swap =
+            |c: char| if c.is_ascii_uppercase() { c.to_ascii_lowercase() } else { c.to_ascii_uppercase() };
+        text.chars().map(swap).collect()
+    };
+    let board = swap_case(&fields[0].split('/').rev().collect::<Vec<_>>().join("/"));
+    let turn = if fields[1] == "w" { "b" } else { "w" };
+    let en_passant = fields[3].replace('6', "?").replace('3', "6").replace('?', "3");
+    let fen = format!("{board} {turn} {} {en_passant} {} {}", swap_case(fields[2]), fields[4], fields[5]);
+    let mut history = History::from_fen(&fen, Variant::Chess960).unwrap();
+    for &m in &game.moves {
+        history.push(color_flipped_move(m));
+    }
+    history
+}
+
+fn color_flipped_move(m: Move) -> Move {
+    Move::new(m.from_square().flip_vertical(), m.to_square().flip_vertical(), m.promotion())
+}
+
+/// The planes that say who moves: 108 in the formats before the canonical ones, 110 in the armageddon formats.
+fn side_plane(format: InputFormat) -> Option<usize> {
+    match format.number() {
+        1 | 2 => Some(108),
+        132 | 133 => Some(110),
+        _ => None,
+    }
+}
+
+proptest! {
+    #[test]
+    fn swapping_colors_changes_nothing_but_the_side_plane(game in games(40)) {
+        let flipped = color_flipped(&game);
+        let from_start = game.history.position(0).is_standard_start();
+        for format in [1, 2, 3, 4, 5, 132, 133].map(|number| InputFormat::from_number(number).unwrap()) {
+            for fill in [HistoryFill::No, HistoryFill::FenOnly, HistoryFill::Always] {
+                if fill == HistoryFill::FenOnly && from_start {
+                    continue; // The flipped game does not start at the standard position: Black would begin.
+                }
+                let mut planes = InputPlanes::default();
+                let mut flipped_planes = InputPlanes::default();
+                let transform = encode(&game.history, format, fill, &mut planes);
+                let flipped_transform = encode(&flipped, format, fill, &mut flipped_planes);
+                prop_assert_eq!(transform, flipped_transform);
+                if let Some(plane) = side_plane(format) {
+                    prop_assert_eq!(planes.masks[plane], !flipped_planes.masks[plane]);
+                    flipped_planes.masks[plane] = planes.masks[plane];
+                }
+                prop_assert_eq!(&planes, &flipped_planes, "{:?} {:?}", format, fill);
+                let color = game.history.current().turn();
+                for m in game.history.legal_moves() {
+                    let flipped_index = policy_map::index(color_flipped_move(m), !color, flipped_transform);
+                    prop_assert_eq!(policy_map::index(m, color, transform), flipped_index);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn encoding_leaves_nothing_of_what_the_planes_held(game in games(20)) {
+        let mut used = InputPlanes { masks: [0x55; 112], values: [7.0; 112] };
+        let mut fresh = InputPlanes::default();
+        for format in [InputFormat::Classical, InputFormat::CanonicalV2Armageddon] {
+            encode(&game.history, format, HistoryFill::No, &mut used);
+            encode(&game.history, format, HistoryFill::No, &mut fresh);
+            prop_assert_eq!(&used, &fresh);
+        }
+    }
+
+    #[test]
+    fn legal_moves_have_indices_of_their_own(game in games(60)) {
+        let history = &game.history;
+        for format in [InputFormat::Classical, InputFormat::Canonical] {
+            let transform = encode(history, format, HistoryFill::No, &mut InputPlanes::default());
+            let color = history.current().turn();
+            let legal = history.legal_moves();
+            let mut indices: Vec<_> = legal.iter().map(|&m| policy_map::index(m, color, transform)).collect();
+            prop_assert!(indices.iter().all(|&index| index < 1858));
+            indices.sort_unstable();
+            indices.dedup();
+            prop_assert_eq!(indices.len(), legal.len());
+        }
+    }
+}
+
+/// Lc0 hangs where the search for repeated positions runs past the start of the game.
+#[test]
+fn formats_that_give_only_repeated_positions_stop_at_the_start_of_the_game() {
+    for path in golden_files() {
+        for position in &load(&path).positions {
+            let history = position.history();
+            let planes = [HistoryFill::No, HistoryFill::FenOnly, HistoryFill::Always].map(|fill| {
+                let mut planes = InputPlanes::default();
+                encode(&history, InputFormat::CanonicalV2, fill, &mut planes);
+                planes
+            });
+            assert_eq!(planes[0], planes[1], "{}", position.name);
+            assert_eq!(planes[0], planes[2], "{}", position.name);
+        }
+    }
+}
+
+#[test]
+fn history_fill_names() {
+    assert_eq!("always".parse(), Ok(HistoryFill::Always));
+    let error = "sometimes".parse::<HistoryFill>().unwrap_err().to_string();
+    assert!(error.contains("no, fen_only, always"), "{error}");
 }

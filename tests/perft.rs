@@ -14,11 +14,11 @@ fn check_suite(file: &str, max_nodes: u64) {
     for line in text.lines() {
         let mut parts = line.split(';');
         let fen = parts.next().unwrap().trim();
-        let counts = parts.map(|part| {
+        let mut counts = parts.map(|part| {
             let (depth, nodes) = part.trim().strip_prefix('D').unwrap().split_once(' ').unwrap();
             (depth.parse::<u32>().unwrap(), nodes.parse::<u64>().unwrap())
         });
-        let (depth, nodes) = counts.filter(|&(_, nodes)| nodes <= max_nodes).last().unwrap();
+        let (depth, nodes) = counts.rfind(|&(_, nodes)| nodes <= max_nodes).unwrap();
         let position = Position::from_fen(fen).unwrap();
         assert_eq!(perft(&position, depth), nodes, "{fen} at depth {depth}");
         checked += 1;

@@ -186,3 +186,66 @@ const fn attention_cells() -> [u16; POLICY_SIZE] {
     }
     cells
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_moves_is_the_inverse_of_the_index() {
+        for (expected, m) in MOVES.iter().enumerate() {
+            let white = Move::new(m.from, m.to, m.promotion);
+            assert_eq!(usize::from(index(white, Color::White, Transform::NONE)), expected, "{m:?}");
+            let black = Move::new(m.from.flip_vertical(), m.to.flip_vertical(), m.promotion);
+            assert_eq!(usize::from(index(black, Color::Black, Transform::NONE)), expected, "{m:?}");
+        }
+    }
+
+    #[test]
+    fn landmarks_of_lc0() {
+        use Square::*;
+        let landmarks = [
+            (A1, B1, None, 0),
+            (E1, A1, None, 97),
+            (E1, H1, None, 103),
+            (A7, A8, Some(Role::Knight), 1401),
+            (H8, G8, None, 1791),
+            (A7, A8, Some(Role::Queen), 1792),
+            (A7, A8, Some(Role::Rook), 1793),
+            (A7, A8, Some(Role::Bishop), 1794),
+            (H7, H8, Some(Role::Bishop), 1857),
+        ];
+        for (from, to, promotion, expected) in landmarks {
+            assert_eq!(index(Move::new(from, to, promotion), Color::White, Transform::NONE), expected);
+        }
+    }
+
+    #[test]
+    fn every_move_has_a_cell_of_its_own_in_either_head() {
+        for (cells, size) in
+            [(&CONVOLUTION_CELLS, CONVOLUTION_PLANES * 64), (&ATTENTION_CELLS, ATTENTION_SIZE)]
+        {
+            let mut sorted = cells.to_vec();
+            sorted.sort_unstable();
+            sorted.dedup();
+            assert_eq!(sorted.len(), POLICY_SIZE);
+            assert!(usize::from(sorted[POLICY_SIZE - 1]) < size);
+        }
+    }
+
+    #[test]
+    fn cells_of_the_heads_follow_their_layouts() {
+        use Square::*;
+        let cells = |from, to, promotion| {
+            let index = usize::from(index(Move::new(from, to, promotion), Color::White, Transform::NONE));
+            (usize::from(CONVOLUTION_CELLS[index]), usize::from(ATTENTION_CELLS[index]))
+        };
+        assert_eq!(cells(A1, A8, None), (6 * 64, 56), "north by seven");
+        assert_eq!(cells(H8, G8, None), (42 * 64 + 63, 63 * 64 + 62), "west by one");
+        assert_eq!(cells(B1, C3, None), (56 * 64 + 1, 64 + 18), "knight to NNE");
+        assert_eq!(cells(B1, A3, None), (63 * 64 + 1, 64 + 16), "knight to NNW");
+        assert_eq!(cells(B7, A8, Some(Role::Rook)), (64 * 64 + 49, 4096 + 24 + 1), "left, rook");
+        assert_eq!(cells(B7, B8, Some(Role::Queen)), (69 * 64 + 49, 4096 + 24 + 3), "straight on, queen");
+        assert_eq!(cells(B7, C8, Some(Role::Bishop)), (71 * 64 + 49, 4096 + 24 + 8), "right, bishop");
+    }
+}
