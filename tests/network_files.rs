@@ -11,7 +11,7 @@ fn path(name: &str) -> PathBuf {
 
 fn layers(name: &str) -> Network {
     let file = NetworkFile::load(&path(name), HeadChoice::default()).unwrap();
-    let Model::Layers(network, _) = file.model;
+    let Model::Layers(network, _) = file.model else { panic!("{name} has no layers") };
     *network
 }
 

@@ -8,6 +8,7 @@ pub mod backends;
 pub mod cache;
 pub mod encode;
 pub mod folders;
+pub mod onnx;
 pub mod policy_map;
 pub mod weights;
 

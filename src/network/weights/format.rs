@@ -73,6 +73,7 @@ const CLASSICAL: i32 = 1;
 const SE: i32 = 2;
 const CLASSICAL_WITH_HEADFORMAT: i32 = 3;
 const SE_WITH_HEADFORMAT: i32 = 4;
+const ONNX: i32 = 5;
 const ATTENTION_BODY: i32 = 6;
 const ATTENTION_BODY_MULTIHEAD: i32 = 7;
 const ATTENTION_BODY_MULTIHEAD_LEGACY: i32 = 134;
@@ -94,6 +95,10 @@ pub fn layers_format(
     let body = match fields.network.unwrap_or_default() {
         CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => BodyKind::Tower,
         ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => BodyKind::Attention,
+        ONNX => {
+            let reason = "the format says ONNX, but the file holds layers".into();
+            return Err(Fault::Mismatch { part: "format.network".into(), reason });
+        }
         found => {
             let supported = "1 classical, 2 SE, 3 and 4 the same with head formats, 5 ONNX, 6 attention body, \
                              7 and 134 attention body with several heads";

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use bytes::Buf;
 use prost::Message;
 
 mod attention;
@@ -16,12 +17,16 @@ mod heads;
 mod layer;
 mod message;
 mod network;
+pub(crate) mod onnx_message;
+mod onnx_model;
 mod read;
 
+pub use attention::PIECE_PLANES;
 pub use error::{Fault, NetworkError};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
 pub use heads::{HeadChoice, PolicyHeadName, UnknownHead, ValueHeadName};
 pub use network::*;
+pub use onnx_model::*;
 
 use container::{Content, Kind};
 use message::Net;
@@ -59,6 +64,8 @@ pub struct NetworkFile {
 pub enum Model {
     /// Layers, with the format that they were checked against.
     Layers(Box<Network>, NetworkFormat),
+    /// A ready ONNX model.
+    Onnx(OnnxModel),
 }
 
 /// What a network file tells of its making; nothing here changes an evaluation.
@@ -94,28 +101,42 @@ impl NetworkFile {
 }
 
 fn read_file(path: &Path, choice: HeadChoice) -> Result<NetworkFile, Fault> {
-    let Content { kind, chunks, sha256, size } = container::open(path)?;
-    if kind == Kind::Onnx {
-        return Err(Fault::Foreign { found: "a bare ONNX model".into() });
-    }
-    let net = Net::decode(chunks).map_err(Fault::Protobuf)?;
-    check_version(&net)?;
-    let facts = Facts::of(&net);
-    let declared = net.format.and_then(|format| format.network_format);
-    let Some(weights) = net.weights else {
-        let reason = "a network needs weights or an ONNX model".into();
-        return Err(Fault::Missing { part: "weights".into(), reason });
+    let Content { kind, mut chunks, sha256, size } = container::open(path)?;
+    let only_heads = (vec![PolicyHeadName::Vanilla], vec![ValueHeadName::Winner]);
+    let (facts, (policy_heads, value_heads), model) = match kind {
+        Kind::Onnx => {
+            let bytes = chunks.copy_to_bytes(chunks.remaining());
+            (Facts::default(), only_heads, Model::Onnx(onnx_model::bare(bytes)?))
+        }
+        Kind::Lc0 => {
+            let net = Net::decode(chunks).map_err(Fault::Protobuf)?;
+            check_version(&net)?;
+            let facts = Facts::of(&net);
+            let declared = net.format.and_then(|format| format.network_format);
+            match (net.weights, net.onnx_model) {
+                (Some(weights), None) => {
+                    let format = format::layers_format(declared, &weights)?;
+                    let heads = (heads::policy_heads(&weights), heads::value_heads(&weights));
+                    let network = read::network(weights, format, choice)?;
+                    (facts, heads, Model::Layers(Box::new(network), format))
+                }
+                (None, Some(model)) => {
+                    (facts, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))
+                }
+                (weights, _) => return Err(one_body_only(weights.is_some())),
+            }
+        }
     };
-    let format = format::layers_format(declared, &weights)?;
-    Ok(NetworkFile {
-        path: path.into(),
-        sha256,
-        size,
-        facts,
-        policy_heads: heads::policy_heads(&weights),
-        value_heads: heads::value_heads(&weights),
-        model: Model::Layers(Box::new(read::network(weights, format, choice)?), format),
-    })
+    Ok(NetworkFile { path: path.into(), sha256, size, facts, policy_heads, value_heads, model })
+}
+
+/// A file must have either layers or an ONNX model.
+fn one_body_only(has_both: bool) -> Fault {
+    let part = "weights".to_owned();
+    match has_both {
+        true => Fault::Mismatch { part, reason: "the file has layers and an ONNX model as well".into() },
+        false => Fault::Missing { part, reason: "a network needs layers or an ONNX model".into() },
+    }
 }
 
 /// Refuses files for a newer Lc0, and old ones that do not name the one encoding of their time.

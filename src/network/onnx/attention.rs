@@ -1,0 +1,291 @@
+//! Attention bodies and attention policies as ONNX.
+//!
+//! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product with its
+//! weights as they lie in the file.
+
+use super::graph::{Graph, Value};
+use super::heads::dense;
+use super::tower;
+use crate::network::PLANES;
+use crate::network::policy_map::{ATTENTION_CELLS, MOVES};
+use crate::network::weights::{
+    Activation, AttentionBody, AttentionPolicy, Dense, Embedding, Encoder, FeedForward, LayerNorm,
+    OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen, SmolgenWeights,
+};
+
+/// Of the layer norms inside smolgen.
+const SMOLGEN_EPSILON: f32 = 1e-3;
+/// Of the layer norms in an embedding by pieces.
+const EMBEDDING_EPSILON: f32 = 1e-3;
+/// Size of the board as ONNX wants it.
+const BOARD: i64 = SQUARES as i64;
+
+/// `[batch, 112, 8, 8]` → `[batch · 64, embedding]`
+pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
+    let width = body.width() as i64;
+    let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
+    let mut pieces = None;
+    let mut x = match embedding {
+        Embedding::Table => table_embedding(graph, planes, first),
+        Embedding::Pieces(layers) => {
+            let (x, rest) = piece_embedding(graph, planes, *layers, first);
+            pieces = Some(rest);
+            x
+        }
+        Embedding::Tower(residual) => {
+            let board = tower::tower(graph, planes, *residual, activation);
+            let x = squares(graph, "/body/squares", &board, first.inputs);
+            dense(graph, "/body/embedding", &x, first)
+        }
+    };
+    x = graph.activation("/body/embedding", &x, activation);
+    let (norm1, rest) = pieces.map_or((None, None), |p| (Some(p.norm1), Some((p.ffn, p.norm2))));
+    if let Some(norm1) = norm1 {
+        x = layer_norm(graph, "/body/norm1", &x, norm1, EMBEDDING_EPSILON);
+    }
+    if multiply_gate.is_some() || add_gate.is_some() {
+        x = graph.reshape("/body/gates/in", &x, &[-1, BOARD, width]);
+        if let Some(gate) = multiply_gate {
+            let gate = by_square(graph, "/body/gates/multiply/w", gate);
+            x = graph.multiply("/body/gates/multiply", &x, &gate);
+        }
+        if let Some(gate) = add_gate {
+            let gate = by_square(graph, "/body/gates/add/w", gate);
+            x = graph.add("/body/gates/add", &x, &gate);
+        }
+        x = graph.reshape("/body/gates/out", &x, &[-1, width]);
+    }
+    if let Some((ffn, norm2)) = rest {
+        let y = feed_forward(graph, "/body/ffn", &x, ffn, alpha);
+        x = layer_norm(graph, "/body/norm2", &y, norm2, EMBEDDING_EPSILON);
+    }
+    let shared = smolgen.map(|shared| smolgen_weights(graph, shared));
+    for (index, layers) in encoders.into_iter().enumerate() {
+        x = encoder(graph, &format!("/encoder{index}"), &x, layers, shared.as_ref());
+    }
+    x
+}
+
+/// `[batch, channels, 8, 8]` → `[batch · 64, channels]`
+pub fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
+    let x = graph.transpose(&format!("{name}/transpose"), board, &[0, 2, 3, 1]);
+    graph.reshape(name, &x, &[-1, channels as i64])
+}
+
+/// The embedding of planes and position table.
+///
+/// The table is the same for every position, so that its part of the dense layer is a constant per square; the
+/// table itself never enters the graph.
+fn table_embedding(graph: &mut Graph, planes: &Value, layer: Dense) -> Value {
+    let width = layer.outputs;
+    let table = position_table();
+    let mut plane_weights = Vec::with_capacity(width * PLANES);
+    let mut constant = vec![0.0; SQUARES * width];
+    for (output, row) in layer.weights.chunks_exact(layer.inputs).enumerate() {
+        let (of_planes, of_table) = row.split_at(PLANES);
+        plane_weights.extend_from_slice(of_planes);
+        for (square, marks) in table.iter().enumerate() {
+            let sum: f32 = of_table.iter().zip(marks).map(|(weight, mark)| weight * mark).sum();
+            constant[square * width + output] = sum + layer.bias[output];
+        }
+    }
+    let x = squares(graph, "/body/planes", planes, PLANES);
+    let weights = graph.floats("/body/embedding/w", &[width, PLANES], plane_weights);
+    let x = graph.dense_without_bias("/body/embedding/planes", &x, &weights);
+    let x = graph.reshape("/body/embedding/boards", &x, &[-1, BOARD, width as i64]);
+    let constant = graph.floats("/body/embedding/table", &[SQUARES, width], constant);
+    let x = graph.add("/body/embedding", &x, &constant);
+    graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
+}
+
+/// Lc0's constant position encoding, `[square][other]`: 1 where a queen or a knight goes from the one to the other on
+/// an empty board, -1 on the square itself, else 0. (Read from a model that Lc0 exported.)
+fn position_table() -> [[f32; SQUARES]; SQUARES] {
+    let mut table = [[0.0; SQUARES]; SQUARES];
+    for m in MOVES.iter().filter(|m| m.promotion.is_none()) {
+        table[usize::from(m.from)][usize::from(m.to)] = 1.0;
+    }
+    for (square, row) in table.iter_mut().enumerate() {
+        row[square] = -1.0;
+    }
+    table
+}
+
+/// The layers of a piece embedding that come after its first dense layer.
+struct PieceRest {
+    norm1: LayerNorm,
+    ffn: FeedForward,
+    norm2: LayerNorm,
+}
+
+fn piece_embedding(
+    graph: &mut Graph,
+    planes: &Value,
+    layers: PieceEmbedding,
+    first: Dense,
+) -> (Value, PieceRest) {
+    let per_square = (layers.preprocess.outputs / SQUARES) as i64;
+    let boards = graph.transpose("/body/planes/transpose", planes, &[0, 2, 3, 1]);
+    let boards = graph.reshape("/body/planes", &boards, &[-1, BOARD, PLANES as i64]);
+    let pieces = graph.slice("/body/pieces", &boards, &[(2, 0, PIECE_PLANES as i64)]);
+    let pieces = graph.reshape("/body/pieces/flat", &pieces, &[-1, (SQUARES * PIECE_PLANES) as i64]);
+    let pieces = dense(graph, "/body/pieces/dense", &pieces, layers.preprocess);
+    let pieces = graph.reshape("/body/pieces/boards", &pieces, &[-1, BOARD, per_square]);
+    let x = graph.concat("/body/input", &[&boards, &pieces], 2);
+    let x = graph.reshape("/body/input/rows", &x, &[-1, first.inputs as i64]);
+    let x = dense(graph, "/body/embedding", &x, first);
+    (x, PieceRest { norm1: layers.norm1, ffn: layers.ffn, norm2: layers.norm2 })
+}
+
+/// A gate `[embedding][64]` as a constant `[64, embedding]`.
+fn by_square(graph: &mut Graph, name: &str, gate: Vec<f32>) -> Value {
+    let width = gate.len() / SQUARES;
+    let turned = transposed(&gate, width, SQUARES);
+    graph.floats(name, &[SQUARES, width], turned)
+}
+
+/// `[rows][columns]` → `[columns][rows]`
+fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    (0..columns).flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column])).collect()
+}
+
+fn layer_norm(graph: &mut Graph, name: &str, x: &Value, norm: LayerNorm, epsilon: f32) -> Value {
+    let gammas = graph.floats(&format!("{name}/gammas"), &[norm.gammas.len()], norm.gammas);
+    let betas = graph.floats(&format!("{name}/betas"), &[norm.betas.len()], norm.betas);
+    graph.layer_norm(name, x, &gammas, &betas, epsilon)
+}
+
+/// `x + alpha · ffn(x)`
+fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alpha: f32) -> Value {
+    let y = dense(graph, &format!("{name}/dense1"), x, ffn.hidden);
+    let y = graph.activation(&format!("{name}/dense1"), &y, ffn.activation);
+    let y = dense(graph, &format!("{name}/dense2"), &y, scaled(ffn.output, alpha));
+    graph.add(name, &y, x)
+}
+
+/// `factor · layer(x)` as one layer.
+fn scaled(mut layer: Dense, factor: f32) -> Dense {
+    layer.weights.iter_mut().chain(&mut layer.bias).for_each(|number| *number *= factor);
+    layer
+}
+
+fn encoder(
+    graph: &mut Graph,
+    name: &str,
+    x: &Value,
+    layers: Encoder,
+    shared: Option<&SharedSmolgen>,
+) -> Value {
+    let model = layers.query.outputs;
+    let (heads, depth) = (layers.heads as i64, (model / layers.heads) as i64);
+    let scale = 1.0 / (depth as f32).sqrt();
+    let mut split = |part: &str, layer: Dense, order: &[i64]| {
+        let y = dense(graph, &format!("{name}/{part}"), x, layer);
+        let y = graph.reshape(&format!("{name}/{part}/heads"), &y, &[-1, BOARD, heads, depth]);
+        graph.transpose(&format!("{name}/{part}/by_head"), &y, order)
+    };
+    let query = split("query", scaled(layers.query, scale), &[0, 2, 1, 3]);
+    let key = split("key", layers.key, &[0, 2, 3, 1]);
+    let value = split("value", layers.value, &[0, 2, 1, 3]);
+
+    let mut logits = graph.matmul(&format!("{name}/logits"), &query, &key);
+    if let (Some(smolgen), Some(shared)) = (layers.smolgen, shared) {
+        let extra = smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, (heads, shared));
+        logits = graph.add(&format!("{name}/logits/smolgen"), &logits, &extra);
+    }
+    let attention = graph.softmax(&format!("{name}/attention"), &logits);
+    let y = graph.matmul(&format!("{name}/mixed"), &attention, &value);
+    let y = graph.transpose(&format!("{name}/mixed/by_square"), &y, &[0, 2, 1, 3]);
+    let y = graph.reshape(&format!("{name}/mixed/rows"), &y, &[-1, model as i64]);
+    let y = dense(graph, &format!("{name}/output"), &y, scaled(layers.output, layers.alpha));
+    let y = graph.add(&format!("{name}/skip"), &y, x);
+    let y = layer_norm(graph, &format!("{name}/norm1"), &y, layers.norm1, layers.epsilon);
+    let y = feed_forward(graph, &format!("{name}/ffn"), &y, layers.ffn, layers.alpha);
+    layer_norm(graph, &format!("{name}/norm2"), &y, layers.norm2, layers.epsilon)
+}
+
+/// The shared smolgen matrix in the graph.
+struct SharedSmolgen {
+    weights: Value,
+    generated: i64,
+}
+
+fn smolgen_weights(graph: &mut Graph, shared: SmolgenWeights) -> SharedSmolgen {
+    let dims = [SQUARES * SQUARES, shared.generated];
+    let weights = graph.floats("/smolgen/w", &dims, shared.weights);
+    SharedSmolgen { weights, generated: shared.generated as i64 }
+}
+
+/// Additions to the attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
+fn smolgen_logits(
+    graph: &mut Graph,
+    name: &str,
+    x: &Value,
+    layers: Smolgen,
+    (heads, shared): (i64, &SharedSmolgen),
+) -> Value {
+    let (channels, activation) = (layers.channels, layers.activation);
+    let dims = [channels, layers.compress.len() / channels];
+    let compress = graph.floats(&format!("{name}/compress/w"), &dims, layers.compress);
+    let y = graph.dense_without_bias(&format!("{name}/compress"), x, &compress);
+    let y = graph.reshape(&format!("{name}/flat"), &y, &[-1, BOARD * channels as i64]);
+    let y = dense(graph, &format!("{name}/dense1"), &y, layers.hidden);
+    let y = graph.activation(&format!("{name}/dense1"), &y, activation);
+    let y = layer_norm(graph, &format!("{name}/norm1"), &y, layers.norm1, SMOLGEN_EPSILON);
+    let y = dense(graph, &format!("{name}/dense2"), &y, layers.output);
+    let y = graph.activation(&format!("{name}/dense2"), &y, activation);
+    let y = layer_norm(graph, &format!("{name}/norm2"), &y, layers.norm2, SMOLGEN_EPSILON);
+    let y = graph.reshape(&format!("{name}/heads"), &y, &[-1, shared.generated]);
+    let y = graph.dense_without_bias(&format!("{name}/generate"), &y, &shared.weights);
+    graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
+}
+
+/// The attention policy: `[batch · 64, channels]` → 1858 logits, as the model's output.
+pub fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
+    let width = head.query.outputs;
+    let mut x = dense(graph, "/policy/embedding", squares, head.embedding);
+    x = graph.activation("/policy/embedding", &x, head.activation);
+    for (index, layers) in head.encoders.into_iter().enumerate() {
+        x = encoder(graph, &format!("/policy/encoder{index}"), &x, layers, None);
+    }
+    let scale = 1.0 / (width as f32).sqrt();
+    let query = dense(graph, "/policy/query", &x, scaled(head.query, scale));
+    let query = graph.reshape("/policy/query/boards", &query, &[-1, BOARD, width as i64]);
+    let key = dense(graph, "/policy/key", &x, head.key);
+    let key = graph.reshape("/policy/key/boards", &key, &[-1, BOARD, width as i64]);
+    let turned = graph.transpose("/policy/key/turned", &key, &[0, 2, 1]);
+    let logits = graph.matmul("/policy/logits", &query, &turned);
+
+    let promotions = promotions(graph, &logits, &key, promotion_weights(&head.promotion, width));
+    let plain = graph.reshape("/policy/logits/flat", &logits, &[-1, BOARD * BOARD]);
+    let all = graph.concat("/policy/all", &[&plain, &promotions], 1);
+    graph.gather(OUTPUT_POLICY, &all, &ATTENTION_CELLS)
+}
+
+/// `[width, 3]`: what each promotion adds to the move's logit, as a function of the key of its square.
+struct PromotionWeights {
+    width: usize,
+    weights: Vec<f32>,
+}
+
+/// Adds the part that is common to all pieces to that of each piece.
+fn promotion_weights(layer: &[f32], width: usize) -> PromotionWeights {
+    let weights = (0..width)
+        .flat_map(|channel| {
+            (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel])
+        })
+        .collect();
+    PromotionWeights { width, weights }
+}
+
+/// The logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
+fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: PromotionWeights) -> Value {
+    let last_rank = graph.slice("/policy/promotion/keys", key, &[(1, 56, 64)]);
+    let weights = graph.floats("/policy/promotion/w", &[layer.width, 3], layer.weights);
+    let offsets = graph.matmul("/policy/promotion/offsets", &last_rank, &weights);
+    let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
+    let moves = graph.slice("/policy/promotion/moves", logits, &[(1, 48, 56), (2, 56, 64)]);
+    let moves = graph.reshape("/policy/promotion/moves/files", &moves, &[-1, 8, 8, 1]);
+    let sum = graph.add("/policy/promotion/sum", &moves, &offsets);
+    graph.reshape("/policy/promotion", &sum, &[-1, 192])
+}

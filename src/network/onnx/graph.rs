@@ -1,0 +1,340 @@
+//! A small language for ONNX graphs: each method adds an operation and gives its result.
+//!
+//! Only what networks need, opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes them once, in
+//! the graph's precision, straight into the model's bytes and frees them on the way: no second copy ever exists.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use half::f16;
+use prost::Message;
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
+
+use super::Precision;
+use crate::network::weights::Activation;
+use crate::network::weights::onnx_message::{
+    Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
+    TensorType, Type, ValueInfo,
+};
+
+/// Version of the ONNX file format; what Lc0's own converter writes.
+const IR_VERSION: i64 = 8;
+/// Version of the operators; the first with `LayerNormalization`.
+const OPSET: i64 = 17;
+// Fields of `ModelProto`, `GraphProto` and `TensorProto` that are written by hand.
+const MODEL_GRAPH: u32 = 7;
+const GRAPH_INITIALIZER: u32 = 5;
+const TENSOR_RAW_DATA: u32 = 9;
+const TYPE_INT64: i32 = 7;
+// Values of `Attribute::kind`.
+const KIND_FLOAT: i32 = 1;
+const KIND_INT: i32 = 2;
+const KIND_INTS: i32 = 7;
+
+/// A tensor in the graph, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value(String);
+
+/// A constant before it is written.
+#[derive(Debug)]
+enum Data {
+    /// Written in the graph's precision.
+    Floats(Vec<f32>),
+    /// Shapes and indices.
+    Integers(Vec<i64>),
+}
+
+#[derive(Debug)]
+struct Constant {
+    name: String,
+    dims: Vec<i64>,
+    data: Data,
+}
+
+/// A graph under construction.
+#[derive(Debug)]
+pub struct Graph {
+    precision: Precision,
+    message: GraphMessage,
+    constants: Vec<Constant>,
+}
+
+impl Graph {
+    /// An empty graph whose floats are all of one precision.
+    pub fn new(name: &str, precision: Precision) -> Graph {
+        let message = GraphMessage { name: Some(name.into()), ..Default::default() };
+        Graph { precision, message, constants: Vec::new() }
+    }
+
+    /// Declares an input; `None` is the free batch size.
+    pub fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
+        self.message.input.push(value_info(name, shape, self.precision));
+        Value(name.into())
+    }
+
+    /// Declares `value` to be an output; it must have been made under the output's name.
+    pub fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
+        self.message.output.push(value_info(&value.0, shape, self.precision));
+    }
+
+    /// A constant tensor of floats.
+    pub fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
+        debug_assert_eq!(dims.iter().product::<usize>(), data.len(), "{name}");
+        self.constant(name, dims, Data::Floats(data))
+    }
+
+    fn integers(&mut self, name: &str, data: Vec<i64>) -> Value {
+        self.constant(name, &[data.len()], Data::Integers(data))
+    }
+
+    fn constant(&mut self, name: &str, dims: &[usize], data: Data) -> Value {
+        let dims = dims.iter().map(|&size| size as i64).collect();
+        self.constants.push(Constant { name: name.into(), dims, data });
+        Value(name.into())
+    }
+
+    fn node(&mut self, op: &str, name: &str, inputs: &[&Value], attribute: Vec<Attribute>) -> Value {
+        self.message.node.push(Node {
+            input: inputs.iter().map(|value| value.0.clone()).collect(),
+            output: vec![name.into()],
+            name: Some(name.into()),
+            op_type: Some(op.into()),
+            attribute,
+        });
+        Value(name.into())
+    }
+
+    /// Convolution with padding that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
+    pub fn convolution(
+        &mut self,
+        name: &str,
+        x: &Value,
+        weights: &Value,
+        bias: &Value,
+        kernel: usize,
+    ) -> Value {
+        let pad = (kernel / 2) as i64;
+        let attributes = vec![ints("kernel_shape", &[kernel as i64; 2]), ints("pads", &[pad; 4])];
+        self.node("Conv", name, &[x, weights, bias], attributes)
+    }
+
+    /// `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
+    pub fn dense(&mut self, name: &str, x: &Value, weights: &Value, bias: &Value) -> Value {
+        self.node("Gemm", name, &[x, weights, bias], vec![int("transB", 1)])
+    }
+
+    /// `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
+    pub fn dense_without_bias(&mut self, name: &str, x: &Value, weights: &Value) -> Value {
+        self.node("Gemm", name, &[x, weights], vec![int("transB", 1)])
+    }
+
+    /// Matrix product over the last two axes.
+    pub fn matmul(&mut self, name: &str, a: &Value, b: &Value) -> Value {
+        self.node("MatMul", name, &[a, b], vec![])
+    }
+
+    /// `a + b`, broadcast.
+    pub fn add(&mut self, name: &str, a: &Value, b: &Value) -> Value {
+        self.node("Add", name, &[a, b], vec![])
+    }
+
+    /// `a · b` by elements, broadcast.
+    pub fn multiply(&mut self, name: &str, a: &Value, b: &Value) -> Value {
+        self.node("Mul", name, &[a, b], vec![])
+    }
+
+    /// Mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
+    pub fn board_mean(&mut self, name: &str, x: &Value) -> Value {
+        self.node("GlobalAveragePool", name, &[x], vec![])
+    }
+
+    /// `max(x, 0)`
+    pub fn relu(&mut self, name: &str, x: &Value) -> Value {
+        self.node("Relu", name, &[x], vec![])
+    }
+
+    /// `tanh x`
+    pub fn tanh(&mut self, name: &str, x: &Value) -> Value {
+        self.node("Tanh", name, &[x], vec![])
+    }
+
+    /// `1 / (1 + e^-x)`
+    pub fn sigmoid(&mut self, name: &str, x: &Value) -> Value {
+        self.node("Sigmoid", name, &[x], vec![])
+    }
+
+    /// Softmax over the last axis.
+    pub fn softmax(&mut self, name: &str, x: &Value) -> Value {
+        self.node("Softmax", name, &[x], vec![int("axis", -1)])
+    }
+
+    /// The nonlinearity `activation`.
+    pub fn activation(&mut self, name: &str, x: &Value, activation: Activation) -> Value {
+        match activation {
+            Activation::None => x.clone(),
+            Activation::Relu => self.relu(&format!("{name}/relu"), x),
+            Activation::Tanh => self.tanh(&format!("{name}/tanh"), x),
+            Activation::Sigmoid => self.sigmoid(&format!("{name}/sigmoid"), x),
+            Activation::Selu => self.node("Selu", &format!("{name}/selu"), &[x], vec![]),
+            Activation::Swish => {
+                let sigmoid = self.sigmoid(&format!("{name}/swish/sigmoid"), x);
+                self.multiply(&format!("{name}/swish"), x, &sigmoid)
+            }
+            Activation::Relu2 => {
+                let relu = self.relu(&format!("{name}/relu2/relu"), x);
+                self.multiply(&format!("{name}/relu2"), &relu, &relu)
+            }
+            Activation::Mish => {
+                let softplus = self.node("Softplus", &format!("{name}/mish/softplus"), &[x], vec![]);
+                let tanh = self.tanh(&format!("{name}/mish/tanh"), &softplus);
+                self.multiply(&format!("{name}/mish"), x, &tanh)
+            }
+        }
+    }
+
+    /// Normalises over the last axis.
+    pub fn layer_norm(
+        &mut self,
+        name: &str,
+        x: &Value,
+        gammas: &Value,
+        betas: &Value,
+        epsilon: f32,
+    ) -> Value {
+        self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
+    }
+
+    /// Gives `x` another shape; one size may be -1.
+    pub fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
+        let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
+        self.node("Reshape", name, &[x, &shape], vec![])
+    }
+
+    /// Reorders axes.
+    pub fn transpose(&mut self, name: &str, x: &Value, order: &[i64]) -> Value {
+        self.node("Transpose", name, &[x], vec![ints("perm", order)])
+    }
+
+    /// Joins along `axis`.
+    pub fn concat(&mut self, name: &str, parts: &[&Value], axis: i64) -> Value {
+        self.node("Concat", name, parts, vec![int("axis", axis)])
+    }
+
+    /// Elements `from..to` along each of `axes`: `(axis, from, to)`.
+    pub fn slice(&mut self, name: &str, x: &Value, axes: &[(i64, i64, i64)]) -> Value {
+        let starts = self.integers(&format!("{name}/starts"), axes.iter().map(|a| a.1).collect());
+        let ends = self.integers(&format!("{name}/ends"), axes.iter().map(|a| a.2).collect());
+        let axes = self.integers(&format!("{name}/axes"), axes.iter().map(|a| a.0).collect());
+        self.node("Slice", name, &[x, &starts, &ends, &axes], vec![])
+    }
+
+    /// `x[:, indices]` for `x` `[batch, n]`.
+    pub fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
+        let indices = indices.iter().map(|&index| i64::from(index)).collect();
+        let indices = self.integers(&format!("{name}/indices"), indices);
+        self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
+    }
+
+    /// The model as bytes.
+    pub fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
+        let Graph { precision, message, constants } = self;
+        let model = Model {
+            ir_version: Some(IR_VERSION),
+            producer_name: Some("zeitnot".into()),
+            producer_version: Some(env!("CARGO_PKG_VERSION").into()),
+            doc_string: None,
+            graph: None,
+            opset_import: vec![OperatorSet { domain: None, version: Some(OPSET) }],
+            metadata: metadata
+                .into_iter()
+                .map(|(key, value)| Metadata { key: Some(key), value: Some(value) })
+                .collect(),
+        };
+        let heads: Vec<_> = constants.iter().map(|constant| TensorHead::of(constant, precision)).collect();
+        let graph_len = message.encoded_len() + heads.iter().map(TensorHead::field_len).sum::<usize>();
+        let mut out = BytesMut::with_capacity(model.encoded_len() + field_len(MODEL_GRAPH, graph_len));
+        model.encode_raw(&mut out);
+        put_length(&mut out, MODEL_GRAPH, graph_len);
+        message.encode_raw(&mut out);
+        for (constant, head) in constants.into_iter().zip(heads) {
+            put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
+            head.head.encode_raw(&mut out);
+            put_length(&mut out, TENSOR_RAW_DATA, head.data_len);
+            put_data(&mut out, constant.data, precision);
+        }
+        out.freeze()
+    }
+}
+
+/// A constant's message without its data, and how many bytes the data will take.
+struct TensorHead {
+    head: Tensor,
+    data_len: usize,
+}
+
+impl TensorHead {
+    fn of(constant: &Constant, precision: Precision) -> TensorHead {
+        let (data_type, data_len) = match &constant.data {
+            Data::Integers(data) => (TYPE_INT64, 8 * data.len()),
+            Data::Floats(data) => (precision.data_type() as i32, precision.size() * data.len()),
+        };
+        let head = Tensor {
+            dims: constant.dims.clone(),
+            data_type: Some(data_type),
+            name: Some(constant.name.clone()),
+        };
+        TensorHead { head, data_len }
+    }
+
+    fn tensor_len(&self) -> usize {
+        self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
+    }
+
+    fn field_len(&self) -> usize {
+        field_len(GRAPH_INITIALIZER, self.tensor_len())
+    }
+}
+
+/// Bytes of a length-delimited field with `len` bytes of content.
+fn field_len(tag: u32, len: usize) -> usize {
+    key_len(tag) + encoded_len_varint(len as u64) + len
+}
+
+fn put_length(out: &mut BytesMut, tag: u32, len: usize) {
+    encode_key(tag, WireType::LengthDelimited, out);
+    encode_varint(len as u64, out);
+}
+
+fn put_data(out: &mut BytesMut, data: Data, precision: Precision) {
+    match data {
+        Data::Integers(data) => data.into_iter().for_each(|number| out.put_i64_le(number)),
+        Data::Floats(data) => match precision {
+            Precision::Float32 => data.into_iter().for_each(|number| out.put_f32_le(number)),
+            Precision::Float16 => {
+                data.into_iter().for_each(|number| out.put_u16_le(f16::from_f32(number).to_bits()));
+            }
+        },
+    }
+}
+
+fn value_info(name: &str, shape: &[Option<usize>], precision: Precision) -> ValueInfo {
+    let dim = shape
+        .iter()
+        .map(|size| match size {
+            Some(size) => Dimension { value: Some(*size as i64), name: None },
+            None => Dimension { value: None, name: Some("batch".into()) },
+        })
+        .collect();
+    let tensor = TensorType { elem_type: Some(precision.data_type() as i32), shape: Some(Shape { dim }) };
+    ValueInfo { name: Some(name.into()), kind: Some(Type { tensor: Some(tensor) }) }
+}
+
+fn int(name: &str, value: i64) -> Attribute {
+    Attribute { name: Some(name.into()), i: Some(value), kind: Some(KIND_INT), ..Default::default() }
+}
+
+fn ints(name: &str, values: &[i64]) -> Attribute {
+    Attribute { name: Some(name.into()), ints: values.into(), kind: Some(KIND_INTS), ..Default::default() }
+}
+
+fn float(name: &str, value: f32) -> Attribute {
+    Attribute { name: Some(name.into()), f: Some(value), kind: Some(KIND_FLOAT), ..Default::default() }
+}

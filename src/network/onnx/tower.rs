@@ -1,0 +1,79 @@
+//! Residual towers as ONNX: planes stay `[batch, channels, 8, 8]`, squeeze and excitation are 1x1 convolutions, so
+//! that a runtime can keep one blocked memory layout from the first convolution to the last.
+
+use super::graph::{Graph, Value};
+use crate::network::weights::{Activation, Convolution, Dense, ResidualBlock, SqueezeExcite, Tower};
+
+/// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`
+pub fn tower(graph: &mut Graph, planes: &Value, tower: Tower, activation: Activation) -> Value {
+    let x = convolution(graph, "/input", planes, tower.input);
+    let x = graph.activation("/input", &x, activation);
+    tower
+        .blocks
+        .into_iter()
+        .enumerate()
+        .fold(x, |x, (index, block)| residual_block(graph, &format!("/block{index}"), &x, block, activation))
+}
+
+fn residual_block(
+    graph: &mut Graph,
+    name: &str,
+    x: &Value,
+    block: ResidualBlock,
+    activation: Activation,
+) -> Value {
+    let y = convolution(graph, &format!("{name}/conv1"), x, block.conv1);
+    let y = graph.activation(&format!("{name}/conv1"), &y, activation);
+    let mut y = convolution(graph, &format!("{name}/conv2"), &y, block.conv2);
+    if let Some(se) = block.se {
+        y = squeeze_excite(graph, &format!("{name}/se"), &y, se, activation);
+    }
+    let y = graph.add(&format!("{name}/skip"), &y, x);
+    graph.activation(name, &y, activation)
+}
+
+/// A convolution with its weights.
+pub fn convolution(graph: &mut Graph, name: &str, x: &Value, layer: Convolution) -> Value {
+    let dims = [layer.outputs, layer.inputs, layer.kernel, layer.kernel];
+    let weights = graph.floats(&format!("{name}/w"), &dims, layer.weights);
+    let bias = graph.floats(&format!("{name}/b"), &[layer.outputs], layer.bias);
+    graph.convolution(name, x, &weights, &bias, layer.kernel)
+}
+
+fn squeeze_excite(
+    graph: &mut Graph,
+    name: &str,
+    x: &Value,
+    se: SqueezeExcite,
+    activation: Activation,
+) -> Value {
+    let pooled = graph.board_mean(&format!("{name}/pool"), x);
+    let hidden = convolution(graph, &format!("{name}/squeeze"), &pooled, pointwise(se.squeeze));
+    let hidden = graph.activation(&format!("{name}/squeeze"), &hidden, activation);
+    let (scale, shift) = halves(se.excite);
+    let scale = convolution(graph, &format!("{name}/scale"), &hidden, pointwise(scale));
+    let scale = graph.sigmoid(&format!("{name}/sigmoid"), &scale);
+    let shift = convolution(graph, &format!("{name}/shift"), &hidden, pointwise(shift));
+    let scaled = graph.multiply(&format!("{name}/scaled"), x, &scale);
+    graph.add(name, &scaled, &shift)
+}
+
+/// A dense layer as a convolution over single squares; the weights' layout is the same.
+fn pointwise(dense: Dense) -> Convolution {
+    Convolution {
+        inputs: dense.inputs,
+        outputs: dense.outputs,
+        kernel: 1,
+        weights: dense.weights,
+        bias: dense.bias,
+    }
+}
+
+/// Splits a dense layer by its outputs into two of equal size.
+fn halves(mut dense: Dense) -> (Dense, Dense) {
+    let outputs = dense.outputs / 2;
+    let weights = dense.weights.split_off(outputs * dense.inputs);
+    let bias = dense.bias.split_off(outputs);
+    let second = Dense { outputs, weights, bias, ..dense };
+    (Dense { outputs, weights: dense.weights, bias: dense.bias, ..dense }, second)
+}

@@ -1,0 +1,210 @@
+//! A network as an ONNX model: its bytes, and which tensors are what.
+//!
+//! Comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`]. Backends that
+//! run ONNX take it as it is.
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::error::Fault;
+use super::onnx_message::{self, ValueInfo};
+use super::{format, message};
+use crate::network::encode::InputFormat;
+use crate::network::{PLANES, POLICY_SIZE};
+
+/// Lc0's tensor names, used wherever a file gives no others.
+pub const INPUT_PLANES: &str = "/input/planes";
+/// Raw logits `[batch, 1858]`.
+pub const OUTPUT_POLICY: &str = "/output/policy";
+/// Win, draw, loss `[batch, 3]`, after softmax.
+pub const OUTPUT_WDL: &str = "/output/wdl";
+/// Value `[batch, 1]`, after tanh.
+pub const OUTPUT_VALUE: &str = "/output/value";
+/// Plies left `[batch, 1]`.
+pub const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
+/// Key under which a model's metadata hold the number of its input format.
+pub const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
+
+/// A model that maps planes `[batch, 112, 8, 8]` to the outputs of the heads.
+#[derive(Clone, Debug)]
+pub struct OnnxModel {
+    /// A serialized ONNX `ModelProto`.
+    pub bytes: Bytes,
+    /// How positions become planes.
+    pub input_format: InputFormat,
+    /// Type of the input and of all outputs.
+    pub data_type: DataType,
+    /// The batch size, where the model allows only one.
+    pub fixed_batch: Option<usize>,
+    /// Which tensors are what.
+    pub names: TensorNames,
+}
+
+/// Names of a model's input and outputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorNames {
+    /// `[batch, 112, 8, 8]`
+    pub input: String,
+    /// `[batch, 1858]`, raw logits in Lc0's order
+    pub policy: String,
+    /// The value head.
+    pub value: ValueOutput,
+    /// `[batch, 1]`, plies, not below 0
+    pub moves_left: Option<String>,
+}
+
+/// The value head's output by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueOutput {
+    /// `[batch, 3]`: probabilities of win, draw, loss for the side to move.
+    Wdl(String),
+    /// `[batch, 1]`: expected result in `-1..=1`.
+    Scalar(String),
+}
+
+impl ValueOutput {
+    /// The tensor's name.
+    pub fn name(&self) -> &str {
+        match self {
+            ValueOutput::Wdl(name) | ValueOutput::Scalar(name) => name,
+        }
+    }
+}
+
+/// Element types of inputs and outputs, with their ONNX numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataType {
+    /// IEEE single precision.
+    Float32 = 1,
+    /// IEEE half precision.
+    Float16 = 10,
+    /// The upper half of a single.
+    Bfloat16 = 16,
+}
+
+impl DataType {
+    fn from_number(number: i32) -> Option<DataType> {
+        [DataType::Float32, DataType::Float16, DataType::Bfloat16].into_iter().find(|t| *t as i32 == number)
+    }
+}
+
+/// The model that an Lc0 file embeds.
+///
+/// # Errors
+/// [`Fault::Missing`], [`Fault::Mismatch`] or [`Fault::Unsupported`] if the model is not what the file says.
+pub fn embedded(
+    model: message::OnnxModel,
+    declared: Option<message::NetworkFormat>,
+) -> Result<OnnxModel, Fault> {
+    let missing = |part: &str| Fault::Missing { part: part.into(), reason: "ONNX networks need it".into() };
+    let bytes = model.model.filter(|bytes| !bytes.is_empty()).ok_or_else(|| missing("onnx_model.model"))?;
+    let named = |name: Option<String>| name.filter(|name| !name.is_empty());
+    let value = match (named(model.output_wdl), named(model.output_value)) {
+        (Some(name), _) => ValueOutput::Wdl(name),
+        (None, Some(name)) => ValueOutput::Scalar(name),
+        (None, None) => return Err(missing("onnx_model.output_wdl or output_value")),
+    };
+    let names = TensorNames {
+        input: named(model.input_planes).ok_or_else(|| missing("onnx_model.input_planes"))?,
+        policy: named(model.output_policy).ok_or_else(|| missing("onnx_model.output_policy"))?,
+        value,
+        moves_left: named(model.output_mlh),
+    };
+    let graph = parse(&bytes)?.graph.unwrap_or_default();
+    let input_format = format::input_format(declared.unwrap_or_default().input)?;
+    checked(bytes, graph, input_format, names)
+}
+
+/// A bare `.onnx` file, which must use Lc0's tensor names.
+///
+/// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
+///
+/// # Errors
+/// As [`embedded`]; the names that are there are listed.
+pub fn bare(bytes: Bytes) -> Result<OnnxModel, Fault> {
+    let model = parse(&bytes)?;
+    let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
+        Some(entry) => format::input_format(entry.value().parse().ok())?,
+        None => InputFormat::Classical,
+    };
+    let graph = model.graph.unwrap_or_default();
+    let has_output = |name: &str| graph.output.iter().any(|output| output.name() == name);
+    let names = TensorNames {
+        input: INPUT_PLANES.into(),
+        policy: OUTPUT_POLICY.into(),
+        value: match has_output(OUTPUT_VALUE) && !has_output(OUTPUT_WDL) {
+            true => ValueOutput::Scalar(OUTPUT_VALUE.into()),
+            false => ValueOutput::Wdl(OUTPUT_WDL.into()),
+        },
+        moves_left: has_output(OUTPUT_MOVES_LEFT).then(|| OUTPUT_MOVES_LEFT.into()),
+    };
+    checked(bytes, graph, input_format, names)
+}
+
+fn parse(bytes: &Bytes) -> Result<onnx_message::Model, Fault> {
+    let model = onnx_message::Model::decode(&bytes[..]).map_err(Fault::Protobuf)?;
+    match &model.graph {
+        Some(graph) if !graph.node.is_empty() => Ok(model),
+        _ => Err(Fault::Missing { part: "ONNX graph".into(), reason: "a model needs one with nodes".into() }),
+    }
+}
+
+/// Checks that the named tensors exist and have the shapes of Lc0's networks.
+fn checked(
+    bytes: Bytes,
+    graph: onnx_message::Graph,
+    input_format: InputFormat,
+    names: TensorNames,
+) -> Result<OnnxModel, Fault> {
+    let constants: Vec<_> = graph.initializer.iter().map(onnx_message::Tensor::name).collect();
+    let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
+    let outputs: Vec<_> = graph.output.iter().collect();
+    let input = require(&inputs, "input", &names.input, &[PLANES, 8, 8])?;
+    require(&outputs, "output", &names.policy, &[POLICY_SIZE])?;
+    let value_size = if matches!(names.value, ValueOutput::Wdl(_)) { 3 } else { 1 };
+    require(&outputs, "output", names.value.name(), &[value_size])?;
+    if let Some(moves_left) = &names.moves_left {
+        require(&outputs, "output", moves_left, &[1])?;
+    }
+    let number = tensor_type(input).elem_type.unwrap_or_default();
+    let data_type = DataType::from_number(number).ok_or_else(|| Fault::Unsupported {
+        part: format!("ONNX input \"{}\"", names.input),
+        found: format!("element type {number}"),
+        supported: "1 float32, 10 float16, 16 bfloat16".into(),
+    })?;
+    let batch = dimensions(input).first().copied().unwrap_or_default();
+    let fixed_batch = usize::try_from(batch).ok().filter(|&size| size > 0);
+    Ok(OnnxModel { bytes, input_format, data_type, fixed_batch, names })
+}
+
+/// The tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells them.
+fn require<'a>(
+    tensors: &[&'a ValueInfo],
+    kind: &str,
+    name: &str,
+    shape: &[usize],
+) -> Result<&'a ValueInfo, Fault> {
+    let part = format!("ONNX {kind} \"{name}\"");
+    let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
+        let present: Vec<_> = tensors.iter().map(|tensor| tensor.name()).collect();
+        let reason = format!("it is not among the model's {kind}s: {}", present.join(", "));
+        return Err(Fault::Mismatch { part, reason });
+    };
+    let found = dimensions(tensor);
+    let fits = |(&found, &wanted): (&i64, &usize)| found <= 0 || found == wanted as i64;
+    if !found.is_empty() && (found.len() != shape.len() + 1 || !found[1..].iter().zip(shape).all(fits)) {
+        let reason = format!("its shape is {found:?}, but [batch, {shape:?}] is expected");
+        return Err(Fault::Mismatch { part, reason: reason.replace(", [", ", ").replace("]]", "]") });
+    }
+    Ok(tensor)
+}
+
+fn tensor_type(info: &ValueInfo) -> onnx_message::TensorType {
+    info.kind.clone().and_then(|kind| kind.tensor).unwrap_or_default()
+}
+
+/// Sizes of a tensor, 0 where they are free; empty if the model does not tell.
+fn dimensions(info: &ValueInfo) -> Vec<i64> {
+    let shape = tensor_type(info).shape.unwrap_or_default();
+    shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()
+}
