@@ -16,7 +16,7 @@ pub struct MoveOutcome {
     pub stats: SearchStats,
     /// Legal moves at the root: moves without a choice teach nothing.
     pub legal_moves: u32,
-    /// Which rule ended the search; `None` for `stop` and the watchdog.
+    /// Which rule ended the search; `None` if the user stopped it.
     pub reason: Option<StopReason>,
     /// The manager's last report on the move, from its stopper.
     pub report: MoveReport,
@@ -41,4 +41,9 @@ pub trait TimeManager: Send + Debug {
 
     /// Learns from a finished move that this manager had budgeted.
     fn finish_move(&mut self, outcome: &MoveOutcome);
+
+    /// A message for the user that came up since the last call, for an `info string`.
+    fn take_notice(&mut self) -> Option<String> {
+        None
+    }
 }

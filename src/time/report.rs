@@ -27,6 +27,8 @@ pub struct MoveReport {
     pub moves_left_source: Option<&'static str>,
     /// Time taken out of a reserve beyond the regular budget, ms.
     pub overdraft_ms: f64,
+    /// Time put into that reserve, ms.
+    pub saved_ms: f64,
 }
 
 impl fmt::Display for MoveReport {
@@ -49,8 +51,10 @@ impl fmt::Display for MoveReport {
         if let Some(source) = self.moves_left_source {
             write!(f, " moves_left_source={source}")?;
         }
-        if self.overdraft_ms > 0.0 {
-            write!(f, " overdraft_ms={:.1}", self.overdraft_ms)?;
+        for (key, ms) in [("overdraft_ms", self.overdraft_ms), ("saved_ms", self.saved_ms)] {
+            if ms > 0.0 {
+                write!(f, " {key}={ms:.1}")?;
+            }
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ pub struct Timekeeper {
 pub struct SearchEnd<'a> {
     /// The last figures, counted from `go`, at the moment of `bestmove`.
     pub stats: &'a SearchStats,
-    /// Which rule ended it; `None` for `stop` and the watchdog.
+    /// Which rule ended it ([`StopReason::Budget`] for the watchdog at the deadline); `None` for `stop`.
     pub reason: Option<StopReason>,
 }
 
@@ -48,6 +48,11 @@ impl Timekeeper {
         let mut resumed = Chain::new(facts, &self.options, stopper);
         resumed.count_from(stats, facts.elapsed_ms);
         *chain = resumed;
+    }
+
+    /// A message for the user that came up since the last call, for an `info string`.
+    pub fn take_notice(&mut self) -> Option<String> {
+        self.manager.take_notice()
     }
 
     /// Tells the manager what became of the move. Call it once per search, after `bestmove`.

@@ -1,7 +1,11 @@
-//! What managers guess and learn during a game.
+//! What managers guess and learn during a game. Pure formulas and small running averages; used by `managers`.
 
 mod decay;
-mod log_logistic;
+mod learned_share;
+pub mod moves_left;
+mod nps;
 
 pub use decay::decay;
-pub use log_logistic::LogLogistic;
+pub use learned_share::LearnedShare;
+pub use moves_left::{LogLogistic, MovesLeft, MovesLeftEstimate, MovesLeftInput};
+pub use nps::{NpsEstimator, NpsRule};

@@ -1,8 +1,10 @@
 //! The time managers, one file each, and their choice by name.
 
 mod legacy;
+pub mod smooth;
 
-pub use legacy::Legacy;
+pub use legacy::{Legacy, LegacyParams};
+pub use smooth::Smooth;
 
 use super::manager::TimeManager;
 use crate::params::{ParamError, Params};
@@ -10,7 +12,7 @@ use crate::params::{ParamError, Params};
 type Maker = fn(&Params) -> Result<Box<dyn TimeManager>, ParamError>;
 
 /// Every manager's name and how to make it.
-const MANAGERS: [(&str, Maker); 1] = [("legacy", legacy::from_params)];
+const MANAGERS: [(&str, Maker); 2] = [("smooth", smooth::from_params), ("legacy", legacy::from_params)];
 
 /// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
 ///

@@ -8,7 +8,7 @@ mod memory;
 mod move_time;
 mod nodes;
 
-pub use budget::Budget;
+pub use budget::{Budget, first_evaluation_grace_ms};
 pub use depth::DepthLimit;
 pub use kld_gain::KldGain;
 pub use mate::MateLimit;

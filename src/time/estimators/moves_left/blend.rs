@@ -1,0 +1,94 @@
+//! A weighted mix of moves-left estimators.
+
+use super::mlh::known;
+use super::{MovesLeft, MovesLeftInput};
+
+/// `blend`: the weighted mean of its members.
+///
+/// A member that reads the Moves Left Head is warned by the head's own spread s: its weight counts for
+/// w/(1 + (s/M)²), half where the tree's standard deviation is as large as M itself. Without M its weight is 0,
+/// unless it is all there is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blend {
+    members: Vec<(MovesLeft, f64)>,
+}
+
+impl Blend {
+    /// A mix of `members` with their weights, which must not be negative.
+    pub fn new(members: Vec<(MovesLeft, f64)>) -> Self {
+        Blend { members }
+    }
+
+    /// The members and their weights.
+    pub fn members(&self) -> &[(MovesLeft, f64)] {
+        &self.members
+    }
+
+    /// Full moves and the name of the source: `blend`, or a member's own if it decides alone.
+    pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
+        let weighted = self.members.iter().map(|(member, weight)| {
+            let trust = if member.uses_head() { trust_in_head(input) } else { 1.0 };
+            (member.estimate(input), weight * trust)
+        });
+        let heard: Vec<_> = weighted.filter(|(_, weight)| *weight > 0.0).collect();
+        match (heard.as_slice(), self.members.first()) {
+            ([], Some((first, _))) => {
+                let estimate = first.estimate(input);
+                (estimate.moves, estimate.source)
+            }
+            ([], None) => (f64::NAN, "blend"),
+            ([(only, _)], _) => (only.moves, only.source),
+            (several, _) => {
+                let total: f64 = several.iter().map(|(_, weight)| weight).sum();
+                let sum: f64 = several.iter().map(|(estimate, weight)| estimate.moves * weight).sum();
+                (sum / total, "blend")
+            }
+        }
+    }
+}
+
+fn trust_in_head(input: &MovesLeftInput) -> f64 {
+    match (known(input.m), known(input.m_spread)) {
+        (None, _) => 0.0,
+        (Some(_), None) => 1.0,
+        (Some(m), Some(spread)) => 1.0 / (1.0 + (spread / m.max(1.0)).powi(2)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LogLogistic, MovesLeftHead};
+    use super::*;
+
+    fn mix() -> Blend {
+        let curve = LogLogistic { midpoint: 50.0, steepness: 7.0 };
+        Blend::new(vec![
+            (MovesLeft::Head(MovesLeftHead::default()), 3.0),
+            (MovesLeft::LogLogistic(curve), 1.0),
+        ])
+    }
+
+    fn input(m: Option<f64>, m_spread: Option<f64>) -> MovesLeftInput {
+        MovesLeftInput { game_ply: 0, pieces: 32, m, m_spread }
+    }
+
+    #[test]
+    fn weighs_its_members() {
+        // The head says (1 + 59)/2 = 30, the curve 50: (3·30 + 50)/4 = 35.
+        assert_eq!(mix().moves_left(&input(Some(59.0), None)), (35.0, "blend"));
+    }
+
+    #[test]
+    fn the_heads_own_spread_warns() {
+        // A spread as large as M halves its weight: (1.5·30 + 50)/2.5 = 38.
+        let (moves, _) = mix().moves_left(&input(Some(59.0), Some(59.0)));
+        assert!((moves - 38.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn without_a_head_the_others_decide() {
+        assert_eq!(mix().moves_left(&input(None, None)), (50.0, "mle-legacy"));
+        let alone = Blend::new(vec![(MovesLeft::Head(MovesLeftHead::default()), 1.0)]);
+        assert_eq!(alone.moves_left(&input(None, None)).1, "mle-pieces");
+    }
+}

@@ -1,0 +1,71 @@
+//! Moves left by the network's Moves Left Head.
+
+use super::{MovesLeftInput, Pieces};
+
+/// `mle-mlh`: the head's M, or `mle-pieces` where there is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MovesLeftHead {
+    /// Factor on the head's figure, for networks that are off by one.
+    pub scale: f64,
+    /// Least estimate, full moves: a mistaken head must not empty the clock.
+    pub floor: f64,
+    /// How many standard deviations of M are added, so that positions in which the tree disagrees about the
+    /// game's length are met with more time in hand.
+    pub caution: f64,
+}
+
+impl Default for MovesLeftHead {
+    fn default() -> Self {
+        MovesLeftHead { scale: 1.0, floor: 6.0, caution: 0.0 }
+    }
+}
+
+impl MovesLeftHead {
+    /// Full moves and the name of the source. M counts plies and our side makes the first of them:
+    /// moves = (1 + M)/2.
+    pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
+        let Some(m) = known(input.m) else {
+            return (Pieces::default().moves_left(input.pieces), "mle-pieces");
+        };
+        let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
+        ((self.scale * (1.0 + plies) / 2.0).max(self.floor), "mle-mlh")
+    }
+}
+
+/// A figure that can be reckoned with: finite and not negative.
+pub(super) fn known(figure: Option<f64>) -> Option<f64> {
+    figure.filter(|figure| figure.is_finite() && *figure >= 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(m: Option<f64>, m_spread: Option<f64>) -> MovesLeftInput {
+        MovesLeftInput { game_ply: 40, pieces: 20, m, m_spread }
+    }
+
+    #[test]
+    fn plies_become_moves_of_our_side() {
+        let head = MovesLeftHead::default();
+        assert_eq!(head.moves_left(&input(Some(79.0), None)), (40.0, "mle-mlh"));
+        assert_eq!(head.moves_left(&input(Some(3.0), None)), (6.0, "mle-mlh"), "the floor");
+        let halved = MovesLeftHead { scale: 0.5, ..head };
+        assert_eq!(halved.moves_left(&input(Some(79.0), None)).0, 20.0);
+    }
+
+    #[test]
+    fn spread_adds_moves_only_where_asked_for() {
+        let wary = MovesLeftHead { caution: 2.0, ..MovesLeftHead::default() };
+        // (1 + 79 + 2·10)/2
+        assert_eq!(wary.moves_left(&input(Some(79.0), Some(10.0))).0, 50.0);
+        assert_eq!(MovesLeftHead::default().moves_left(&input(Some(79.0), Some(10.0))).0, 40.0);
+    }
+
+    #[test]
+    fn networks_without_the_head_fall_back_to_pieces() {
+        let (moves, source) = MovesLeftHead::default().moves_left(&input(None, None));
+        assert_eq!((moves, source), (Pieces::default().moves_left(20), "mle-pieces"));
+        assert_eq!(MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).1, "mle-pieces");
+    }
+}

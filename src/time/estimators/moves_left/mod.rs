@@ -1,0 +1,101 @@
+//! Moves left: how many full moves our side still has to make in this game.
+//!
+//! Estimators differ in what they look at: the move number (`mle-legacy`), the pieces on the board
+//! (`mle-pieces`), the network's Moves Left Head (`mle-mlh`), or a mix (`blend`). The head's output M is in
+//! plies; all results here are full moves of our side.
+
+mod blend;
+mod log_logistic;
+mod mlh;
+mod parse;
+mod pieces;
+
+pub use blend::Blend;
+pub use log_logistic::LogLogistic;
+pub use mlh::MovesLeftHead;
+pub use parse::{ESTIMATOR_NAMES, estimator_from};
+pub use pieces::Pieces;
+
+/// Beyond any game; bounds every estimate, whatever a network says.
+const MOST_MOVES: f64 = 1000.0;
+
+/// What estimators may look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MovesLeftInput {
+    /// Plies played so far.
+    pub game_ply: u32,
+    /// Pieces and pawns on the board, kings included.
+    pub pieces: u32,
+    /// The Moves Left Head's M for the root, plies; visit-weighted over the tree where there is one.
+    pub m: Option<f64>,
+    /// Standard deviation of M over the tree, plies.
+    pub m_spread: Option<f64>,
+}
+
+/// An estimate and where it comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MovesLeftEstimate {
+    /// Full moves that our side still has to make, `1..=1000`.
+    pub moves: f64,
+    /// Name of the estimator that gave it; a fallback's name where one had to help out.
+    pub source: &'static str,
+}
+
+/// A moves-left estimator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MovesLeft {
+    /// `mle-legacy`
+    LogLogistic(LogLogistic),
+    /// `mle-pieces`
+    Pieces(Pieces),
+    /// `mle-mlh`
+    Head(MovesLeftHead),
+    /// `blend`
+    Blend(Blend),
+}
+
+impl MovesLeft {
+    /// The estimate for a position; finite and within `1..=1000` for any input.
+    pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
+        let (moves, source) = match self {
+            MovesLeft::LogLogistic(curve) => (curve.moves_left(input.game_ply), "mle-legacy"),
+            MovesLeft::Pieces(table) => (table.moves_left(input.pieces), "mle-pieces"),
+            MovesLeft::Head(head) => head.moves_left(input),
+            MovesLeft::Blend(blend) => blend.moves_left(input),
+        };
+        let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
+        MovesLeftEstimate { moves, source }
+    }
+
+    /// True if the Moves Left Head's M changes the estimate.
+    pub fn uses_head(&self) -> bool {
+        match self {
+            MovesLeft::LogLogistic(_) | MovesLeft::Pieces(_) => false,
+            MovesLeft::Head(_) => true,
+            MovesLeft::Blend(blend) => blend.members().iter().any(|(member, _)| member.uses_head()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_estimator_is_bounded_for_any_input(
+            game_ply: u32, pieces: u32,
+            m in proptest::option::of(proptest::num::f64::ANY),
+            m_spread in proptest::option::of(proptest::num::f64::ANY),
+        ) {
+            let input = MovesLeftInput { game_ply, pieces, m, m_spread };
+            for name in ESTIMATOR_NAMES {
+                let params = crate::params::Params::parse(name).unwrap();
+                let estimator = estimator_from("test", &params).unwrap().unwrap();
+                let moves = estimator.estimate(&input).moves;
+                prop_assert!((1.0..=MOST_MOVES).contains(&moves), "{} {}", name, moves);
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Nodes per second, smoothed over moves.
+
+use super::decay::decay;
+use crate::time::stats::SearchStats;
+
+/// How the estimate follows what is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NpsRule {
+    /// Exponential decay: halfway to the measured rate in `step_s` seconds of search (PR 1195). While less has
+    /// been measured in this game, the first guess gives way faster: it counts for `guess_s` seconds only.
+    Decay {
+        /// Seconds of search that take the estimate halfway.
+        step_s: f64,
+        /// Seconds of search that the first guess is worth.
+        guess_s: f64,
+    },
+    /// Rises to the measured rate at once and falls to it linearly in the first `window_s` seconds of a move
+    /// (today's Lc0).
+    Window {
+        /// Seconds until the earlier moves' estimate is forgotten.
+        window_s: f64,
+    },
+}
+
+/// The estimate during one move.
+///
+/// The rate is measured between evaluations that came back: neither the time before the first one nor the
+/// nodes of the first batch count. (Lc0 counts that batch's nodes but starts the clock after it, and so sees
+/// a multiple of the true rate for seconds.)
+#[derive(Clone, Debug)]
+pub struct NpsEstimator {
+    rule: NpsRule,
+    value: f64,
+    measured_s: f64,
+    first: Option<Sample>,
+    last: Option<Sample>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    elapsed_s: f64,
+    nodes: f64,
+}
+
+impl NpsEstimator {
+    /// Starts a move with the estimate `value` of the moves before, which is based on `measured_s` seconds of
+    /// search in this game (0 if it is a guess).
+    pub fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
+        NpsEstimator { rule, value, measured_s, first: None, last: None }
+    }
+
+    /// New nodes per second, as now believed.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// The rate of this move alone; `None` before there is one.
+    pub fn measured(&self) -> Option<f64> {
+        rate(self.first?, self.last?)
+    }
+
+    /// The rate to reckon with where too low a value would stop the search too early: while the estimate still
+    /// rests on little, the higher of it and what this move shows.
+    pub fn cautious(&self) -> f64 {
+        let settled = match self.rule {
+            NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
+            NpsRule::Window { .. } => true,
+        };
+        if settled { self.value } else { self.value.max(self.measured().unwrap_or(0.0)) }
+    }
+
+    /// Takes in the search's figures.
+    pub fn observe(&mut self, stats: &SearchStats) {
+        if stats.since_first_eval_ms.is_none() {
+            return;
+        }
+        let now = Sample { elapsed_s: stats.elapsed_ms / 1000.0, nodes: stats.new_nodes as f64 };
+        let first = *self.first.get_or_insert(now);
+        let last = *self.last.get_or_insert(now);
+        // Between two batches nothing is measured: a rate of 0 there would only make the estimate sway.
+        if now.elapsed_s <= last.elapsed_s || now.nodes <= last.nodes {
+            return;
+        }
+        let seconds = now.elapsed_s - last.elapsed_s;
+        self.last = Some(now);
+        match self.rule {
+            NpsRule::Decay { step_s, guess_s } => {
+                if let Some(measured) = rate(last, now) {
+                    let step = step_s.min(guess_s + self.measured_s + seconds);
+                    self.value = decay(self.value, measured, step, seconds);
+                }
+            }
+            NpsRule::Window { window_s } => {
+                if let Some(measured) = rate(first, now) {
+                    let share = |sample: Sample| (sample.elapsed_s - first.elapsed_s) / window_s;
+                    self.value = fall_linearly(self.value, measured, share(last), share(now));
+                }
+            }
+        }
+        self.measured_s += seconds;
+    }
+}
+
+fn rate(from: Sample, to: Sample) -> Option<f64> {
+    let seconds = to.elapsed_s - from.elapsed_s;
+    (seconds > 0.0).then(|| (to.nodes - from.nodes).max(0.0) / seconds)
+}
+
+/// Rises to `measured` at once; falls so that a straight line, drawn over the whole window, reaches it at its
+/// end. `before` and `now` are the shares of the window that have passed.
+fn fall_linearly(value: f64, measured: f64, before: f64, now: f64) -> f64 {
+    if value <= measured || now >= 1.0 {
+        return measured;
+    }
+    value + (measured - value) * ((now - before) / (1.0 - before)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PR1195: NpsRule = NpsRule::Decay { step_s: 5.0, guess_s: 5.0 };
+
+    /// A search whose first batch of `first` nodes comes back after `latency` ms, then `nps` nodes/s.
+    fn at(elapsed_ms: f64, latency: f64, first: u64, nps: f64) -> SearchStats {
+        let since = (elapsed_ms >= latency).then_some(elapsed_ms - latency);
+        let new_nodes = since.map_or(0, |ms| first + (ms / 1000.0 * nps).round() as u64);
+        SearchStats { elapsed_ms, since_first_eval_ms: since, new_nodes, ..SearchStats::default() }
+    }
+
+    #[test]
+    fn half_way_after_one_step() {
+        let mut nps = NpsEstimator::new(PR1195, 20_000.0, 0.0);
+        for ms in (0..=5_100).step_by(10) {
+            nps.observe(&at(f64::from(ms), 100.0, 256, 1_000.0));
+        }
+        // 5 s at 1,000: 1000 − (1000 − 20000)/2 = 10500
+        assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
+    }
+
+    #[test]
+    fn a_guess_of_little_weight_gives_way() {
+        let mut nps = NpsEstimator::new(NpsRule::Decay { step_s: 5.0, guess_s: 0.5 }, 20_000.0, 0.0);
+        for ms in (0..=1_000).step_by(10) {
+            nps.observe(&at(f64::from(ms), 0.0, 0, 1_000.0));
+        }
+        // About 1/(1 + 1/0.5)^ln2 = 0.467 of the distance is left after one second, against 0.87 by plain decay.
+        let left = (nps.value() - 1_000.0) / 19_000.0;
+        assert!((left - 0.467).abs() < 0.02, "{left}");
+    }
+
+    /// Lc0's defect: the first batch's nodes counted over a time that began after it.
+    #[test]
+    fn the_first_batch_does_not_inflate_the_rate() {
+        let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 0.0, 0.0);
+        for ms in (0..=300).step_by(20) {
+            nps.observe(&at(f64::from(ms), 200.0, 256, 500.0));
+        }
+        // 100 ms after the first batch Lc0 would see (256 + 50)/0.1 = 3060.
+        assert!((nps.value() - 500.0).abs() < 1.0, "{}", nps.value());
+    }
+
+    #[test]
+    fn time_before_the_first_evaluation_does_not_count() {
+        let mut nps = NpsEstimator::new(PR1195, 1_000.0, 5.0);
+        for ms in (0..=12_000).step_by(100) {
+            nps.observe(&at(f64::from(ms), 10_000.0, 256, 1_000.0));
+        }
+        assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
+    }
+
+    #[test]
+    fn the_window_rises_at_once_and_falls_linearly() {
+        let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 2_000.0, 1.0);
+        nps.observe(&at(0.0, 0.0, 0, 1_000.0));
+        nps.observe(&at(5_000.0, 0.0, 0, 1_000.0));
+        // A quarter of the window: 2000 − 1000/4.
+        assert!((nps.value() - 1_750.0).abs() < 1e-9);
+        nps.observe(&at(10_000.0, 0.0, 0, 1_000.0));
+        assert!((nps.value() - 1_500.0).abs() < 1e-9);
+        nps.observe(&at(11_000.0, 0.0, 0, 3_000.0));
+        assert!((nps.value() - 3_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_cautious_rate_does_not_trust_a_low_guess() {
+        let mut nps = NpsEstimator::new(PR1195, 1_000.0, 0.0);
+        nps.observe(&at(0.0, 0.0, 0, 50_000.0));
+        nps.observe(&at(100.0, 0.0, 0, 50_000.0));
+        assert!((nps.cautious() - 50_000.0).abs() < 1e-6 && nps.value() < 2_000.0);
+    }
+
+    proptest! {
+        /// How often the search asks must not matter.
+        #[test]
+        fn ticks_do_not_matter(tick in 1u32..500, rate in 10.0..1e5) {
+            let run = |tick: u32| {
+                let mut nps = NpsEstimator::new(PR1195, 20_000.0, 5.0);
+                for ms in (0..=8_000).step_by(tick as usize).chain([8_000]) {
+                    nps.observe(&at(f64::from(ms), 0.0, 0, rate));
+                }
+                nps.value()
+            };
+            let (coarse, fine) = (run(tick), run(1));
+            prop_assert!((coarse - fine).abs() <= 0.01 * fine + 10.0, "{} {}", coarse, fine);
+        }
+
+        #[test]
+        fn never_negative_nor_infinite(steps in proptest::collection::vec((0.0..1e5, 0u64..1_000_000), 0..40)) {
+            let mut nps = NpsEstimator::new(PR1195, 20_000.0, 0.0);
+            for (elapsed_ms, new_nodes) in steps {
+                let since_first_eval_ms = Some(0.0);
+                nps.observe(&SearchStats { elapsed_ms, new_nodes, since_first_eval_ms, ..SearchStats::default() });
+                prop_assert!(nps.value().is_finite() && nps.value() >= 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the game.
+//!
+//! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
+//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `stopper`
+//! holds a search to it, `params` the parameters and presets; `piggybank` and `trend` belong to `preset=lc0`.
+
+mod params;
+mod piggybank;
+mod plan;
+mod stopper;
+mod trend;
+
+pub use params::{Limit, NpsUnit, PiggybankParams, Reuse, SmoothParams, Target};
+pub use plan::{Plan, PlanInput, Saving};
+
+use crate::params::{ParamError, Params};
+use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator, decay};
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::stopper::Stopper;
+use crate::time::stoppers::first_evaluation_grace_ms;
+
+use piggybank::Piggybank;
+use stopper::{Basis, SmoothStopper};
+
+/// First guess of the best move's share of the visits, and the average moves that take it halfway.
+const BEST_SHARE: f64 = 0.6;
+const BEST_SHARE_RATE: f64 = 4.0;
+
+/// What is left of the previous move for the next one to learn from.
+#[derive(Clone, Copy, Debug)]
+struct Previous {
+    /// Nodes at its end, counted as the target counts them.
+    nodes: f64,
+    /// Its time as a multiple of the average move time.
+    weight: f64,
+}
+
+/// The manager.
+#[derive(Clone, Debug)]
+pub struct Smooth {
+    params: SmoothParams,
+    nps: f64,
+    measured_s: f64,
+    tree_reuse: LearnedShare,
+    timeuse: LearnedShare,
+    best_share: LearnedShare,
+    previous: Option<Previous>,
+    piggybank: Piggybank,
+    pondering: bool,
+    notice: Option<String>,
+    noticed: bool,
+}
+
+impl Smooth {
+    /// A manager for one game.
+    pub fn new(params: SmoothParams) -> Self {
+        let max_reuse = params.max_tree_reuse;
+        Smooth {
+            nps: params.init_nps,
+            measured_s: 0.0,
+            tree_reuse: LearnedShare::new(
+                params.init_tree_reuse,
+                params.tree_reuse_update_rate,
+                0.0,
+                max_reuse,
+            ),
+            timeuse: LearnedShare::new(
+                params.init_timeuse,
+                params.timeuse_update_rate,
+                params.min_timeuse,
+                1.0,
+            ),
+            best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
+            previous: None,
+            piggybank: Piggybank::default(),
+            pondering: false,
+            notice: None,
+            noticed: false,
+            params,
+        }
+    }
+
+    /// Plans a move for which `kept` of the nodes in the tree count as reused.
+    fn start(&mut self, facts: &MoveFacts, kept: u64) -> Option<Box<dyn Stopper>> {
+        let (time_ms, inc_ms) = facts.limits.game_clock()?;
+        let reused_nodes = self.counted_reuse(facts, kept);
+        if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
+            self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
+        }
+        self.notice_missing_head(facts);
+
+        let position = moves_left_input(facts);
+        let estimate = self.params.moves_left.estimate(&position).moves;
+        let moves_left = facts.limits.cap_moves_left(estimate);
+        let bank = &self.params.piggybank;
+        let cap_ms = bank.max_moves * facts.time_to_control_ms(moves_left)? / moves_left;
+        self.piggybank.prepare(bank, time_ms, cap_ms);
+        let reserve_ms = self.piggybank.balance_ms();
+        let input = PlanInput {
+            time_ms,
+            inc_ms,
+            overhead_ms: facts.overhead_ms,
+            movestogo: facts.limits.movestogo,
+            moves_left,
+            nps: self.nps,
+            tree_reuse: self.tree_reuse.value(),
+            reused_nodes,
+            share_of_new: match self.params.target {
+                Target::Tree => 1.0,
+                Target::BestMove => self.best_share.value(),
+            },
+            timeuse: self.timeuse.value(),
+            max_move_budget: self.params.max_move_budget,
+            min_move_share: if facts.has_choice() { self.params.min_move_share } else { 0.0 },
+            reserve_ms,
+            saving: Saving { share: bank.per_move_share, room_ms: cap_ms - reserve_ms },
+        };
+        let average_ms = input.plan().average_ms;
+        let nps = NpsEstimator::new(self.params.nps_rule(average_ms), self.nps, self.measured_s);
+        let basis = Basis {
+            limits: facts.limits.clone(),
+            position,
+            input,
+            draw_ms: bank.max_use * reserve_ms,
+            grace_ms: first_evaluation_grace_ms(facts),
+            params: self.params.clone(),
+        };
+        Some(Box::new(SmoothStopper::new(basis, nps)))
+    }
+
+    /// Reused nodes as the target counts them, if `kept` of those in the tree are to count.
+    fn counted_reuse(&self, facts: &MoveFacts, kept: u64) -> f64 {
+        let in_tree = facts.reused_nodes as f64;
+        let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
+        let counted = match (self.params.target, self.params.reuse) {
+            (Target::BestMove, _) => most,
+            (Target::Tree, Reuse::Distribution) if most > 0.0 => {
+                facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
+            }
+            (Target::Tree, _) => in_tree,
+        };
+        if in_tree > 0.0 { counted * (kept as f64 / in_tree).min(1.0) } else { 0.0 }
+    }
+
+    fn notice_missing_head(&mut self, facts: &MoveFacts) {
+        if !self.noticed && !facts.has_moves_left && self.params.moves_left.uses_head() {
+            self.noticed = true;
+            let text =
+                "The network has no Moves Left Head: moves left are estimated without it (mle-pieces).";
+            self.notice = Some(text.into());
+        }
+    }
+
+    fn learn_nps(&mut self, outcome: &MoveOutcome) {
+        if let Some(nps) = outcome.report.nps {
+            self.nps = nps;
+        }
+        let stats = &outcome.stats;
+        self.measured_s += stats.since_first_eval_ms.unwrap_or(0.0) / 1000.0;
+        // A device so slow that a move has no second batch shows its rate only over whole moves.
+        let used_s = outcome.used_ms / 1000.0;
+        if stats.batches == 1 && stats.new_nodes > 0 && used_s > 0.0 {
+            self.nps = decay(self.nps, stats.new_nodes as f64 / used_s, self.params.nps_update_rate, used_s);
+        }
+    }
+}
+
+fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
+    MovesLeftInput {
+        game_ply: facts.game_ply,
+        pieces: facts.pieces,
+        m: facts.root.and_then(|root| root.m),
+        m_spread: facts.root.and_then(|root| root.m_spread),
+    }
+}
+
+pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
+    Ok(Box::new(Smooth::new(SmoothParams::from_params(params)?)))
+}
+
+impl TimeManager for Smooth {
+    fn name(&self) -> &'static str {
+        "smooth"
+    }
+
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        // After a ponder search that was not hit the tree says nothing about reuse.
+        if std::mem::replace(&mut self.pondering, facts.limits.ponder) {
+            self.previous = None;
+        }
+        self.start(facts, facts.reused_nodes)
+    }
+
+    fn ponder_hit(&mut self, facts: &MoveFacts, kept_nodes: u64) -> Option<Box<dyn Stopper>> {
+        self.pondering = false;
+        self.start(facts, kept_nodes)
+    }
+
+    fn finish_move(&mut self, outcome: &MoveOutcome) {
+        let report = &outcome.report;
+        self.learn_nps(outcome);
+        self.piggybank.book(report.saved_ms, report.overdraft_ms);
+        let weight = match report.average_ms {
+            Some(average) if average > 0.0 => outcome.used_ms / average,
+            _ => 0.0,
+        };
+        let stats = &outcome.stats;
+        let best = f64::from(stats.two_most_visits().0);
+        let nodes = match self.params.target {
+            Target::Tree => stats.nodes as f64,
+            Target::BestMove => best,
+        };
+        self.previous = Some(Previous { nodes, weight });
+        // Forced moves and those that the user stopped say nothing about how much of a budget is used.
+        if outcome.legal_moves <= 1 || outcome.reason.is_none() {
+            return;
+        }
+        let used_share = if report.overdraft_ms > 0.0 { 1.0 } else { outcome.used_ms / report.budget_ms };
+        self.timeuse.learn(used_share, weight);
+        if stats.nodes > 0 {
+            self.best_share.learn(best / stats.nodes as f64, weight);
+        }
+    }
+
+    fn take_notice(&mut self) -> Option<String> {
+        self.notice.take()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! From the clock to a budget: the arithmetic of `smooth`, step by step as PR 1195 has it.
+
+/// What the plan of a move is made from. All of it is known or believed when the move starts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlanInput {
+    /// The mover's clock, ms.
+    pub time_ms: f64,
+    /// Increment, ms.
+    pub inc_ms: f64,
+    /// `MoveOverheadMs`, ms.
+    pub overhead_ms: f64,
+    /// Moves to the next time control, if there is one.
+    pub movestogo: Option<u32>,
+    /// Full moves our side still has to make, already capped by `movestogo`; at least 1.
+    pub moves_left: f64,
+    /// New nodes per second.
+    pub nps: f64,
+    /// Expected share of the tree that survives a move, below 1.
+    pub tree_reuse: f64,
+    /// Nodes already in the tree that count as reused.
+    pub reused_nodes: f64,
+    /// Share of the new nodes that go where the target counts: 1 for the tree as a whole, the best move's share
+    /// of new visits for `target=bestmove`.
+    pub share_of_new: f64,
+    /// Expected share of a budget that is really used.
+    pub timeuse: f64,
+    /// `max-move-budget`: largest share of the clock for one move.
+    pub max_move_budget: f64,
+    /// `min-move-share`: least search time as a share of the average move time.
+    pub min_move_share: f64,
+    /// Reserve that is not to be planned with, ms.
+    pub reserve_ms: f64,
+    /// Share of the target time that is put into the reserve, and the reserve's free room, ms.
+    pub saving: Saving,
+}
+
+/// What a move pays into the reserve.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Saving {
+    /// Share of the target time.
+    pub share: f64,
+    /// Room left in the reserve, ms.
+    pub room_ms: f64,
+}
+
+/// A move's plan. Times in ms, nodes as visits under the root.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Time left for the whole game or to the time control.
+    pub game_ms: f64,
+    /// Average move time.
+    pub average_ms: f64,
+    /// Nodes that a move should end with, reused ones included (of the best move for `target=bestmove`).
+    pub average_total_nodes: f64,
+    /// New nodes aimed at.
+    pub target_new_nodes: f64,
+    /// How long the search will probably last.
+    pub target_ms: f64,
+    /// What goes into the reserve.
+    pub saved_ms: f64,
+    /// How long the search may last.
+    pub budget_ms: f64,
+}
+
+impl PlanInput {
+    /// Makes the plan.
+    pub fn plan(&self) -> Plan {
+        let clock_ms = self.time_ms + self.inc_ms * (self.moves_left - 1.0) - self.overhead_ms;
+        let game_ms = (clock_ms - self.reserve_ms).max(0.0);
+        let average_ms = game_ms / self.moves_left;
+        let average_new_nodes = average_ms / 1000.0 * self.nps * self.share_of_new;
+        let average_total_nodes = average_new_nodes / (1.0 - self.tree_reuse);
+        let wanted = (average_total_nodes - self.reused_nodes).max(0.0) / self.share_of_new;
+        // An engine without any nodes per second is no reason for an endless target.
+        let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
+        let target_ms = needed_ms.max(self.min_move_share * average_ms);
+        let saved_ms = (target_ms * self.saving.share).min(self.saving.room_ms).max(0.0);
+        let budget_ms = ((target_ms - saved_ms) / self.timeuse).min(self.most_for_one_move());
+        Plan {
+            game_ms,
+            average_ms,
+            average_total_nodes,
+            target_new_nodes: target_ms / 1000.0 * self.nps,
+            target_ms,
+            saved_ms,
+            budget_ms,
+        }
+    }
+
+    /// Time that the clock allows for this move, ms.
+    pub fn available_ms(&self) -> f64 {
+        (self.time_ms - self.overhead_ms).max(0.0)
+    }
+
+    /// Longest time for a single move, ms. The moves before a time control may take at least an even share of
+    /// the clock: with one move to go, nothing is gained by keeping time back.
+    pub fn most_for_one_move(&self) -> f64 {
+        let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
+        (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// 100 s + 1 s, 200 ms overhead, 41 moves left, 1000 nodes/s, half the tree reused.
+    fn input() -> PlanInput {
+        PlanInput {
+            time_ms: 100_000.0,
+            inc_ms: 1_000.0,
+            overhead_ms: 200.0,
+            movestogo: None,
+            moves_left: 41.0,
+            nps: 1_000.0,
+            tree_reuse: 0.5,
+            reused_nodes: 2_000.0,
+            share_of_new: 1.0,
+            timeuse: 0.7,
+            max_move_budget: 0.3,
+            min_move_share: 0.0,
+            reserve_ms: 0.0,
+            saving: Saving::default(),
+        }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6 * b.abs().max(1.0)
+    }
+
+    #[test]
+    fn step_by_step() {
+        let plan = input().plan();
+        // T = 100,000 + 1,000·40 − 200 = 139,800; /41 = 3,409.756 ms; 3,409.756 new nodes per move;
+        // /(1 − 0.5) = 6,819.512 in total; − 2,000 = 4,819.512 new; at 1,000/s as many ms; /0.7 = 6,885.017.
+        assert!(close(plan.game_ms, 139_800.0));
+        assert!(close(plan.average_ms, 3_409.756_098));
+        assert!(close(plan.average_total_nodes, 6_819.512_195));
+        assert!(close(plan.target_new_nodes, 4_819.512_195));
+        assert!(close(plan.target_ms, 4_819.512_195));
+        assert!(close(plan.budget_ms, 6_885.017_422));
+    }
+
+    #[test]
+    fn four_kinds_of_time_control() {
+        let budget = |inc_ms, movestogo: Option<u32>| {
+            let moves_left = movestogo.map_or(50.0, f64::from);
+            PlanInput { inc_ms, movestogo, moves_left, reused_nodes: 0.0, ..input() }.plan().budget_ms
+        };
+        // 2·99,800/50/0.7; (99,800 + 49,000); 20 moves; (99,800 + 19,000)/20.
+        assert!(close(budget(0.0, None), 5_702.857_143));
+        assert!(close(budget(1_000.0, None), 8_502.857_143));
+        assert!(close(budget(0.0, Some(20)), 14_257.142_857));
+        assert!(close(budget(1_000.0, Some(20)), 16_971.428_571));
+    }
+
+    #[test]
+    fn one_move_takes_a_share_of_the_clock_at_most() {
+        let plan = PlanInput { moves_left: 3.0, ..input() }.plan();
+        assert!(close(plan.budget_ms, 30_000.0));
+    }
+
+    /// Lc0's defect: max-move-budget throws most of a period's last move away.
+    #[test]
+    fn the_last_move_before_the_control_may_take_all() {
+        let with = |n: u32| PlanInput { movestogo: Some(n), moves_left: f64::from(n), ..input() }.plan();
+        assert!(close(with(1).budget_ms, 99_800.0));
+        assert!(close(with(2).budget_ms, 50_000.0));
+        assert!(close(with(4).budget_ms, 30_000.0));
+    }
+
+    #[test]
+    fn a_clock_below_the_overhead_gives_nothing() {
+        let plan = PlanInput { time_ms: 150.0, inc_ms: 0.0, ..input() }.plan();
+        assert_eq!(plan.budget_ms, 0.0);
+        // With an increment the game goes on, but this move has nothing.
+        assert_eq!(PlanInput { time_ms: 150.0, ..input() }.plan().budget_ms, 0.0);
+    }
+
+    #[test]
+    fn a_tree_that_is_large_enough_still_gets_the_least_share() {
+        let full = PlanInput { reused_nodes: 1e6, ..input() };
+        assert_eq!(full.plan().budget_ms, 0.0);
+        let plan = PlanInput { min_move_share: 0.1, ..full }.plan();
+        // 0.1·3,409.756/0.7
+        assert!(close(plan.budget_ms, 487.108_014));
+    }
+
+    #[test]
+    fn saving_pays_into_the_reserve() {
+        let saving = Saving { share: 0.12, room_ms: 1e9 };
+        let plan = PlanInput { saving, reserve_ms: 9_000.0, ..input() }.plan();
+        // T = 130,800; /41 = 3,190.244; ·2 = 6,380.488 − 2,000 = 4,380.488; 12 % are 525.659;
+        // the rest /0.7 = 5,506.899.
+        assert!(close(plan.saved_ms, 525.658_537));
+        assert!(close(plan.budget_ms, 5_506.898_955));
+    }
+
+    #[test]
+    fn a_best_move_target_counts_its_share_of_new_nodes() {
+        // 60 % of 3,409.756 new nodes = 2,045.854 visits for the best move; ·2 = 4,091.707; 1,000 are there;
+        // 3,091.707/0.6 = 5,152.846 new nodes.
+        let plan = PlanInput { share_of_new: 0.6, reused_nodes: 1_000.0, ..input() }.plan();
+        assert!(close(plan.target_new_nodes, 5_152.845_528));
+    }
+
+    proptest! {
+        #[test]
+        fn within_the_clock_and_monotone_in_time(
+            time_ms in 0.0..1e9, more_ms in 0.0..1e8, inc_ms in 0.0..1e6, overhead_ms in 0.0..1e4,
+            movestogo in proptest::option::of(0u32..100), moves_left in 1.0..300.0, nps in 0.0..1e7,
+            tree_reuse in 0.0..0.95, reused_nodes in 0.0..1e9, timeuse in 0.05..1.0,
+        ) {
+            let input = PlanInput {
+                time_ms, inc_ms, overhead_ms, movestogo, moves_left, nps, tree_reuse, reused_nodes, timeuse,
+                min_move_share: 0.05, ..input()
+            };
+            let plan = input.plan();
+            prop_assert!(plan.budget_ms >= 0.0 && plan.budget_ms <= (time_ms - overhead_ms).max(0.0));
+            let richer = PlanInput { time_ms: time_ms + more_ms, ..input }.plan();
+            prop_assert!(richer.budget_ms >= plan.budget_ms * (1.0 - 1e-9) - 1e-6);
+        }
+    }
+}

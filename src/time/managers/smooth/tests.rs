@@ -1,0 +1,318 @@
+//! Tests of the whole manager: games in a few steps, and the defects of Lc0's version replayed.
+
+use super::*;
+use crate::time::chain::StopperOptions;
+use crate::time::facts::RootEvaluation;
+use crate::time::limits::GoLimits;
+use crate::time::report::MoveReport;
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stopper::StopReason;
+use crate::time::timekeeper::{SearchEnd, Timekeeper};
+use proptest::prelude::*;
+
+fn smooth(params: &str) -> Smooth {
+    Smooth::new(SmoothParams::from_params(&Params::parse(params).unwrap()).unwrap())
+}
+
+fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
+    MoveFacts {
+        limits: GoLimits { time_ms: Some(time_ms), inc_ms, ..GoLimits::default() },
+        overhead_ms: 200.0,
+        pieces: 32,
+        legal_moves: 30,
+        ..MoveFacts::default()
+    }
+}
+
+/// A search at 1,000 nodes/s whose first batch of 10 came back after 10 ms.
+fn stats(elapsed_ms: f64, reused: u64) -> SearchStats {
+    let new_nodes = if elapsed_ms >= 10.0 { elapsed_ms as u64 } else { 0 };
+    SearchStats {
+        elapsed_ms,
+        since_first_eval_ms: (elapsed_ms >= 10.0).then_some(elapsed_ms - 10.0),
+        nodes: reused + new_nodes,
+        new_nodes,
+        playouts: new_nodes,
+        batches: new_nodes / 10,
+        root_visits: vec![(reused + new_nodes) as u32 / 2; 2],
+        ..SearchStats::default()
+    }
+}
+
+fn report_of(manager: &mut Smooth, facts: &MoveFacts) -> MoveReport {
+    manager.start_move(facts).unwrap().report().unwrap()
+}
+
+fn finish(manager: &mut Smooth, report: MoveReport, used_ms: f64, nodes: u64) {
+    let stats = SearchStats { nodes, batches: 100, ..SearchStats::default() };
+    let reason = Some(StopReason::Budget);
+    manager.finish_move(&MoveOutcome { used_ms, stats, legal_moves: 30, reason, report });
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-6 * b.abs().max(1.0)
+}
+
+#[test]
+fn the_first_move_by_hand() {
+    // ML(0) = 51.5; T = 60,000 + 600·50.5 − 200 = 90,100; /51.5 = 1,749.5146 ms; ·2 for the tree that is
+    // expected to be reused, none is; /0.7 = 4,998.6130.
+    let report = report_of(&mut smooth(""), &facts(60_000.0, 600.0));
+    assert!(close(report.budget_ms, 4_998.613_037), "{report}");
+    assert!(close(report.target_nodes.unwrap(), 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
+}
+
+#[test]
+fn it_learns_reuse_and_timeuse_from_a_move() {
+    let mut manager = smooth("");
+    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
+    let average = report.average_ms.unwrap();
+    let budget = report.budget_ms;
+    finish(&mut manager, report, average, 10_000);
+    // One average move; 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
+    assert!(close(average / budget, 0.35));
+    assert!(close(manager.timeuse.value(), 0.676_561_547));
+    let next = MoveFacts { reused_nodes: 3_000, game_ply: 2, ..facts(58_800.0, 600.0) };
+    // 3,000 of 10,000: 0.3 − (0.3 − 0.5)·2^(−1/4) = 0.468179.
+    let report = report_of(&mut manager, &next);
+    assert!(close(report.tree_reuse.unwrap(), 0.468_179_283), "{report}");
+}
+
+#[test]
+fn time_beyond_the_budget_counts_as_all_of_it() {
+    let mut manager = smooth("");
+    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
+    let (average, used) = (report.average_ms.unwrap(), report.budget_ms * 3.0);
+    finish(&mut manager, report, used, 10_000);
+    // 1 − (1 − 0.7)·2^(−8.571429/10) = 0.834380
+    assert!(close(used / average, 8.571_428_571));
+    assert!((manager.timeuse.value() - 0.834_380).abs() < 1e-4, "{}", manager.timeuse.value());
+}
+
+#[test]
+fn insta_moves_hardly_count() {
+    let mut manager = smooth("");
+    for _ in 0..10 {
+        let report = report_of(&mut manager, &facts(60_000.0, 600.0));
+        finish(&mut manager, report, 1.0, 10_000);
+    }
+    assert!((manager.timeuse.value() - 0.7).abs() < 0.001);
+    assert!((manager.tree_reuse.value() - 0.5).abs() < 0.001);
+}
+
+/// Lc0's defect: forced moves drag timeuse to its floor.
+#[test]
+fn forced_moves_teach_nothing_about_timeuse() {
+    let mut manager = smooth("");
+    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
+    let used_ms = report.average_ms.unwrap() / 4.0;
+    let outcome = MoveOutcome {
+        used_ms,
+        legal_moves: 1,
+        reason: Some(StopReason::OnlyMove),
+        report,
+        ..MoveOutcome::default()
+    };
+    (0..100).for_each(|_| manager.finish_move(&outcome));
+    assert_eq!(manager.timeuse.value(), 0.7);
+}
+
+/// Lc0's defect: nodes made while pondering count as reused, the target is 0, and it moves at once.
+#[test]
+fn a_ponder_hit_gets_a_budget_of_its_own() {
+    let mut keeper = Timekeeper::new(Box::new(smooth("")), StopperOptions::default());
+    let mut pondering = facts(60_000.0, 600.0);
+    pondering.limits.ponder = true;
+    pondering.reused_nodes = 1_000;
+    let mut chain = keeper.start_move(&pondering);
+    let mut hints = Hints::default();
+    let pondered = stats(30_000.0, 1_000);
+    assert_eq!(chain.should_stop(&pondered, &mut hints), None);
+    assert_eq!(chain.deadline_ms(), None, "a ponder search has no deadline");
+
+    let hit = MoveFacts { reused_nodes: 31_000, ..facts(60_000.0, 600.0) };
+    keeper.ponder_hit(&mut chain, &hit, &pondered);
+    let budget = chain.report().unwrap().budget_ms;
+    let alone = report_of(&mut smooth(""), &MoveFacts { reused_nodes: 1_000, ..facts(60_000.0, 600.0) });
+    assert_eq!(budget, alone.budget_ms);
+    assert!(close(chain.deadline_ms().unwrap(), 30_000.0 + budget));
+    assert_eq!(chain.should_stop(&stats(31_000.0, 1_000), &mut hints), None);
+    let late = stats(30_000.0 + budget + 3_000.0, 1_000);
+    assert_eq!(chain.should_stop(&late, &mut hints), Some(StopReason::Budget));
+    keeper.finish_move(&chain, &SearchEnd { stats: &late, reason: Some(StopReason::Budget) });
+}
+
+#[test]
+fn a_missed_ponder_search_teaches_nothing_about_reuse() {
+    let mut manager = smooth("");
+    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
+    finish(&mut manager, report, 2_000.0, 10_000);
+    let mut pondering = facts(58_000.0, 600.0);
+    pondering.limits.ponder = true;
+    assert!(manager.start_move(&pondering).is_none());
+    let next = MoveFacts { reused_nodes: 50_000, ..facts(58_000.0, 600.0) };
+    assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
+}
+
+/// Lc0's defect: with movestogo=1 most of the period's last move is thrown away.
+#[test]
+fn the_last_move_before_the_control_may_use_the_clock() {
+    let mut last = facts(10_000.0, 0.0);
+    last.limits.movestogo = Some(1);
+    assert_eq!(report_of(&mut smooth(""), &last).budget_ms, 9_800.0);
+}
+
+/// Lc0's defect: a first batch that takes longer than the whole budget makes the move late.
+#[test]
+fn a_slow_first_batch_does_not_hide_the_deadline() {
+    let mut stopper = smooth("").start_move(&facts(1_000.0, 0.0)).unwrap();
+    let deadline = stopper.deadline_ms().unwrap();
+    assert!(deadline < 100.0, "{deadline}");
+    let mut hints = Hints::default();
+    let waiting = |elapsed_ms| SearchStats { elapsed_ms, ..SearchStats::default() };
+    assert_eq!(stopper.should_stop(&waiting(deadline - 1.0), &mut hints), None);
+    assert!(close(hints.remaining_ms, 1.0));
+    // At 100 evaluations/s, not even one fits into 1 ms: the smallest batch.
+    assert_eq!(hints.batch_cap(256, 100.0), 1);
+    assert_eq!(stopper.should_stop(&waiting(deadline), &mut hints), Some(StopReason::Budget));
+}
+
+#[test]
+fn the_search_without_a_clock_has_no_stopper() {
+    let mut manager = smooth("");
+    assert!(manager.start_move(&MoveFacts::default()).is_none());
+    let mut infinite = facts(60_000.0, 0.0);
+    infinite.limits.infinite = true;
+    assert!(manager.start_move(&infinite).is_none());
+}
+
+#[test]
+fn a_fresh_root_revises_its_budget_when_m_is_known() {
+    let mut manager = smooth("mle-mlh");
+    let fresh = MoveFacts { has_moves_left: true, ..facts(60_000.0, 0.0) };
+    let mut stopper = manager.start_move(&fresh).unwrap();
+    let before = stopper.report().unwrap();
+    assert_eq!((before.moves_left, before.moves_left_source), (Some(59.0), Some("mle-pieces")));
+    let root = RootEvaluation { m: Some(39.0), ..RootEvaluation::default() };
+    let evaluated = SearchStats { root: Some(root), ..stats(10.0, 0) };
+    assert_eq!(stopper.should_stop(&evaluated, &mut Hints::default()), None);
+    let after = stopper.report().unwrap();
+    // (1 + 39)/2 = 20 moves: 59,800/20·2/0.7 = 8,542.857
+    assert_eq!((after.moves_left, after.moves_left_source), (Some(20.0), Some("mle-mlh")));
+    assert!(close(after.budget_ms, 8_542.857_143), "{after}");
+    assert!(close(stopper.deadline_ms().unwrap(), after.budget_ms));
+    assert_eq!(manager.take_notice(), None);
+}
+
+#[test]
+fn a_network_without_the_head_is_noticed_once() {
+    let mut manager = smooth("blend(mle-mlh,mle-legacy)");
+    let report = report_of(&mut manager, &facts(60_000.0, 0.0));
+    assert_eq!(report.moves_left_source, Some("mle-legacy"));
+    assert!(manager.take_notice().unwrap().contains("Moves Left Head"));
+    report_of(&mut manager, &facts(59_000.0, 0.0));
+    assert_eq!(manager.take_notice(), None);
+}
+
+#[test]
+fn a_limit_in_nodes_stops_at_nodes() {
+    let mut manager = smooth("limit=nodes,init-nps=1000,init-nps-weight=5");
+    let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
+    // 51,500/51.5 = 1,000 ms and nodes; ·2/0.7 = 2,857.14 nodes.
+    let mut hints = Hints::default();
+    assert_eq!(stopper.should_stop(&stats(2_800.0, 0), &mut hints), None);
+    assert!(close(hints.remaining_playouts, 57.142_857), "{hints:?}");
+    assert_eq!(stopper.should_stop(&stats(2_860.0, 0), &mut hints), Some(StopReason::TargetNodes));
+    assert!(close(stopper.deadline_ms().unwrap(), 0.3 * 51_700.0));
+}
+
+#[test]
+fn reuse_by_distribution_counts_dead_branches_little() {
+    let with = |params: &str| {
+        let root_visits = vec![600, 300, 100];
+        let facts = MoveFacts { reused_nodes: 1_000, root_visits, ..facts(60_000.0, 0.0) };
+        report_of(&mut smooth(params), &facts).reused_nodes.unwrap()
+    };
+    assert_eq!(with("reuse=tree"), 1_000.0);
+    // 600 + 300/2 + 100/6
+    assert!(close(with("reuse=distribution"), 766.666_667));
+    assert_eq!(with("target=bestmove"), 600.0);
+}
+
+#[test]
+fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
+    let mut manager = smooth("preset=lc0");
+    let mut stopper = manager.start_move(&MoveFacts { first_move: true, ..facts(60_000.0, 600.0) }).unwrap();
+    let mut hints = Hints::default();
+    let ask = |stopper: &mut Box<dyn Stopper>, elapsed_ms, best_by_q, hints: &mut Hints| {
+        let root_visits = vec![elapsed_ms as u32, 10];
+        let stats = SearchStats { best_by_q, root_visits, ..stats(elapsed_ms, 0) };
+        stopper.should_stop(&stats, hints)
+    };
+    assert_eq!(ask(&mut stopper, 2_000.0, Some(0), &mut hints), None);
+    let budget = stopper.report().unwrap().budget_ms;
+    assert!(close(stopper.deadline_ms().unwrap(), budget), "no doubt, no reserve");
+    assert_eq!(ask(&mut stopper, budget + 1_000.0, Some(1), &mut hints), None);
+    // 0.94 of 9 % of 60 s
+    let budget = stopper.report().unwrap().budget_ms;
+    assert!(close(stopper.deadline_ms().unwrap(), budget + 5_076.0));
+    assert!(stopper.report().unwrap().overdraft_ms > 0.0);
+
+    let report = stopper.report().unwrap();
+    let (saved, drawn) = (report.saved_ms, report.overdraft_ms);
+    let used = report.budget_ms + drawn;
+    finish(&mut manager, report, used, 1_000);
+    assert!(close(manager.piggybank.balance_ms(), 5_400.0 + saved - drawn));
+    assert!(manager.timeuse.value() > 0.7, "a draw counts as full use");
+}
+
+/// A guess of the speed that is far too low must not end moves: reused nodes then look like many seconds.
+#[test]
+fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
+    let mut manager = smooth("init-nps=100");
+    let facts = MoveFacts { reused_nodes: 1_000, ..facts(60_000.0, 0.0) };
+    let mut stopper = manager.start_move(&facts).unwrap();
+    let mut hints = Hints::default();
+    let mut stopped_ms = 0.0;
+    for ms in 0..10_000 {
+        stopped_ms = f64::from(ms);
+        if stopper.should_stop(&stats(stopped_ms, 1_000), &mut hints).is_some() {
+            break;
+        }
+    }
+    // Planned with 100 nodes/s the 1,000 reused nodes are worth 10 s; at the true 1,000 they are worth 1 s of
+    // the 2·1,161 ms that a move's tree takes.
+    assert!(stopped_ms > 1_000.0, "{stopped_ms}");
+}
+
+proptest! {
+    #[test]
+    fn a_game_never_gets_more_than_the_clock_allows(
+        moves in proptest::collection::vec((0.0..1.3f64, 0u64..100_000, 0.0..1.0f64, 0u32..60), 1..60),
+        time_ms in 0.0..1e6, inc_ms in 0.0..1e4, overhead_ms in 0.0..1e3,
+        preset in prop_oneof![Just("preset=pr1195"), Just("preset=lc0"), Just("target=bestmove,limit=both")],
+    ) {
+        let mut manager = smooth(preset);
+        let mut clock = time_ms;
+        for (i, (share, nodes, kept, legal_moves)) in moves.into_iter().enumerate() {
+            let facts = MoveFacts {
+                overhead_ms,
+                game_ply: 2 * i as u32,
+                legal_moves,
+                reused_nodes: (nodes as f64 * kept) as u64,
+                root_visits: vec![(nodes / 2) as u32, (nodes / 3) as u32],
+                ..facts(clock, inc_ms)
+            };
+            let mut stopper = manager.start_move(&facts).unwrap();
+            let available = (clock - overhead_ms).max(0.0);
+            let report = stopper.report().unwrap();
+            prop_assert!(report.budget_ms >= 0.0 && report.budget_ms <= available);
+            let used_ms = (report.budget_ms * share).min(clock);
+            stopper.should_stop(&stats(used_ms.max(10.0), facts.reused_nodes), &mut Hints::default());
+            let deadline = stopper.deadline_ms().unwrap();
+            prop_assert!(deadline >= 0.0 && deadline <= available, "{} {}", deadline, available);
+            finish(&mut manager, stopper.report().unwrap(), used_ms, nodes);
+            clock += inc_ms - used_ms;
+        }
+    }
+}
