@@ -31,6 +31,8 @@ pub struct MoveFacts {
     pub pieces: u32,
     /// Legal moves at the root, all of them even under `searchmoves`.
     pub legal_moves: u32,
+    /// How many of them are captures, promotions or checks; 0 where nobody counted.
+    pub tactical_moves: u32,
     /// True for the first move that the engine makes in this game.
     pub first_move: bool,
     /// Visits under the root kept from earlier searches.

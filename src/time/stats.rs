@@ -33,6 +33,8 @@ pub struct SearchStats {
     pub losing_moves: u32,
     /// Moves to the mate that was found for the side to move, if any.
     pub mate_in: Option<u32>,
+    /// Moves to the mate that was found against the side to move, if any.
+    pub mated_in: Option<u32>,
 }
 
 impl SearchStats {

@@ -1,10 +1,19 @@
 //! The time managers, one file each, and their choice by name.
 
+mod alphazero;
+mod argo;
+mod iterations;
 mod legacy;
+mod simple;
 pub mod smooth;
+mod stockfish;
 
+pub use alphazero::Alphazero;
+pub use argo::{Argo, ArgoClock, ArgoParams};
 pub use legacy::{Legacy, LegacyParams};
+pub use simple::{Simple, SimpleParams};
 pub use smooth::Smooth;
+pub use stockfish::{Allotment, AllotmentInput, Stockfish, StockfishParams};
 
 use super::manager::TimeManager;
 use crate::params::{ParamError, Params};
@@ -12,7 +21,14 @@ use crate::params::{ParamError, Params};
 type Maker = fn(&Params) -> Result<Box<dyn TimeManager>, ParamError>;
 
 /// Every manager's name and how to make it.
-const MANAGERS: [(&str, Maker); 2] = [("smooth", smooth::from_params), ("legacy", legacy::from_params)];
+const MANAGERS: [(&str, Maker); 6] = [
+    ("smooth", smooth::from_params),
+    ("legacy", legacy::from_params),
+    ("alphazero", alphazero::from_params),
+    ("simple", simple::from_params),
+    ("stockfish", stockfish::from_params),
+    ("argo", argo::from_params),
+];
 
 /// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
 ///

@@ -81,11 +81,8 @@ impl SmoothStopper {
             self.basis.position.m_spread = root.m_spread;
         }
         self.moves_left = self.basis.moves_left();
-        let input = PlanInput {
-            nps: self.nps.cautious(),
-            moves_left: self.moves_left.moves,
-            ..self.basis.input
-        };
+        let input =
+            PlanInput { nps: self.nps.cautious(), moves_left: self.moves_left.moves, ..self.basis.input };
         self.plan = input.plan();
     }
 
@@ -117,7 +114,7 @@ impl SmoothStopper {
 
     /// New nodes that end the move, where the budget is held in nodes.
     fn node_budget(&self) -> Option<f64> {
-        let nodes = self.plan.budget_ms / 1000.0 * self.nps.value();
+        let nodes = self.plan.budget_ms / 1000.0 * self.nps.cautious();
         (self.basis.params.limit != Limit::Time).then_some(nodes.max(1.0))
     }
 }

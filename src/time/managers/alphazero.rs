@@ -1,0 +1,52 @@
+//! `alphazero`: a fixed share of what is left on the clock.
+
+use crate::params::{ParamError, Params};
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::report::MoveReport;
+use crate::time::stopper::Stopper;
+use crate::time::stoppers::Budget;
+
+/// The manager; it remembers nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Alphazero {
+    /// `alphazero-time-pct`: percentage of the clock for each move.
+    pub time_pct: f64,
+}
+
+pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
+    params.allow_only("alphazero", &["alphazero-time-pct"], &[])?;
+    Ok(Box::new(Alphazero { time_pct: params.number("alphazero-time-pct", 12.0, 0.0..=100.0)? }))
+}
+
+impl TimeManager for Alphazero {
+    fn name(&self) -> &'static str {
+        "alphazero"
+    }
+
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        let budget_ms = facts.available_ms()? * self.time_pct / 100.0;
+        let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
+        Some(Box::new(Budget::new(facts, report)))
+    }
+
+    fn finish_move(&mut self, _: &MoveOutcome) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::limits::GoLimits;
+
+    #[test]
+    fn twelve_percent_of_the_clock_less_the_overhead() {
+        let budget = |time_ms: f64| {
+            let limits = GoLimits { time_ms: Some(time_ms), inc_ms: 500.0, ..GoLimits::default() };
+            let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
+            let stopper = Alphazero { time_pct: 12.0 }.start_move(&facts).unwrap();
+            stopper.report().unwrap().budget_ms
+        };
+        assert_eq!(budget(60_200.0), 7_200.0);
+        assert_eq!(budget(100.0), 0.0);
+    }
+}

@@ -1,0 +1,49 @@
+//! `argo`: ArGO's manager, which thinks longer about moves that turn out to be difficult.
+//!
+//! A time limit is computed from the clock and a difficulty (`allotment`); the difficulty follows the search
+//! from iteration to iteration (`stopper`).
+
+mod allotment;
+mod stopper;
+
+pub use allotment::{ArgoClock, ArgoParams};
+
+use crate::params::{ParamError, Params};
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::stopper::Stopper;
+
+use stopper::ArgoStopper;
+
+/// The manager; it remembers nothing from move to move.
+#[derive(Clone, Copy, Debug)]
+pub struct Argo {
+    params: ArgoParams,
+}
+
+impl Argo {
+    /// A manager for one game.
+    pub fn new(params: ArgoParams) -> Self {
+        Argo { params }
+    }
+}
+
+pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
+    params.allow_only("argo", &["max-difficulty"], &[])?;
+    let max_difficulty =
+        params.number("max-difficulty", ArgoParams::default().max_difficulty, 1.0..=100.0)?;
+    Ok(Box::new(Argo::new(ArgoParams { max_difficulty })))
+}
+
+impl TimeManager for Argo {
+    fn name(&self) -> &'static str {
+        "argo"
+    }
+
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        let clock = ArgoClock::new(facts)?;
+        Some(Box::new(ArgoStopper::new(facts, self.params, clock)))
+    }
+
+    fn finish_move(&mut self, _: &MoveOutcome) {}
+}

@@ -1,0 +1,243 @@
+//! The stopper of `argo`: the difficulty of a move, and the verdict at each end of an iteration.
+
+use crate::time::facts::MoveFacts;
+use crate::time::managers::iterations::{Iteration, Iterations, centipawns};
+use crate::time::report::MoveReport;
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stopper::{StopReason, Stopper};
+use crate::time::stoppers::first_evaluation_grace_ms;
+
+use super::allotment::{ArgoClock, ArgoParams, MAX_BRANCH_FACTOR, MIN_BRANCH_FACTOR};
+
+/// Difficulty is judged from this iteration on.
+const FIRST_JUDGED_ITERATION: u32 = 5;
+/// A score that falls by more than this makes a move difficult, centipawns.
+const SCORE_DROP: f64 = 50.0;
+/// A score that moves by less than this is stable, centipawns.
+const STABLE_SCORE: f64 = 10.0;
+/// Stability counts from this iteration on.
+const FIRST_STABLE_ITERATION: u32 = 10;
+/// A mate in so many moves or fewer needs no further search.
+const SHORT_MATE: u32 = 5;
+/// A position is tactical if this share of its moves is.
+const TACTICAL_SHARE: f64 = 1.0 / 3.0;
+/// … or if the score has moved by more than this in one iteration, centipawns.
+const TACTICAL_SWING: f64 = 100.0;
+/// … or if the best move has changed so often.
+const TACTICAL_CHANGES: u32 = 3;
+
+/// The difficulty of a move as it shows from iteration to iteration.
+#[derive(Clone, Copy, Debug)]
+struct Difficulty {
+    value: f64,
+    most: f64,
+    changes: u32,
+    tactical: bool,
+}
+
+impl Difficulty {
+    fn new(facts: &MoveFacts, params: ArgoParams) -> Self {
+        let mut difficulty =
+            Difficulty { value: 1.0, most: params.max_difficulty, changes: 0, tactical: false };
+        if f64::from(facts.tactical_moves) > TACTICAL_SHARE * f64::from(facts.legal_moves) {
+            difficulty.take_as_tactical();
+        }
+        difficulty
+    }
+
+    /// ×1.5, once per move.
+    fn take_as_tactical(&mut self) {
+        if !self.tactical {
+            self.tactical = true;
+            self.value = (self.value * 1.5).min(self.most);
+        }
+    }
+
+    fn judge(&mut self, before: &Iteration, now: &Iteration) {
+        let drop = centipawns(before.q) - centipawns(now.q);
+        let changed = before.best_move != now.best_move;
+        if now.number >= FIRST_JUDGED_ITERATION {
+            self.value = if drop > SCORE_DROP {
+                (self.value * 1.3).min(self.most)
+            } else if changed {
+                (self.value * 1.2).min(1.5)
+            } else {
+                (self.value * 0.8).max(0.8)
+            };
+        }
+        self.changes += u32::from(changed);
+        if drop.abs() > TACTICAL_SWING || self.changes >= TACTICAL_CHANGES {
+            self.take_as_tactical();
+        }
+    }
+}
+
+/// Holds a move to its limits.
+#[derive(Clone, Debug)]
+pub struct ArgoStopper {
+    clock: ArgoClock,
+    difficulty: Difficulty,
+    maximum_ms: f64,
+    optimum_ms: f64,
+    grace_ms: f64,
+    evaluated: bool,
+    iterations: Iterations,
+    last: Option<Iteration>,
+}
+
+impl ArgoStopper {
+    /// Starts a move.
+    pub fn new(facts: &MoveFacts, params: ArgoParams, clock: ArgoClock) -> Self {
+        let difficulty = Difficulty::new(facts, params);
+        ArgoStopper {
+            clock,
+            difficulty,
+            maximum_ms: clock.limit_ms(params.max_difficulty, MAX_BRANCH_FACTOR),
+            optimum_ms: clock.limit_ms(difficulty.value, MIN_BRANCH_FACTOR),
+            grace_ms: first_evaluation_grace_ms(facts),
+            evaluated: false,
+            iterations: Iterations::default(),
+            last: None,
+        }
+    }
+
+    /// Judges the move by an iteration that has ended; afterwards the optimum is up to date.
+    fn finish_iteration(&mut self, iteration: Iteration) {
+        let Some(before) = self.last.replace(iteration) else { return };
+        self.difficulty.judge(&before, &iteration);
+        self.optimum_ms = self.clock.limit_ms(self.difficulty.value, MIN_BRANCH_FACTOR);
+        let moved = (centipawns(iteration.q) - centipawns(before.q)).abs();
+        let stable = before.best_move == iteration.best_move && moved < STABLE_SCORE;
+        if stable && iteration.number >= FIRST_STABLE_ITERATION {
+            self.optimum_ms *= 0.75;
+        }
+    }
+}
+
+impl Stopper for ArgoStopper {
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        self.evaluated |= stats.since_first_eval_ms.is_some();
+        let ended = self.iterations.observe(stats);
+        if let Some(iteration) = ended {
+            self.finish_iteration(iteration);
+        }
+        let deadline_ms = self.deadline_ms()?;
+        hints.limit_remaining_ms(deadline_ms - stats.elapsed_ms);
+        if stats.elapsed_ms >= deadline_ms {
+            return Some(StopReason::Budget);
+        }
+        let short_mate = stats.mate_in.or(stats.mated_in).is_some_and(|moves| moves <= SHORT_MATE);
+        let enough = ended.is_some() && (short_mate || stats.elapsed_ms >= self.optimum_ms);
+        enough.then_some(StopReason::Settled)
+    }
+
+    fn deadline_ms(&self) -> Option<f64> {
+        Some(if self.evaluated { self.maximum_ms } else { self.maximum_ms.max(self.grace_ms) })
+    }
+
+    fn report(&self) -> Option<MoveReport> {
+        Some(MoveReport {
+            manager: "argo",
+            budget_ms: self.maximum_ms,
+            average_ms: Some(self.optimum_ms),
+            ..MoveReport::default()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::facts::RootEvaluation;
+
+    /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1; maximum
+    /// 3·120,000/(3 + 19) = 16,363.6 ms.
+    fn stopper() -> ArgoStopper {
+        let clock = ArgoClock { main_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
+        ArgoStopper::new(&MoveFacts::default(), ArgoParams::default(), clock)
+    }
+
+    fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
+        let mut root_visits = vec![0, 0];
+        root_visits[best] = nodes as u32;
+        SearchStats {
+            elapsed_ms,
+            since_first_eval_ms: Some(elapsed_ms),
+            nodes,
+            new_nodes: nodes,
+            root_visits,
+            root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
+            ..SearchStats::default()
+        }
+    }
+
+    fn difficulty_after(iterations: &[(u64, f64, usize)]) -> f64 {
+        let mut stopper = stopper();
+        for &(nodes, q, best) in iterations {
+            stopper.should_stop(&at(1.0, nodes, q, best), &mut Hints::default());
+        }
+        stopper.difficulty.value
+    }
+
+    #[test]
+    fn difficulty_follows_score_and_best_move() {
+        // Q 0.5 is 89 cp, 0.2 is 29 cp: a drop of 60.
+        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0)]) - 1.3).abs() < 1e-9);
+        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.5, 1)]) - 1.2).abs() < 1e-9);
+        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0)]) - 0.8).abs() < 1e-9);
+        assert!(
+            (difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)]) - 0.8).abs() < 1e-9,
+            "its floor"
+        );
+        assert_eq!(difficulty_after(&[(8, 0.5, 0), (16, 0.2, 1)]), 1.0, "too early to judge");
+        // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
+        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)]) - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn tactical_positions_are_difficult_once() {
+        let clock = ArgoClock { main_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
+        let facts = MoveFacts { legal_moves: 30, tactical_moves: 11, ..MoveFacts::default() };
+        assert_eq!(ArgoStopper::new(&facts, ArgoParams::default(), clock).difficulty.value, 1.5);
+        let calm = MoveFacts { tactical_moves: 10, ..facts };
+        assert_eq!(ArgoStopper::new(&calm, ArgoParams::default(), clock).difficulty.value, 1.0);
+        // A swing from 1.5 pawns to −0.9: ×1.3, then ×1.5, at most 2.
+        assert!((difficulty_after(&[(32, 0.66, 0), (64, -0.5, 0)]) - 1.95).abs() < 1e-9);
+        // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.
+        let changes = [(32, 0.0, 0), (64, 0.0, 1), (128, 0.0, 0), (256, 0.0, 1)];
+        assert!((difficulty_after(&changes) - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn stops_at_an_iterations_end_past_the_optimum() {
+        let mut stopper = stopper();
+        let mut ask = |ms, nodes| stopper.should_stop(&at(ms, nodes, 0.0, 0), &mut Hints::default());
+        assert_eq!(ask(1_000.0, 128), None);
+        // Stable: difficulty 0.8, optimum 0.6·120,000/(1.2 + 19) = 3,564.4 ms
+        assert_eq!(ask(3_500.0, 256), None);
+        assert_eq!(ask(3_600.0, 500), None, "within an iteration");
+        assert_eq!(ask(3_700.0, 512), Some(StopReason::Settled));
+        assert_eq!(ask(16_364.0, 600), Some(StopReason::Budget));
+    }
+
+    #[test]
+    fn long_stability_saves_a_quarter() {
+        let mut stopper = stopper();
+        let mut ask = |ms, nodes| stopper.should_stop(&at(ms, nodes, 0.0, 0), &mut Hints::default());
+        assert_eq!(ask(1_000.0, 1_024), None);
+        // 3,564.4 · 0.75 = 2,673.3
+        assert_eq!(ask(2_600.0, 2_048), None);
+        assert_eq!(ask(2_700.0, 4_096), Some(StopReason::Settled));
+    }
+
+    #[test]
+    fn a_short_mate_ends_the_search() {
+        let mut stopper = stopper();
+        let mate = |mate_in, nodes| SearchStats { mate_in, ..at(1.0, nodes, 1.0, 0) };
+        assert_eq!(stopper.should_stop(&mate(Some(6), 64), &mut Hints::default()), None);
+        assert_eq!(
+            stopper.should_stop(&mate(Some(5), 128), &mut Hints::default()),
+            Some(StopReason::Settled)
+        );
+    }
+}

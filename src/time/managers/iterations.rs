@@ -1,0 +1,88 @@
+//! Iterations for managers that were made for iterative deepening.
+//!
+//! A tree search by visits has no iterations: one is taken to end each time the number of nodes reaches the
+//! next power of two, so that the iteration's number, log2(nodes), grows like a depth.
+
+use crate::time::stats::SearchStats;
+
+/// What an iteration ended with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Iteration {
+    /// Its number, log2 of the nodes.
+    pub number: u32,
+    /// Index of the best root move.
+    pub best_move: usize,
+    /// The root's Q from the side to move, `-1..=1`.
+    pub q: f64,
+}
+
+/// Watches a search for the ends of iterations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Iterations {
+    last_number: Option<u32>,
+}
+
+impl Iterations {
+    /// The iteration that has ended since the last call, if one has; the latest, if several have. What a reused
+    /// tree had reached before is no iteration of this search.
+    pub fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
+        stats.since_first_eval_ms?;
+        let number = stats.nodes.checked_ilog2()?;
+        let before = stats.nodes.saturating_sub(stats.new_nodes).checked_ilog2();
+        let last = self.last_number.or(before);
+        if last.is_some_and(|last| number <= last) {
+            return None;
+        }
+        let iteration = Iteration { number, best_move: stats.most_visited()?, q: stats.root?.q };
+        self.last_number = Some(number);
+        Some(iteration)
+    }
+}
+
+/// Centipawns for Q in `-1..=1`: 90·tan(1.5637541897·Q), the scale of Lc0's UCI scores.
+pub fn centipawns(q: f64) -> f64 {
+    90.0 * (1.563_754_189_7 * q.clamp(-1.0, 1.0)).tan()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::facts::RootEvaluation;
+
+    fn at(nodes: u64, new_nodes: u64) -> SearchStats {
+        SearchStats {
+            since_first_eval_ms: Some(1.0),
+            nodes,
+            new_nodes,
+            root_visits: vec![1, 3],
+            root: Some(RootEvaluation::default()),
+            ..SearchStats::default()
+        }
+    }
+
+    #[test]
+    fn an_iteration_ends_when_the_nodes_have_doubled() {
+        let mut iterations = Iterations::default();
+        let mut number = |nodes| iterations.observe(&at(nodes, nodes)).map(|iteration| iteration.number);
+        assert_eq!(number(0), None);
+        assert_eq!(number(5), Some(2));
+        assert_eq!(number(7), None);
+        assert_eq!(number(8), Some(3));
+        assert_eq!(number(100), Some(6), "several at once");
+    }
+
+    #[test]
+    fn a_reused_tree_is_no_iteration() {
+        let mut iterations = Iterations::default();
+        assert_eq!(iterations.observe(&at(1_010, 10)), None);
+        assert_eq!(iterations.observe(&at(1_024, 24)).map(|iteration| iteration.number), Some(10));
+    }
+
+    #[test]
+    fn a_pawn_up() {
+        assert_eq!(centipawns(0.0), 0.0);
+        // tan(1.5637541897·0.5) = tan(0.7818770949) = 0.99298
+        assert!((centipawns(0.5) - 89.37).abs() < 0.01);
+        assert!(centipawns(5.0).is_finite());
+    }
+}

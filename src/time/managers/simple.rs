@@ -1,0 +1,122 @@
+//! `simple`: a share of the clock that grows with the move number and the increment.
+
+use crate::params::{ParamError, Params};
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::report::MoveReport;
+use crate::time::stopper::Stopper;
+use crate::time::stoppers::Budget;
+
+/// Parameters of `simple`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SimpleParams {
+    /// `base-pct`: percentage of the clock at ply 0.
+    pub base_pct: f64,
+    /// `ply-pct`: what each ply adds.
+    pub ply_pct: f64,
+    /// `time-factor`: weight of increment ÷ clock.
+    pub time_factor: f64,
+    /// `opening-bonus-pct`: what the first move of the game gets on top, percent of its budget.
+    pub opening_bonus_pct: f64,
+}
+
+impl Default for SimpleParams {
+    fn default() -> Self {
+        SimpleParams { base_pct: 1.4, ply_pct: 0.049, time_factor: 1.5, opening_bonus_pct: 0.0 }
+    }
+}
+
+/// The manager.
+#[derive(Clone, Copy, Debug)]
+pub struct Simple {
+    params: SimpleParams,
+    /// What the previous move left of its budget, ms.
+    saved_ms: f64,
+}
+
+impl Simple {
+    /// A manager for one game.
+    pub fn new(params: SimpleParams) -> Self {
+        Simple { params, saved_ms: 0.0 }
+    }
+}
+
+pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
+    params.allow_only("simple", &["base-pct", "ply-pct", "time-factor", "opening-bonus-pct"], &[])?;
+    let default = SimpleParams::default();
+    Ok(Box::new(Simple::new(SimpleParams {
+        base_pct: params.number("base-pct", default.base_pct, 0.01..=100.0)?,
+        ply_pct: params.number("ply-pct", default.ply_pct, 0.0..=1.0)?,
+        time_factor: params.number("time-factor", default.time_factor, 0.0..=100.0)?,
+        opening_bonus_pct: params.number("opening-bonus-pct", default.opening_bonus_pct, 0.0..=1000.0)?,
+    })))
+}
+
+impl TimeManager for Simple {
+    fn name(&self) -> &'static str {
+        "simple"
+    }
+
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        let available_ms = facts.available_ms()?;
+        let (time_ms, inc_ms) = facts.limits.game_clock()?;
+        let SimpleParams { base_pct, ply_pct, time_factor, opening_bonus_pct } = self.params;
+        // An empty clock has no ratio to the increment, and nothing to share out.
+        let inc_ratio = if time_ms > 0.0 { inc_ms / time_ms } else { 0.0 };
+        let share = (base_pct + f64::from(facts.game_ply) * ply_pct) / 100.0 + time_factor * inc_ratio;
+        let bonus = if facts.first_move { 1.0 + opening_bonus_pct / 100.0 } else { 1.0 };
+        let planned_ms = available_ms * share * bonus + std::mem::take(&mut self.saved_ms);
+        let budget_ms = planned_ms.min(available_ms);
+        let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
+        Some(Box::new(Budget::new(facts, report)))
+    }
+
+    fn finish_move(&mut self, outcome: &MoveOutcome) {
+        self.saved_ms = (outcome.report.budget_ms - outcome.used_ms).max(0.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::limits::GoLimits;
+
+    fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {
+        let limits = GoLimits { time_ms: Some(time_ms), inc_ms, ..GoLimits::default() };
+        MoveFacts { limits, overhead_ms: 200.0, game_ply, ..MoveFacts::default() }
+    }
+
+    fn budget(manager: &mut Simple, facts: &MoveFacts) -> f64 {
+        manager.start_move(facts).unwrap().report().unwrap().budget_ms
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6 * b.abs().max(1.0)
+    }
+
+    #[test]
+    fn by_hand() {
+        let mut manager = Simple::new(SimpleParams::default());
+        // (1.4 + 20·0.049)/100 + 1.5·600/60,000 = 0.0238 + 0.015 = 0.0388 of 59,800
+        assert!(close(budget(&mut manager, &facts(60_000.0, 600.0, 20)), 2_320.24));
+        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 837.2));
+        assert_eq!(budget(&mut manager, &facts(0.0, 100.0, 0)), 0.0);
+        assert_eq!(budget(&mut manager, &facts(300.0, 5_000.0, 0)), 100.0, "never beyond the clock");
+    }
+
+    #[test]
+    fn the_first_move_may_get_a_bonus() {
+        let mut manager = Simple::new(SimpleParams { opening_bonus_pct: 50.0, ..SimpleParams::default() });
+        let first = MoveFacts { first_move: true, ..facts(60_000.0, 0.0, 0) };
+        assert!(close(budget(&mut manager, &first), 837.2 * 1.5));
+    }
+
+    #[test]
+    fn what_a_move_saves_goes_to_the_next_one_only() {
+        let mut manager = Simple::new(SimpleParams::default());
+        let report = MoveReport { budget_ms: 800.0, ..MoveReport::default() };
+        manager.finish_move(&MoveOutcome { used_ms: 300.0, report, ..MoveOutcome::default() });
+        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 1_337.2));
+        assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 837.2));
+    }
+}

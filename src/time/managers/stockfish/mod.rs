@@ -1,0 +1,57 @@
+//! `stockfish`: Stockfish's time manager of 2013, for a search by visits.
+//!
+//! The clock is shared out by the importance of this move against that of the moves to come (`allotment`,
+//! `importance`). Each end of an iteration is a chance to stop; an unstable best move gets extra time, and a
+//! falling score may use the maximum (`stopper`).
+
+mod allotment;
+mod importance;
+mod stopper;
+
+pub use allotment::{Allotment, AllotmentInput, StockfishParams};
+
+use crate::params::{ParamError, Params};
+use crate::time::facts::MoveFacts;
+use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::stopper::Stopper;
+
+use stopper::StockfishStopper;
+
+/// The manager; it remembers nothing from move to move.
+#[derive(Clone, Copy, Debug)]
+pub struct Stockfish {
+    params: StockfishParams,
+}
+
+impl Stockfish {
+    /// A manager for one game.
+    pub fn new(params: StockfishParams) -> Self {
+        Stockfish { params }
+    }
+}
+
+pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
+    Ok(Box::new(Stockfish::new(StockfishParams::from_params(params)?)))
+}
+
+impl TimeManager for Stockfish {
+    fn name(&self) -> &'static str {
+        "stockfish"
+    }
+
+    fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
+        let available_ms = facts.available_ms()?;
+        let (time_ms, inc_ms) = facts.limits.game_clock()?;
+        let input = AllotmentInput {
+            time_ms,
+            inc_ms,
+            movestogo: facts.limits.movestogo,
+            game_ply: facts.game_ply,
+            ponder_enabled: facts.ponder_enabled,
+        };
+        let allotment = self.params.allot(&input).limited_to(available_ms);
+        Some(Box::new(StockfishStopper::new(facts, self.params, allotment)))
+    }
+
+    fn finish_move(&mut self, _: &MoveOutcome) {}
+}
