@@ -106,7 +106,7 @@ fn errors(golden: &Golden) -> Errors {
         .map(|position| {
             let text = format!("fen {} moves {}", position.fen, position.moves.join(" "));
             let variant = if position.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
-            let history = History::from_uci_position(&text, variant).unwrap();
+            let history = History::to_evaluate(&text, variant).unwrap();
             let mut slot = EvalSlot::default();
             encode(&history, backend.info().input_format, fill, &mut slot.planes);
             slot.moves = legal(position).iter().map(|&(_, index, _)| index).collect();
