@@ -5,15 +5,23 @@
 //! | module | job |
 //! |---|---|
 //! | [`tools`] | the command line's commands |
+//! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
+//! | [`engine`] | ties options, network, game and search together |
+//! | [`search`] | PUCT tree search on any number of threads |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
+//! | [`options`] | UCI options and flags, declared once |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 
 #![warn(missing_docs, missing_debug_implementations)]
 
 pub mod chess;
+pub mod engine;
 pub mod network;
+pub mod options;
 pub mod params;
+pub mod search;
 pub mod time;
 pub mod tools;
+pub mod uci;

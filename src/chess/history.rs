@@ -130,9 +130,9 @@ impl History {
         self.entries.truncate(len.max(1));
     }
 
-    /// What an evaluation of the current position depends on: [`Position::key`], the fifty-move counter and
-    /// [`History::repetitions`]. Which positions came before is left out, as in Lc0's cache: they change a network's
-    /// answer only a little, and transpositions could not share it.
+    /// What an evaluation of the current position depends on: [`Position::key`], the fifty-move counter and whether
+    /// the position occurred before. Which positions came before it is left out, as in Lc0's cache: they change a
+    /// network's answer only a little, and transpositions could not share it.
     pub fn evaluation_key(&self) -> u64 {
         let counters = u64::from(self.current().rule50()) << 2 | u64::from(self.repetitions());
         self.current().key() ^ mixed(counters)

@@ -4,6 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::engine::EngineError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 
@@ -13,6 +14,9 @@ pub enum Failure {
     /// The network or the backend could not be made ready, or failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The engine refused an option or a position.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// There is no ONNX Runtime.
     #[error(transparent)]
     Library(#[from] LibraryError),

@@ -4,11 +4,13 @@
 //! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
 //! files live here and nowhere below.
 
+mod bench;
 mod failure;
 mod network_args;
 mod output;
 mod perft;
 mod setup;
+mod uci;
 
 use std::process::ExitCode;
 
@@ -22,17 +24,23 @@ pub use output::Output;
 
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
-#[command(name = "zeitnot", version, arg_required_else_help = true)]
+#[command(name = "zeitnot", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// Write JSON to stdout instead of text
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    uci: uci::UciArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Play: speak UCI on stdin and stdout (the default)
+    Uci(uci::UciArgs),
+    /// Search ten positions and report the speed
+    Bench(bench::BenchArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup,
     /// Count the move paths of a length from a position
@@ -52,7 +60,8 @@ impl Cli {
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
         let mut output = Output::stdout(self.json);
-        let verdict = self.command.run(&mut output);
+        let command = self.command.unwrap_or(Command::Uci(self.uci));
+        let verdict = command.run(&mut output);
         match verdict.and_then(|verdict| output.flush().map(|()| verdict)) {
             Ok(Verdict::Yes) => ExitCode::SUCCESS,
             Ok(Verdict::No) => ExitCode::from(1),
@@ -68,6 +77,8 @@ impl Cli {
 impl Command {
     fn run(self, output: &mut Output) -> Result<Verdict, Failure> {
         match self {
+            Command::Uci(args) => uci::run(args),
+            Command::Bench(args) => bench::run(&args, output),
             Command::Setup => setup::run(output),
             Command::Perft(args) => perft::run(&args, output),
         }

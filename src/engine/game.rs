@@ -1,0 +1,147 @@
+//! One game: its tree and its timekeeper.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{EngineError, GoRequest, wait_for};
+use crate::chess::History;
+use crate::network::BackendInfo;
+use crate::options::Settings;
+use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
+use crate::search::{EndReason, Job, SearchParams, collect_stats, root_evaluation, root_visits};
+use crate::time::{GoLimits, MoveFacts, SearchEnd, StopperOptions, Timekeeper, manager_from};
+
+use super::loading::search_params;
+
+/// What lives as long as a game.
+#[derive(Debug)]
+pub(super) struct Game {
+    tree: Option<GameTree>,
+    /// What the tree's edges depend on.
+    made_with: SearchParams,
+    reclaimer: Reclaimer,
+    timekeeper: Timekeeper,
+    /// Of the present search.
+    facts: MoveFacts,
+    moves_made: u32,
+}
+
+impl Game {
+    pub(super) fn new(settings: &Settings) -> Result<Game, EngineError> {
+        let manager = manager_from(&settings.time_manager)?;
+        Ok(Game {
+            tree: None,
+            made_with: search_params(settings),
+            reclaimer: Reclaimer::new(),
+            timekeeper: Timekeeper::new(manager, stopper_options(settings)),
+            facts: MoveFacts::default(),
+            moves_made: 0,
+        })
+    }
+
+    /// Makes the last position of `history` the root, keeping what the tree knows of it.
+    pub(super) fn set_position(
+        &mut self,
+        history: &History,
+        settings: &Settings,
+        late: &[Arc<Job>],
+    ) -> Result<(Arc<Tree>, NodeId), EngineError> {
+        let params = search_params(settings);
+        let (old, new) = (&self.made_with, &params);
+        if (old.policy_temperature, old.history_fill) != (new.policy_temperature, new.history_fill) {
+            self.tree = None;
+        }
+        self.made_with = params;
+        let tree = match &mut self.tree {
+            Some(tree) => {
+                let late = late.to_vec();
+                tree.advance(history.clone(), &self.reclaimer, move || wait_for(late))?;
+                tree
+            }
+            None => self.tree.insert(GameTree::new(history.clone())?),
+        };
+        Ok((tree.tree().clone(), tree.root()))
+    }
+
+    /// Takes the snapshot of facts and makes the chain of stoppers.
+    pub(super) fn start_move(
+        &mut self,
+        request: &GoRequest,
+        settings: &Settings,
+        backend: &BackendInfo,
+    ) -> crate::time::Chain {
+        self.timekeeper.set_options(stopper_options(settings));
+        self.facts = self.facts(request, settings, backend);
+        self.timekeeper.start_move(&self.facts)
+    }
+
+    fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
+        let mut facts = MoveFacts {
+            limits: request.limits.clone(),
+            overhead_ms: settings.move_overhead_ms as f64,
+            elapsed_ms: request.received.elapsed().as_secs_f64() * 1000.0,
+            first_move: self.moves_made == 0,
+            has_moves_left: backend.has_moves_left,
+            ponder_enabled: settings.ponder,
+            ..MoveFacts::default()
+        };
+        if let Some(tree) = &self.tree {
+            let position = tree.history().current();
+            let root = tree.tree().node(tree.root());
+            facts.game_ply = position.game_ply();
+            facts.pieces = position.piece_count() as u32;
+            facts.legal_moves = position.legal_moves().len() as u32;
+            facts.reused_nodes = root.visits().into();
+            facts.root_visits = root_visits(tree.tree(), tree.root());
+            facts.root = root_evaluation(tree.tree(), tree.root(), backend.has_moves_left);
+        }
+        facts
+    }
+
+    /// Goes on with the ponder search as a regular one.
+    pub(super) fn ponder_hit(&mut self, job: &Job, received: Instant) {
+        let stats = collect_stats(job);
+        let facts = MoveFacts {
+            limits: GoLimits { ponder: false, ..self.facts.limits.clone() },
+            elapsed_ms: received.elapsed().as_secs_f64() * 1000.0,
+            reused_nodes: stats.nodes,
+            root_visits: stats.root_visits.clone(),
+            root: stats.root,
+            ..self.facts.clone()
+        };
+        job.referee.with_chain(|chain| self.timekeeper.ponder_hit(chain, &facts, &stats));
+        self.facts = facts;
+    }
+
+    /// The move is made: the timekeeper learns from it.
+    pub(super) fn finish_move(&mut self, job: &Job, end: EndReason) {
+        self.moves_made += 1;
+        let stats = collect_stats(job);
+        let reason = match end {
+            EndReason::Rule(rule) => Some(rule),
+            EndReason::Told | EndReason::Deadline | EndReason::Failure => None,
+        };
+        job.referee.with_chain(|chain| {
+            self.timekeeper.finish_move(chain, &SearchEnd { stats: &stats, reason });
+        });
+    }
+}
+
+impl Drop for Game {
+    fn drop(&mut self) {
+        if let Some(tree) = self.tree.take() {
+            self.reclaimer.release_tree(tree);
+        }
+    }
+}
+
+fn stopper_options(settings: &Settings) -> StopperOptions {
+    StopperOptions {
+        smart_pruning_factor: settings.smart_pruning_factor,
+        smart_pruning_minimum_batches: settings.smart_pruning_minimum_batches as u64,
+        memory_limit_bytes: settings.ram_limit_mb as u64 * 1_000_000,
+        nodes_as_playouts: settings.nodes_as_playouts,
+        minimum_kld_gain: settings.minimum_kld_gain_per_node,
+        kld_gain_interval: settings.kld_gain_average_interval as u64,
+    }
+}

@@ -1,0 +1,102 @@
+//! The network in force: its backend and the threads that search with it.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::EngineError;
+use crate::network::backends::{self, BackendConfig};
+use crate::network::encode::HistoryFill;
+use crate::network::{Backend, BackendInfo};
+use crate::options::Settings;
+use crate::search::{SearchParams, WorkerPool};
+
+/// A loaded network with its workers.
+#[derive(Debug)]
+pub(super) struct Network {
+    /// What the options said when it was loaded.
+    order: Order,
+    backend: Arc<dyn Backend>,
+    workers: WorkerPool,
+}
+
+/// The options that decide which network is in force, on how many threads.
+#[derive(Clone, Debug, PartialEq)]
+struct Order {
+    weights: String,
+    backend: (String, String),
+    heads: (String, String),
+    threads: usize,
+}
+
+impl Order {
+    fn of(settings: &Settings) -> Order {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        Order {
+            weights: settings.weights_file.clone(),
+            backend: (settings.backend.clone(), settings.backend_options.clone()),
+            heads: (settings.policy_head.clone(), settings.value_head.clone()),
+            threads: if settings.threads == 0 { cores() } else { settings.threads as usize },
+        }
+    }
+
+    fn config(&self) -> Result<BackendConfig, EngineError> {
+        Ok(BackendConfig {
+            weights: (!self.weights.is_empty()).then(|| self.weights.clone().into()),
+            policy_head: self.heads.0.clone(),
+            value_head: self.heads.1.clone(),
+            ..BackendConfig::parse(&self.backend.0, &self.backend.1)?
+        })
+    }
+}
+
+impl Network {
+    /// Loads what `settings` ask for, unless that is what `old` is; `None` then.
+    ///
+    /// # Errors
+    /// If the network cannot be read, or its backend or threads cannot be made.
+    pub(super) fn load_if_changed(
+        settings: &Settings,
+        old: Option<&Network>,
+    ) -> Result<Option<Network>, EngineError> {
+        let order = Order::of(settings);
+        if old.is_some_and(|old| old.order == order) {
+            return Ok(None);
+        }
+        let same_backend = old.filter(|old| Order { threads: order.threads, ..old.order.clone() } == order);
+        let backend = match same_backend {
+            Some(old) => old.backend.clone(),
+            None => backends::create(&order.config()?)?,
+        };
+        let workers = WorkerPool::new(&*backend, order.threads)?;
+        Ok(Some(Network { order, backend, workers }))
+    }
+
+    pub(super) fn info(&self) -> &BackendInfo {
+        self.backend.info()
+    }
+
+    pub(super) fn busy_time(&self) -> Option<Duration> {
+        self.backend.busy_time()
+    }
+
+    pub(super) fn workers(&self) -> &WorkerPool {
+        &self.workers
+    }
+}
+
+/// The search parameters among the options.
+pub(super) fn search_params(settings: &Settings) -> SearchParams {
+    SearchParams {
+        cpuct: settings.cpuct as f32,
+        cpuct_base: settings.cpuct_base as f32,
+        cpuct_factor: settings.cpuct_factor as f32,
+        fpu_reduction: settings.fpu_value as f32,
+        policy_temperature: settings.policy_temperature as f32,
+        minibatch_size: settings.minibatch_size as u32,
+        max_collision_events: settings.max_collision_events as u32,
+        max_collision_visits: settings.max_collision_visits as u32,
+        // The option's choices are the names of the variants.
+        history_fill: settings.history_fill.parse().unwrap_or(HistoryFill::FenOnly),
+    }
+}

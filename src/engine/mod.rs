@@ -1,0 +1,347 @@
+//! The engine: ties options, network, game and search together.
+//!
+//! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
+//! speaks through a [`Listener`]. Whatever fails, settings, game and process survive.
+
+mod game;
+mod loading;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::chess::{History, Move, PositionError, Variant};
+use crate::network::backends::BackendConfig;
+use crate::network::cache::EvalCache;
+use crate::network::{BackendError, BackendInfo};
+use crate::options::{OptionError, Settings};
+use crate::params::ParamError;
+use crate::search::tree::TreeFull;
+use crate::search::{Job, JobSpec, SearchInfo, SearchResult};
+use crate::time::{GoLimits, manager_from};
+
+use game::Game;
+use loading::Network;
+
+/// A node counts its visits in 32 bits; searches end before that overflows.
+const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
+
+/// Why the engine could not do as it was told.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// An option's name or value.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// A parameter inside an option's value.
+    #[error("{0}; the old value stays")]
+    Params(#[from] ParamError),
+    /// The network or its backend.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The position; the old one stays.
+    #[error("{0}; the old position stays")]
+    Position(#[from] PositionError),
+    /// The tree.
+    #[error("{0}; send ucinewgame")]
+    Tree(String),
+}
+
+impl From<TreeFull> for EngineError {
+    fn from(full: TreeFull) -> Self {
+        EngineError::Tree(full.to_string())
+    }
+}
+
+/// What to search for.
+#[derive(Clone, Debug)]
+pub struct GoRequest {
+    /// When to stop.
+    pub limits: GoLimits,
+    /// Root moves to search; empty means all.
+    pub root_moves: Vec<Move>,
+    /// When the order was received; the clock runs since then.
+    pub received: Instant,
+}
+
+/// The engine's answer to a search order.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The move to play; `None` only where there is no legal move.
+    pub best: Option<Move>,
+    /// The reply that is expected.
+    pub ponder: Option<Move>,
+    /// How the search went; `None` if there was none.
+    pub result: Option<SearchResult>,
+}
+
+/// Hears what a search has to say. Called from the search's own thread; `root` is the game up to the root.
+pub trait Listener: Send {
+    /// The search has news.
+    fn info(&mut self, root: &History, info: &SearchInfo);
+    /// A message for people: a failure, a choice that was made.
+    fn note(&mut self, text: &str);
+    /// The search is over. Called exactly once, last.
+    fn answer(&mut self, root: &History, answer: Answer);
+}
+
+struct Running {
+    job: Arc<Job>,
+    thread: JoinHandle<Game>,
+}
+
+/// See the module.
+pub struct Engine {
+    settings: Settings,
+    position: History,
+    network: Option<Network>,
+    cache: Arc<EvalCache>,
+    /// Away while a search has it.
+    game: Option<Game>,
+    running: Option<Running>,
+    /// Searches with workers that may still touch the tree.
+    late: Vec<Arc<Job>>,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("settings", &self.settings).field("network", &self.network).finish()
+    }
+}
+
+impl Engine {
+    /// An engine at the start position. Loads nothing yet.
+    ///
+    /// # Errors
+    /// If an option's text is not of its grammar.
+    pub fn new(settings: Settings) -> Result<Engine, EngineError> {
+        check(&settings)?;
+        Ok(Engine {
+            cache: Arc::new(EvalCache::new(settings.nn_cache_size as usize)),
+            game: None,
+            position: History::start(),
+            network: None,
+            running: None,
+            late: Vec::new(),
+            settings,
+        })
+    }
+
+    /// The present values of all options.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The game as the last `position` told it.
+    pub fn position(&self) -> &History {
+        &self.position
+    }
+
+    /// Sets an option; it takes effect with the next search.
+    ///
+    /// # Errors
+    /// If name or value are wrong; the old value stays.
+    pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
+        let mut settings = self.settings.clone();
+        settings.set(name, value)?;
+        check(&settings)?;
+        if settings.time_manager != self.settings.time_manager {
+            // A manager lives for one game; another one begins anew.
+            self.finish();
+            self.game = None;
+        }
+        self.settings = settings;
+        Ok(())
+    }
+
+    /// Makes network and threads ready, as far as they are not. Returns what is in force if it has just changed.
+    ///
+    /// # Errors
+    /// If the network or its backend cannot be had; an earlier network stays in force.
+    pub fn prepare(&mut self) -> Result<Option<BackendInfo>, EngineError> {
+        let (settings, old) = (&self.settings, &self.network);
+        let Some(network) = Network::load_if_changed(settings, old.as_ref())? else { return Ok(None) };
+        self.finish();
+        let info = network.info().clone();
+        self.network = Some(network);
+        // What another network thought is of no use.
+        self.game = None;
+        self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
+        Ok(Some(info))
+    }
+
+    /// Begins a new game: nothing learnt from the last one is kept.
+    pub fn new_game(&mut self) {
+        self.finish();
+        self.game = None;
+        self.position = History::start();
+    }
+
+    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`.
+    ///
+    /// # Errors
+    /// If the FEN or a move is refused; the old position stays.
+    pub fn set_position(&mut self, text: &str) -> Result<(), EngineError> {
+        let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
+        self.position = History::from_uci_position(text, variant)?;
+        Ok(())
+    }
+
+    /// Starts a search of the present position; a search that still runs is ended first.
+    pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) {
+        self.finish();
+        let legal = self.position.legal_moves();
+        let Some(&fallback) = legal.first() else {
+            listener.note("there is no legal move in this position");
+            let answer = Answer { best: None, ponder: None, result: None };
+            return listener.answer(&self.position, answer);
+        };
+        match self.begin(request, &mut *listener) {
+            Ok((job, game)) => self.running = Some(spawn(job, game, (fallback, listener))),
+            Err(error) => {
+                listener.note(&format!("error: {error}"));
+                listener.note("without a search the first legal move is played");
+                let answer = Answer { best: Some(fallback), ponder: None, result: None };
+                listener.answer(&self.position, answer);
+            }
+        }
+    }
+
+    /// Prepares everything for a search and lets the workers begin.
+    fn begin(
+        &mut self,
+        request: GoRequest,
+        listener: &mut dyn Listener,
+    ) -> Result<(Arc<Job>, Game), EngineError> {
+        match self.prepare() {
+            Ok(Some(info)) => listener.note(&info.description),
+            Ok(None) => {}
+            Err(error) if self.network.is_some() => {
+                listener.note(&format!("error: {error}; the old network stays in force"));
+            }
+            Err(error) => return Err(error),
+        }
+        if self.cache.capacity() != self.settings.nn_cache_size as usize {
+            self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
+        }
+        let Some(network) = &self.network else { unreachable!("prepared above") };
+        let mut game = match self.game.take() {
+            Some(game) => game,
+            None => Game::new(&self.settings)?,
+        };
+        self.late.retain(|job| !job.is_idle());
+        let (tree, root) = game.set_position(&self.position, &self.settings, &self.late)?;
+        let visits = u64::from(tree.node(root).visits());
+        let chain = game.start_move(&request, &self.settings, network.info());
+        let limit =
+            request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
+                if self.settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
+            });
+        let job = Arc::new(Job::new(JobSpec {
+            tree,
+            root,
+            history: self.position.clone(),
+            root_moves: request.root_moves,
+            params: loading::search_params(&self.settings),
+            cache: self.cache.clone(),
+            backend: network.info().clone(),
+            started: request.received,
+            visits: limit.unwrap_or(u64::MAX).min(MAX_VISITS.saturating_sub(visits)),
+            lines: self.settings.multi_pv as usize,
+            chain,
+        }));
+        self.late.push(job.clone());
+        network.workers().assign(job.clone());
+        Ok((job, game))
+    }
+
+    /// Ends the running search, if any; its answer goes out at once.
+    pub fn stop(&mut self) {
+        if let Some(running) = &self.running {
+            running.job.referee.tell_to_stop(&running.job);
+        }
+    }
+
+    /// The opponent has played the move that is pondered on: the search goes on with our clock running.
+    pub fn ponder_hit(&mut self, received: Instant) {
+        if let Some(running) = &self.running {
+            running.job.referee.tell_ponder_hit(received);
+        }
+    }
+
+    /// Is a search running?
+    pub fn is_searching(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| !running.thread.is_finished())
+    }
+
+    /// Would the running search go on for ever if nobody stopped it?
+    pub fn is_open_ended(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.job.referee.with_chain(|c| c.is_open_ended()))
+    }
+
+    /// Search threads of the network in force; 0 if there is none.
+    pub fn threads(&self) -> usize {
+        self.network.as_ref().map_or(0, |network| network.workers().len())
+    }
+
+    /// How long the device in force has computed so far, if it knows.
+    pub fn busy_time(&self) -> Option<Duration> {
+        self.network.as_ref()?.busy_time()
+    }
+
+    /// Waits until the running search has ended by itself.
+    pub fn wait(&mut self) {
+        if let Some(running) = self.running.take() {
+            // If the search's thread panicked its game is lost, and the next search begins with an empty tree.
+            self.game = running.thread.join().ok();
+        }
+    }
+
+    /// Ends the running search and takes its game back.
+    fn finish(&mut self) {
+        self.stop();
+        self.wait();
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Checks the options whose text has a grammar of its own.
+fn check(settings: &Settings) -> Result<(), EngineError> {
+    manager_from(&settings.time_manager)?;
+    BackendConfig::parse(&settings.backend, &settings.backend_options)?;
+    Ok(())
+}
+
+/// Starts the thread that watches over the search and answers.
+fn spawn(job: Arc<Job>, mut game: Game, (fallback, mut listener): (Move, Box<dyn Listener>)) -> Running {
+    let watched = job.clone();
+    let thread = std::thread::spawn(move || {
+        let job = watched;
+        let root = &job.history;
+        let result = crate::search::run(&job, &mut |info| listener.info(root, info), |job, received| {
+            game.ponder_hit(job, received);
+        });
+        if let Some(reason) = &result.failure {
+            listener.note(&format!("error: {reason}"));
+        }
+        let end = result.reason;
+        let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(fallback));
+        listener.answer(root, Answer { best, ponder: result.ponder, result: Some(result) });
+        game.finish_move(&job, end);
+        game
+    });
+    Running { job, thread }
+}
+
+/// Waits until no worker of `jobs` can touch the tree any more.
+fn wait_for(jobs: Vec<Arc<Job>>) {
+    for job in jobs {
+        job.wait_idle(Duration::MAX);
+    }
+}

@@ -1,0 +1,11 @@
+//! Options: each one declared once, in [`settings`], with its UCI name, flag, range, default and help.
+//!
+//! From the declaration come the UCI `option` lines, the command-line flags, the range checks and the reference
+//! that `zeitnot options` prints. Used by `engine`, `uci` and `tools`; knows none of them.
+
+mod flags;
+mod kind;
+mod settings;
+
+pub use kind::{Kind, OptionError, OptionSpec, Value};
+pub use settings::Settings;

@@ -1,0 +1,193 @@
+//! The options themselves, and their values.
+
+use super::{Kind, OptionError, OptionSpec, Value};
+
+/// Declares the options: a field of [`Settings`] with its documentation, kind, UCI name and flag.
+macro_rules! settings {
+    (@type Switch) => { bool };
+    (@type Integer) => { i64 };
+    (@type Decimal) => { f64 };
+    (@type Choice) => { &'static str };
+    (@type Text) => { String };
+    (@own Text $default:expr) => { String::from($default) };
+    (@own $kind:ident $default:expr) => { $default };
+    ($( $(#[doc = $help:literal])+ $field:ident: $kind:ident { default: $default:expr $(, $key:ident: $bound:expr)* },
+        $name:literal, $flag:literal; )+) => {
+        /// The values of all options.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Settings {
+            $( $(#[doc = $help])+ pub $field: settings!(@type $kind), )+
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Settings { $( $field: settings!(@own $kind $default), )+ }
+            }
+        }
+
+        impl Settings {
+            /// All options, in the order in which they are listed to people.
+            pub const SPECS: &'static [OptionSpec] = &[ $( OptionSpec {
+                name: $name,
+                flag: $flag,
+                kind: Kind::$kind { default: $default $(, $key: $bound)* },
+                help: concat!($($help),+),
+            }, )+ ];
+
+            fn store(&mut self, name: &str, value: Value) {
+                match (name, value) {
+                    $( ($name, Value::$kind(value)) => self.$field = value, )+
+                    // `OptionSpec::parse` gives each option a value of its own kind.
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network in models/ beside the executable or in the source tree, or in the working folder.
+    weights_file: Text { default: "" }, "WeightsFile", "weights";
+    /// What evaluates positions; parameters may follow in parentheses.
+    backend: Text { default: "auto" }, "Backend", "backend";
+    /// Parameters of the backend, key=value, separated by commas.
+    backend_options: Text { default: "" }, "BackendOptions", "backend-opts";
+    /// Policy head of a network that has several.
+    policy_head: Text { default: "vanilla" }, "PolicyHead", "policy-head";
+    /// Value head of a network that has several.
+    value_head: Text { default: "winner" }, "ValueHead", "value-head";
+    /// Search threads; 0 takes as many as the machine has cores.
+    threads: Integer { default: 0, min: 0, max: 256 }, "Threads", "threads";
+    /// Positions per batch; 0 leaves it to the backend.
+    minibatch_size: Integer { default: 0, min: 0, max: 65536 }, "MinibatchSize", "minibatch-size";
+    /// Evaluations that are kept for positions met again.
+    nn_cache_size: Integer { default: 2_000_000, min: 0, max: 999_999_999 }, "NNCacheSize", "nncache";
+    /// Memory that tree and cache together may take, MB; 0 is no limit. The search stops there.
+    ram_limit_mb: Integer { default: 0, min: 0, max: 100_000_000 }, "RamLimitMb", "ramlimit-mb";
+    /// Exploration constant of the PUCT formula.
+    cpuct: Decimal { default: 1.745, min: 0.0, max: 100.0 }, "CPuct", "cpuct";
+    /// Visits over which the exploration constant grows.
+    cpuct_base: Decimal { default: 38739.0, min: 1.0, max: 1e9 }, "CPuctBase", "cpuct-base";
+    /// How fast the exploration constant grows.
+    cpuct_factor: Decimal { default: 3.894, min: 0.0, max: 1000.0 }, "CPuctFactor", "cpuct-factor";
+    /// How much worse than its parent an unvisited move is taken to be, per root of visited policy.
+    fpu_value: Decimal { default: 0.33, min: -100.0, max: 100.0 }, "FpuValue", "fpu-value";
+    /// The policy's logits are divided by this before the softmax.
+    policy_temperature: Decimal { default: 1.359, min: 0.1, max: 10.0 }, "PolicyTemperature", "policy-softmax-temp";
+    /// What the network sees for positions before the known game.
+    history_fill: Choice { default: "fen_only", choices: &["no", "fen_only", "always"] }, "HistoryFill", "history-fill";
+    /// Leaves under evaluation that one batch's gathering may run into.
+    max_collision_events: Integer { default: 917, min: 1, max: 65536 }, "MaxCollisionEvents", "max-collision-events";
+    /// Visits that one batch's gathering may lose to such leaves.
+    max_collision_visits: Integer { default: 80_000, min: 1, max: 100_000_000 }, "MaxCollisionVisits", "max-collision-visits";
+    /// How the clock is used: name(parameter=value,…).
+    time_manager: Text { default: "legacy" }, "TimeManager", "time-manager";
+    /// Kept back from every clock for lag and the GUI, ms.
+    move_overhead_ms: Integer { default: 200, min: 0, max: 100_000_000 }, "MoveOverheadMs", "move-overhead";
+    /// Stop when the best move cannot be overtaken in the remaining visits divided by this; 0 is off.
+    smart_pruning_factor: Decimal { default: 1.33, min: 0.0, max: 10.0 }, "SmartPruningFactor", "smart-pruning-factor";
+    /// Batches before smart pruning may stop a search.
+    smart_pruning_minimum_batches: Integer { default: 0, min: 0, max: 10_000 }, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
+    /// Stop when a node changes the distribution of visits by less than this; 0 is off.
+    minimum_kld_gain_per_node: Decimal { default: 0.0, min: 0.0, max: 1.0 }, "MinimumKLDGainPerNode", "minimum-kldgain-per-node";
+    /// Nodes between two looks at that change.
+    kld_gain_average_interval: Integer { default: 100, min: 1, max: 10_000_000 }, "KLDGainAverageInterval", "kldgain-average-interval";
+    /// `go nodes` counts the visits of this search only, not those kept from earlier ones.
+    nodes_as_playouts: Switch { default: false }, "NodesAsPlayouts", "nodes-as-playouts";
+    /// Lines that are shown.
+    multi_pv: Integer { default: 1, min: 1, max: 500 }, "MultiPV", "multipv";
+    /// Show win, draw and loss in permille.
+    show_wdl: Switch { default: false }, "UCI_ShowWDL", "show-wdl";
+    /// Show the estimated moves left, where the network knows.
+    show_moves_left: Switch { default: false }, "UCI_ShowMovesLeft", "show-movesleft";
+    /// Castling is written king takes rook, as Chess960 needs it.
+    chess960: Switch { default: false }, "UCI_Chess960", "chess960";
+    /// The GUI may let the engine think on the opponent's time.
+    ponder: Switch { default: false }, "Ponder", "ponder";
+}
+
+impl Settings {
+    /// The option with this UCI name, in any case.
+    ///
+    /// # Errors
+    /// [`OptionError::Unknown`], with the nearest name.
+    pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
+        let same = |spec: &&OptionSpec| spec.name.eq_ignore_ascii_case(name) || spec.flag == name;
+        Settings::SPECS.iter().find(same).ok_or_else(|| OptionError::Unknown {
+            name: name.into(),
+            hint: nearest(name).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
+        })
+    }
+
+    /// Sets an option by its UCI name.
+    ///
+    /// # Errors
+    /// If the name is unknown or the value out of range; nothing has changed then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        let spec = Settings::spec(name)?;
+        self.store(spec.name, spec.parse(value)?);
+        Ok(())
+    }
+}
+
+/// The known name that differs least, if it differs by few letters only.
+fn nearest(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let distance = |spec: &OptionSpec| edit_distance(&name, &spec.name.to_ascii_lowercase());
+    let best = Settings::SPECS.iter().min_by_key(|spec| distance(spec))?;
+    (distance(best) <= 1 + best.name.len() / 4).then_some(best.name)
+}
+
+/// Levenshtein's distance in bytes.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_lie_in_their_ranges_and_can_be_set_again() {
+        let mut settings = Settings::default();
+        for spec in Settings::SPECS {
+            settings.set(spec.name, &spec.default_text()).unwrap_or_else(|e| panic!("{e}"));
+        }
+        assert_eq!(settings, Settings::default());
+    }
+
+    #[test]
+    fn names_and_flags_are_unique() {
+        for (i, a) in Settings::SPECS.iter().enumerate() {
+            for b in &Settings::SPECS[..i] {
+                assert!(!a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag, "{} {}", a.name, b.name);
+            }
+        }
+    }
+
+    #[test]
+    fn setting_by_any_case_and_refusing_the_rest() {
+        let mut settings = Settings::default();
+        settings.set("cpuct", "2.5").unwrap();
+        settings.set("uci_showwdl", "true").unwrap();
+        assert_eq!((settings.cpuct, settings.show_wdl), (2.5, true));
+        let before = settings.clone();
+        assert_eq!(
+            settings.set("Thread", "2").unwrap_err().to_string(),
+            "unknown option \"Thread\"; did you mean Threads?"
+        );
+        assert_eq!(settings.set("Hash", "2").unwrap_err().to_string(), "unknown option \"Hash\"");
+        assert!(settings.set("Threads", "257").is_err());
+        assert_eq!(settings, before);
+    }
+}

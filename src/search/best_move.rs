@@ -1,0 +1,60 @@
+//! Which move to play, and the line that follows it.
+
+use std::cmp::Ordering;
+
+use super::job::Job;
+use super::stats::is_win;
+use super::tree::{Node, NodeId, State, Tree};
+use crate::chess::Move;
+
+/// The longest principal variation that is told, plies.
+const MAX_PV: usize = 64;
+
+/// A root move with what the search found for it.
+#[derive(Clone, Debug)]
+pub(crate) struct RootMove {
+    pub(crate) mv: Move,
+    pub(crate) node: NodeId,
+}
+
+/// The visited root moves, best first: a mate on the spot, else by visits, then Q, then policy.
+pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
+    let root = job.tree.node(job.root);
+    let mut moves: Vec<_> =
+        visited(&job.tree, root).filter(|(_, child)| job.allows(child.edge().mv())).collect();
+    moves.sort_by(|(_, a), (_, b)| compare(b, a));
+    moves.into_iter().map(|(node, child)| RootMove { mv: child.edge().mv(), node }).collect()
+}
+
+/// The expected line that begins with `first`, that move included.
+pub(crate) fn principal_variation(job: &Job, first: &RootMove) -> Vec<Move> {
+    let mut line = vec![first.mv];
+    let mut id = first.node;
+    while line.len() < MAX_PV {
+        let node = job.tree.node(id);
+        let Some((next, child)) = best_child(&job.tree, node) else { break };
+        line.push(child.edge().mv());
+        id = next;
+    }
+    line
+}
+
+fn best_child<'a>(tree: &'a Tree, node: &'a Node) -> Option<(NodeId, &'a Node)> {
+    if node.state() != State::Expanded {
+        return None;
+    }
+    // `max_by` prefers the last of equals; edges are sorted by falling policy.
+    visited(tree, node).max_by(|(_, a), (_, b)| compare(a, b).then(Ordering::Greater))
+}
+
+fn visited<'a>(tree: &'a Tree, node: &'a Node) -> impl Iterator<Item = (NodeId, &'a Node)> {
+    tree.children(node).filter(|(_, child)| child.visits() > 0)
+}
+
+/// Is `a` the better move to play?
+fn compare(a: &Node, b: &Node) -> Ordering {
+    (is_win(a).cmp(&is_win(b)))
+        .then(a.visits().cmp(&b.visits()))
+        .then(a.q().total_cmp(&b.q()))
+        .then(a.edge().policy().total_cmp(&b.edge().policy()))
+}

@@ -1,0 +1,99 @@
+//! The thread beside the workers: reports, watches the clock, and says when the search is over.
+//!
+//! `bestmove` goes out by the clock, also while a batch is in flight; a worker that is late backs it up later.
+
+use std::time::{Duration, Instant};
+
+use super::best_move::{principal_variation, ranked_root_moves};
+use super::info::{SearchInfo, snapshot};
+use super::job::Job;
+use super::referee::{Call, EndReason};
+use super::summary::{self, Summary};
+use crate::chess::Move;
+
+/// How often the controller looks for news.
+const TICK: Duration = Duration::from_millis(10);
+/// Information lines are at least this far apart …
+const MIN_INFO_GAP: Duration = Duration::from_millis(25);
+/// … and at most this far.
+const MAX_INFO_GAP: Duration = Duration::from_secs(4);
+/// A search without a clock that ended by itself waits this long for batches in flight.
+const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
+
+/// How a search ended.
+#[derive(Clone, Debug)]
+pub struct SearchResult {
+    /// The move to play; `None` if the search was ended before the root was evaluated.
+    pub best: Option<Move>,
+    /// The reply that is expected.
+    pub ponder: Option<Move>,
+    /// Why it ended.
+    pub reason: EndReason,
+    /// What the backend said when it failed.
+    pub failure: Option<String>,
+    /// The last state; `None` if the root has no visited move.
+    pub info: Option<SearchInfo>,
+    /// What the search counted.
+    pub summary: Summary,
+}
+
+/// Watches over `job` until it ends; tells `observer` about it. `ponder_hit` is called with the time of `ponderhit`.
+pub(crate) fn run(
+    job: &Job,
+    observer: &mut dyn FnMut(&SearchInfo),
+    mut ponder_hit: impl FnMut(&Job, Instant),
+) -> SearchResult {
+    let mut reporter = Reporter { observer, last: None };
+    let reason = loop {
+        match job.referee.wait(job.started, TICK) {
+            Call::End(reason) => break reason,
+            Call::PonderHit(time) => ponder_hit(job, time),
+            Call::GoOn => job.referee.judge(job),
+        }
+        reporter.report_if_news(job);
+    };
+    job.stop();
+    let has_deadline = job.referee.with_chain(|chain| chain.deadline_ms().is_some());
+    if matches!(reason, EndReason::Rule(_)) && !has_deadline {
+        job.wait_idle(LAST_BATCH_WAIT);
+    }
+    let ranked = ranked_root_moves(job);
+    let line = ranked.first().map(|best| principal_variation(job, best)).unwrap_or_default();
+    SearchResult {
+        best: line.first().copied(),
+        ponder: line.get(1).copied(),
+        reason,
+        failure: job.failure(),
+        info: reporter.report_last(job),
+        summary: summary::of(job),
+    }
+}
+
+struct Reporter<'a> {
+    observer: &'a mut dyn FnMut(&SearchInfo),
+    last: Option<(Instant, SearchInfo)>,
+}
+
+impl Reporter<'_> {
+    fn report_if_news(&mut self, job: &Job) {
+        let age = self.last.as_ref().map(|(time, _)| time.elapsed());
+        if age.is_some_and(|age| age < MIN_INFO_GAP) {
+            return;
+        }
+        let Some(info) = snapshot(job) else { return };
+        let is_news = match &self.last {
+            None => true,
+            Some((_, last)) => info.differs_from(last) || age.is_some_and(|age| age >= MAX_INFO_GAP),
+        };
+        if is_news {
+            (self.observer)(&info);
+            self.last = Some((Instant::now(), info));
+        }
+    }
+
+    fn report_last(&mut self, job: &Job) -> Option<SearchInfo> {
+        let info = snapshot(job)?;
+        (self.observer)(&info);
+        Some(info)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a search tells while it runs: depth, speed, and the best lines.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::best_move::{RootMove, principal_variation, ranked_root_moves};
+use super::job::Job;
+use super::stats;
+use crate::chess::Move;
+
+/// A line with its value, from the point of view of the side to move at the root.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Expected result, win minus loss, `-1..=1`.
+    pub q: f32,
+    /// Draw probability.
+    pub d: f32,
+    /// Plies to the end of the game, if the network has a Moves Left Head.
+    pub moves_left: Option<f32>,
+    /// Moves to a forced mate: positive if we give it, negative if we get it.
+    pub mate: Option<i32>,
+    /// The moves, first the one to play.
+    pub moves: Vec<Move>,
+}
+
+/// The state of a search at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchInfo {
+    /// Average depth of this search's visits, plies.
+    pub depth: u32,
+    /// The deepest visit, plies.
+    pub seldepth: u32,
+    /// Since `go`.
+    pub time: Duration,
+    /// Visits of the root, those of earlier searches included.
+    pub nodes: u64,
+    /// New visits per second since `go`.
+    pub nps: u64,
+    /// How full the evaluation cache is, permille.
+    pub hashfull: u32,
+    /// The best lines, best first.
+    pub lines: Vec<Line>,
+}
+
+impl SearchInfo {
+    /// Has something changed that a spectator wants to see at once?
+    pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
+        let head = |info: &SearchInfo| {
+            let best = info.lines.first().map(|line| (line.moves.first().copied(), line.mate));
+            (info.depth, info.seldepth, best)
+        };
+        let score = |info: &SearchInfo| info.lines.first().map_or(0.0, |line| line.q);
+        head(self) != head(other) || (score(self) - score(other)).abs() >= 0.005
+    }
+}
+
+/// Reads the present state; `None` before the first visit below the root.
+pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
+    let ranked = ranked_root_moves(job);
+    if ranked.is_empty() {
+        return None;
+    }
+    let time = job.started.elapsed();
+    let nodes = u64::from(job.tree.node(job.root).visits());
+    let new = nodes.saturating_sub(job.reused_visits.into());
+    Some(SearchInfo {
+        depth: stats::depth(job).max(1),
+        seldepth: job.counters.max_depth.load(Ordering::Relaxed).max(1),
+        time,
+        nodes,
+        nps: (new as f64 / time.as_secs_f64().max(1e-6)) as u64,
+        hashfull: job.cache.hashfull(),
+        lines: ranked.iter().take(job.lines.max(1)).map(|best| line(job, best)).collect(),
+    })
+}
+
+fn line(job: &Job, root_move: &RootMove) -> Line {
+    let child = job.tree.node(root_move.node);
+    let mean = child.mean();
+    Line {
+        q: mean.v,
+        d: mean.d,
+        moves_left: job.backend.has_moves_left.then_some(mean.m + 1.0),
+        mate: stats::is_win(child).then_some(1),
+        moves: principal_variation(job, root_move),
+    }
+}

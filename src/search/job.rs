@@ -1,0 +1,236 @@
+//! One search as its workers see it: what to search, what bounds it, what happened so far.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crossbeam::utils::CachePadded;
+
+use super::SearchParams;
+use super::referee::Referee;
+use super::tree::{NodeId, Tree};
+use crate::chess::{History, Move};
+use crate::network::{BackendInfo, cache::EvalCache};
+use crate::time::Chain;
+
+/// What a search counts. Every visit is one of evaluation, cache hit or terminal; collisions are no visits.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) evaluations: AtomicU64,
+    pub(crate) cache_hits: AtomicU64,
+    pub(crate) terminals: AtomicU64,
+    pub(crate) collisions: AtomicU64,
+    pub(crate) batches: AtomicU64,
+    /// Sum of the depths of all visits, plies below the root.
+    pub(crate) depth_sum: AtomicU64,
+    /// The deepest visit, plies below the root.
+    pub(crate) max_depth: AtomicU32,
+}
+
+impl Counters {
+    /// Finished visits.
+    pub(crate) fn visits(&self) -> u64 {
+        [&self.evaluations, &self.cache_hits, &self.terminals].map(|c| c.load(Ordering::Relaxed)).iter().sum()
+    }
+
+    pub(crate) fn count_depth(&self, plies: usize, visits: u32) {
+        self.depth_sum.fetch_add(plies as u64 * u64::from(visits), Ordering::Relaxed);
+        self.max_depth.fetch_max(plies as u32, Ordering::Relaxed);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// Workers that are in this search.
+    workers: usize,
+    /// Changes whenever a batch has been backed up or a worker leaves.
+    epoch: u64,
+    /// Time from the start to the end of the first evaluation.
+    first_evaluation: Option<Duration>,
+    /// Why the backend gave up, if it did.
+    failure: Option<String>,
+}
+
+/// A search. Shared by its workers and its controller; lives until the last of them lets go.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) root: NodeId,
+    pub(crate) history: History,
+    /// Root moves that may be searched; empty means all.
+    pub(crate) root_moves: Vec<Move>,
+    pub(crate) params: SearchParams,
+    pub(crate) cache: Arc<EvalCache>,
+    pub(crate) backend: BackendInfo,
+    /// Lines to tell about.
+    pub(crate) lines: usize,
+    pub(crate) counters: CachePadded<Counters>,
+    pub(crate) referee: Referee,
+    /// When the `go` line was read.
+    pub(crate) started: Instant,
+    /// Visits that the root had when the search began.
+    pub(crate) reused_visits: u32,
+    /// Visits that may still be begun.
+    budget: CachePadded<AtomicU64>,
+    stop: AtomicBool,
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+/// What a new search consists of.
+#[derive(Debug)]
+pub(crate) struct JobSpec {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) root: NodeId,
+    pub(crate) history: History,
+    pub(crate) root_moves: Vec<Move>,
+    pub(crate) params: SearchParams,
+    pub(crate) cache: Arc<EvalCache>,
+    pub(crate) backend: BackendInfo,
+    /// Lines to tell about.
+    pub(crate) lines: usize,
+    pub(crate) started: Instant,
+    /// New visits that the search may make.
+    pub(crate) visits: u64,
+    pub(crate) chain: Chain,
+}
+
+impl Job {
+    pub(crate) fn new(spec: JobSpec) -> Job {
+        Job {
+            reused_visits: spec.tree.node(spec.root).visits(),
+            referee: Referee::new(spec.chain),
+            tree: spec.tree,
+            root: spec.root,
+            history: spec.history,
+            root_moves: spec.root_moves,
+            params: spec.params,
+            cache: spec.cache,
+            backend: spec.backend,
+            lines: spec.lines,
+            counters: CachePadded::default(),
+            started: spec.started,
+            budget: CachePadded::new(AtomicU64::new(spec.visits)),
+            stop: AtomicBool::new(false),
+            progress: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// May this root move be searched?
+    pub(crate) fn allows(&self, mv: Move) -> bool {
+        self.root_moves.is_empty() || self.root_moves.contains(&mv)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Positions per batch.
+    pub(crate) fn batch_size(&self) -> u32 {
+        let wanted = match self.params.minibatch_size {
+            0 => self.backend.preferred_batch,
+            size => size as usize,
+        };
+        let size = wanted.clamp(1, self.backend.max_batch) as u32;
+        size.min(self.referee.batch_cap()).max(1)
+    }
+
+    /// Takes up to `wanted` visits from the budget.
+    pub(crate) fn reserve_visits(&self, wanted: u32) -> u32 {
+        let mut left = self.budget.load(Ordering::Relaxed);
+        loop {
+            let taken = left.min(wanted.into());
+            match self.budget.compare_exchange_weak(left, left - taken, Ordering::Relaxed, Ordering::Relaxed)
+            {
+                Ok(_) => return taken as u32,
+                Err(now) => left = now,
+            }
+        }
+    }
+
+    /// Gives back visits that were reserved and not made.
+    pub(crate) fn return_visits(&self, visits: u32) {
+        self.budget.fetch_add(visits.into(), Ordering::Relaxed);
+    }
+
+    /// Asks all workers to leave. They finish the batch they are in.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.touch();
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Tells all who wait that something has changed.
+    pub(crate) fn touch(&self) {
+        self.progress().epoch += 1;
+        self.changed.notify_all();
+    }
+
+    /// A batch came back from the backend and was backed up.
+    pub(crate) fn batch_done(&self) {
+        let mut progress = self.progress();
+        progress.epoch += 1;
+        progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
+        drop(progress);
+        self.changed.notify_all();
+    }
+
+    /// The backend failed: the search ends, with the reason kept.
+    pub(crate) fn fail(&self, reason: String) {
+        self.progress().failure.get_or_insert(reason);
+        self.referee.fail(self);
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.progress().failure.clone()
+    }
+
+    /// Time from the start until the first evaluation was back, if it is.
+    pub(crate) fn first_evaluation(&self) -> Option<Duration> {
+        self.progress().first_evaluation
+    }
+
+    pub(crate) fn epoch(&self) -> u64 {
+        self.progress().epoch
+    }
+
+    /// Waits until the epoch is no longer `seen` or `timeout` has passed; returns the epoch.
+    pub(crate) fn wait_for_change(&self, seen: u64, timeout: Duration) -> u64 {
+        let (progress, _) = self
+            .changed
+            .wait_timeout_while(self.progress(), timeout, |progress| progress.epoch == seen)
+            .unwrap_or_else(PoisonError::into_inner);
+        progress.epoch
+    }
+
+    /// A worker joins. It must call [`Job::leave`].
+    pub(crate) fn enter(&self) {
+        self.progress().workers += 1;
+    }
+
+    /// A worker leaves; it holds no visits under way any more.
+    pub(crate) fn leave(&self) {
+        let mut progress = self.progress();
+        progress.workers -= 1;
+        progress.epoch += 1;
+        drop(progress);
+        self.changed.notify_all();
+    }
+
+    /// True when no worker is in this search.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.progress().workers == 0
+    }
+
+    /// Waits until no worker is in this search, or `timeout` has passed. It must have been stopped.
+    pub(crate) fn wait_idle(&self, timeout: Duration) {
+        let _idle = self
+            .changed
+            .wait_timeout_while(self.progress(), timeout, |progress| progress.workers > 0)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+}

@@ -1,0 +1,32 @@
+//! The search: PUCT tree search with batches of leaves, on any number of threads.
+//!
+//! The way of one leaf: a worker *gathers* a batch of leaves (`gather`, by the formula in `select`), has the
+//! backend evaluate it, and *backs up* edges and values (`backup`). After each batch the `referee` asks the
+//! stoppers; the `controller` reports (`info`) and watches the clock; `best_move` decides.
+//! Called by `engine`; uses `chess`, `network` through its traits, and `time` for when to stop.
+
+mod backup;
+mod batch;
+mod best_move;
+mod controller;
+mod gather;
+mod info;
+mod job;
+mod params;
+mod referee;
+mod select;
+mod stats;
+mod summary;
+pub(crate) mod tree;
+mod worker;
+
+pub use controller::SearchResult;
+pub use info::{Line, SearchInfo};
+pub use params::SearchParams;
+pub use referee::EndReason;
+pub use summary::Summary;
+
+pub(crate) use controller::run;
+pub(crate) use job::{Job, JobSpec};
+pub(crate) use stats::{collect as collect_stats, root_evaluation, root_visits};
+pub(crate) use worker::WorkerPool;

@@ -1,0 +1,40 @@
+//! What the search can be tuned by. Names and defaults are those of Lc0's options.
+
+/// Parameters of one search; fixed while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchParams {
+    /// `CPuct`: the exploration constant of the PUCT formula at few visits.
+    pub cpuct: f32,
+    /// `CPuctBase`: visits over which the exploration constant grows.
+    pub cpuct_base: f32,
+    /// `CPuctFactor`: how fast it grows.
+    pub cpuct_factor: f32,
+    /// `FpuValue`: how much worse than its parent an unvisited node is taken to be, per root of visited policy.
+    pub fpu_reduction: f32,
+    /// `PolicyTemperature`: logits are divided by it before the softmax.
+    pub policy_temperature: f32,
+    /// `MinibatchSize`: positions per batch; 0 leaves it to the backend.
+    pub minibatch_size: u32,
+    /// `MaxCollisionEvents`: leaves under evaluation that one gathering may run into.
+    pub max_collision_events: u32,
+    /// `MaxCollisionVisits`: visits that one gathering may lose to such leaves.
+    pub max_collision_visits: u32,
+    /// `HistoryFill`: what stands for positions before the known game.
+    pub history_fill: crate::network::encode::HistoryFill,
+}
+
+impl Default for SearchParams {
+    fn default() -> Self {
+        SearchParams {
+            cpuct: 1.745,
+            cpuct_base: 38739.0,
+            cpuct_factor: 3.894,
+            fpu_reduction: 0.33,
+            policy_temperature: 1.359,
+            minibatch_size: 0,
+            max_collision_events: 917,
+            max_collision_visits: 80_000,
+            history_fill: crate::network::encode::HistoryFill::FenOnly,
+        }
+    }
+}

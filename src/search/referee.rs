@@ -1,0 +1,145 @@
+//! Decides when a search ends: runs the chain of stoppers, for the workers after each batch and for the
+//! controller when the clock says so.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::job::Job;
+use super::stats;
+use crate::time::{Chain, Hints, StopReason};
+
+/// Why a search is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// A rule of the chain.
+    Rule(StopReason),
+    /// `stop`, `quit` or a new `go`.
+    Told,
+    /// The clock's deadline, with a batch still out.
+    Deadline,
+    /// The backend or the tree gave up.
+    Failure,
+}
+
+#[derive(Debug)]
+struct State {
+    chain: Chain,
+    end: Option<EndReason>,
+    told_to_stop: bool,
+    ponder_hit: Option<Instant>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Referee {
+    state: Mutex<State>,
+    changed: Condvar,
+    batch_cap: AtomicU32,
+}
+
+/// What the controller finds when it wakes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Call {
+    /// The search is over.
+    End(EndReason),
+    /// `ponderhit` came at this time.
+    PonderHit(Instant),
+    /// Nothing happened.
+    GoOn,
+}
+
+impl Referee {
+    pub(crate) fn new(chain: Chain) -> Referee {
+        Referee {
+            state: Mutex::new(State { chain, end: None, told_to_stop: false, ponder_hit: None }),
+            changed: Condvar::new(),
+            batch_cap: AtomicU32::new(u32::MAX),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The largest batch that should be back in time.
+    pub(crate) fn batch_cap(&self) -> u32 {
+        self.batch_cap.load(Ordering::Relaxed)
+    }
+
+    /// Asks the chain with fresh figures, and stops the search if it says so.
+    pub(crate) fn judge(&self, job: &Job) {
+        let stats = stats::collect(job);
+        let mut hints = Hints::default();
+        let mut state = self.state();
+        let reason = state.chain.should_stop(&stats, &mut hints);
+        let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
+        self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
+        let Some(reason) = reason.map(EndReason::Rule).or_else(|| {
+            let deadline = state.chain.deadline_ms()?;
+            (stats.elapsed_ms >= deadline).then_some(EndReason::Deadline)
+        }) else {
+            return;
+        };
+        self.end(state, job, reason);
+    }
+
+    /// Ends the search; the first reason stays.
+    fn end(&self, mut state: MutexGuard<'_, State>, job: &Job, reason: EndReason) {
+        state.end.get_or_insert(reason);
+        drop(state);
+        job.stop();
+        self.changed.notify_all();
+    }
+
+    /// The search cannot go on.
+    pub(crate) fn fail(&self, job: &Job) {
+        self.end(self.state(), job, EndReason::Failure);
+    }
+
+    /// `stop`: ends the search, and lets `bestmove` go out also after `infinite` and `ponder`.
+    pub(crate) fn tell_to_stop(&self, job: &Job) {
+        let mut state = self.state();
+        state.told_to_stop = true;
+        self.end(state, job, EndReason::Told);
+    }
+
+    /// `ponderhit`, which came at `time`.
+    pub(crate) fn tell_ponder_hit(&self, time: Instant) {
+        self.state().ponder_hit = Some(time);
+        self.changed.notify_all();
+    }
+
+    /// Lets the caller work on the chain.
+    pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
+        work(&mut self.state().chain)
+    }
+
+    /// Waits until the search is over or `ponderhit` came, but not past the deadline nor longer than `tick`.
+    /// After `infinite` and `ponder` the search is over only when someone says so.
+    pub(crate) fn wait(&self, started: Instant, tick: Duration) -> Call {
+        let state = self.state();
+        let deadline = state.chain.deadline_ms().filter(|ms| ms.is_finite());
+        let until_deadline = deadline
+            .and_then(|ms| Duration::try_from_secs_f64(ms.max(0.0) / 1000.0).ok())
+            .map(|at| at.saturating_sub(started.elapsed()));
+        let timeout = until_deadline.map_or(tick, |left| left.min(tick));
+        let (mut state, _) = self
+            .changed
+            .wait_timeout_while(state, timeout, |state| {
+                state.ponder_hit.is_none() && (state.end.is_none() || !may_report(state))
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(time) = state.ponder_hit.take() {
+            return Call::PonderHit(time);
+        }
+        match state.end {
+            Some(reason) if may_report(&state) => Call::End(reason),
+            _ => Call::GoOn,
+        }
+    }
+}
+
+fn may_report(state: &State) -> bool {
+    state.told_to_stop || !state.chain.is_open_ended()
+}

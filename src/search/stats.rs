@@ -1,0 +1,87 @@
+//! Figures of a running search, read off the tree.
+
+use std::sync::atomic::Ordering;
+
+use super::job::Job;
+use super::tree::{Node, NodeId, State, Tree};
+use crate::time::{RootEvaluation, SearchStats};
+
+/// What the stoppers are asked with.
+pub(crate) fn collect(job: &Job) -> SearchStats {
+    let root = job.tree.node(job.root);
+    let elapsed = job.started.elapsed();
+    let visits = root.visits();
+    let new_nodes = u64::from(visits.saturating_sub(job.reused_visits));
+    let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
+    let proven_win = children.iter().any(|child| is_win(child));
+    SearchStats {
+        elapsed_ms: elapsed.as_secs_f64() * 1000.0,
+        since_first_eval_ms: job
+            .first_evaluation()
+            .map(|first| elapsed.saturating_sub(first).as_secs_f64() * 1000.0),
+        nodes: visits.into(),
+        new_nodes,
+        playouts: new_nodes,
+        batches: job.counters.batches.load(Ordering::Relaxed),
+        depth: depth(job),
+        tree_bytes: job.tree.bytes() + job.cache.bytes() as u64,
+        root_visits: root_visits(&job.tree, job.root),
+        best_by_q: (0..children.len())
+            .filter(|&i| children[i].visits() > 0)
+            .max_by(|&a, &b| children[a].q().total_cmp(&children[b].q())),
+        root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
+        proven_win,
+        losing_moves: 0,
+        mate_in: proven_win.then_some(1),
+        mated_in: None,
+    }
+}
+
+/// Does this move end the game with a win?
+pub(crate) fn is_win(child: &Node) -> bool {
+    child.state() == State::Terminal && child.mean().v > 0.5
+}
+
+/// Average depth of this search's visits, plies.
+pub(crate) fn depth(job: &Job) -> u32 {
+    let visits = job.counters.visits().max(1);
+    (job.counters.depth_sum.load(Ordering::Relaxed) / visits) as u32
+}
+
+/// Visits of the moves of `root`, in the order of the edges; the unvisited ones at the end are missing.
+pub(crate) fn root_visits(tree: &Tree, root: NodeId) -> Vec<u32> {
+    tree.children(tree.node(root)).map(|(_, child)| child.visits()).collect()
+}
+
+/// The mean at `root`, for the side to move; `None` without visits.
+pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, has_moves_left: bool) -> Option<RootEvaluation> {
+    let node = tree.node(root);
+    if node.visits() == 0 {
+        return None;
+    }
+    let mean = node.mean();
+    let m = has_moves_left.then_some(f64::from(mean.m));
+    Some(RootEvaluation {
+        q: -f64::from(mean.v),
+        d: mean.d.into(),
+        m,
+        m_spread: m.and_then(|m| moves_left_spread(tree, node, m)),
+    })
+}
+
+/// Standard deviation of the plies left over the root's moves, by visits.
+fn moves_left_spread(tree: &Tree, root: &Node, mean: f64) -> Option<f64> {
+    let (mut visits, mut squares) = (0.0, 0.0);
+    for (_, child) in tree.children(root) {
+        let n = f64::from(child.visits());
+        visits += n;
+        squares += n * (f64::from(child.mean().m) + 1.0 - mean).powi(2);
+    }
+    (visits > 0.0).then(|| (squares / visits).sqrt())
+}
+
+/// New nodes per second since `go`, the wait for the first evaluation included; `None` before that is back.
+pub(crate) fn nps(stats: &SearchStats) -> Option<f64> {
+    stats.since_first_eval_ms?;
+    (stats.elapsed_ms > 0.0).then(|| stats.new_nodes as f64 / (stats.elapsed_ms / 1000.0))
+}

@@ -1,0 +1,50 @@
+//! What a search counted, for benchmarks and logs.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::job::Job;
+use crate::chess::Move;
+
+/// Figures of a finished search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Visits of the root, those of earlier searches included.
+    pub nodes: u64,
+    /// Visits made by this search.
+    pub new_nodes: u64,
+    /// From `go` to the answer.
+    pub time: Duration,
+    /// Visits that the network evaluated.
+    pub evaluations: u64,
+    /// Visits whose evaluation was in the cache.
+    pub cache_hits: u64,
+    /// Visits that ended in a finished game.
+    pub terminals: u64,
+    /// Visits that were given up because they ran into a leaf under evaluation; not counted as nodes.
+    pub collisions: u64,
+    /// Batches evaluated.
+    pub batches: u64,
+    /// Memory of the tree, bytes.
+    pub tree_bytes: u64,
+    /// The root's moves with their visits, in the order of their policy.
+    pub root_visits: Vec<(Move, u32)>,
+}
+
+/// Reads the figures of `job`.
+pub(crate) fn of(job: &Job) -> Summary {
+    let root = job.tree.node(job.root);
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    Summary {
+        nodes: root.visits().into(),
+        new_nodes: root.visits().saturating_sub(job.reused_visits).into(),
+        time: job.started.elapsed(),
+        evaluations: count(&job.counters.evaluations),
+        cache_hits: count(&job.counters.cache_hits),
+        terminals: count(&job.counters.terminals),
+        collisions: count(&job.counters.collisions),
+        batches: count(&job.counters.batches),
+        tree_bytes: job.tree.bytes(),
+        root_visits: job.tree.children(root).map(|(_, child)| (child.edge().mv(), child.visits())).collect(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Frees subtrees that the game has left behind, in the background, so that nobody waits for it.
+
+use std::sync::Arc;
+
+use crossbeam::channel::{Sender, unbounded};
+
+use super::root::{GameTree, Run};
+use super::{NodeId, State, Tree, run_of_child};
+
+/// A subtree that the game has left.
+pub(super) struct Discard {
+    pub(super) tree: Arc<Tree>,
+    pub(super) root: NodeId,
+    pub(super) root_run: Run,
+    /// The root of the part to keep, if it lies inside.
+    pub(super) keep: NodeId,
+    /// Waits until no worker of an earlier search can touch the discarded nodes any more.
+    pub(super) quiescence: Box<dyn FnOnce() + Send>,
+}
+
+enum Order {
+    /// Give the memory of a subtree back to its tree.
+    Subtree(Discard),
+    /// Give the memory of a tree back to the system.
+    Tree(GameTree),
+}
+
+/// A thread that walks discarded subtrees and gives their memory back.
+#[derive(Debug)]
+pub(crate) struct Reclaimer {
+    queue: Sender<Order>,
+}
+
+impl Reclaimer {
+    /// Starts the thread; it ends when the reclaimer is dropped and its orders are done.
+    pub(crate) fn new() -> Reclaimer {
+        let (queue, orders) = unbounded::<Order>();
+        std::thread::spawn(move || {
+            for order in orders {
+                match order {
+                    Order::Subtree(discard) => discard.carry_out(),
+                    Order::Tree(tree) => drop(tree),
+                }
+            }
+        });
+        Reclaimer { queue }
+    }
+
+    pub(super) fn release(&self, discard: Discard) {
+        // The receiver lives as long as the queue.
+        let _ = self.queue.send(Order::Subtree(discard));
+    }
+
+    /// Drops a whole tree; its workers may still hold on to it for a while.
+    pub(crate) fn release_tree(&self, tree: GameTree) {
+        let _ = self.queue.send(Order::Tree(tree));
+    }
+}
+
+impl Discard {
+    fn carry_out(self) {
+        (self.quiescence)();
+        release_subtree(&self.tree, self.root, self.keep);
+        self.tree.release_nodes(self.root_run.0, self.root_run.1);
+    }
+}
+
+enum Step {
+    /// Release what is below this node, then its edges.
+    Below(NodeId),
+    /// Release this run of nodes; all of them have been dealt with.
+    Nodes(Run),
+}
+
+/// Gives back everything below `root`, but not `keep`, what is below it, and the run that holds it.
+fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
+    let mut steps = vec![Step::Below(root)];
+    while let Some(step) = steps.pop() {
+        let id = match step {
+            Step::Below(id) => id,
+            Step::Nodes((run, len)) => {
+                tree.release_nodes(run, len);
+                continue;
+            }
+        };
+        let node = tree.node(id);
+        if node.state() != State::Expanded {
+            continue;
+        }
+        let children = node.child_count();
+        let mut start = 0;
+        while start < children {
+            let (_, len) = run_of_child(start);
+            let run = tree.child(node, start).0;
+            let ids = run..run + len.min(children - start) as u32;
+            if !ids.contains(&keep.0) {
+                steps.push(Step::Nodes((run, len as u32)));
+            }
+            steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(Step::Below));
+            start += len;
+        }
+        tree.release_edges(node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Edge;
+    use super::*;
+    use crate::chess::Move;
+
+    /// Expands nodes breadth first until there are `nodes`; returns the root.
+    fn grow(tree: &Tree, root: NodeId, nodes: usize) {
+        let mut queue = std::collections::VecDeque::from([root]);
+        let mut made = 1;
+        while made < nodes {
+            let id = queue.pop_front().unwrap();
+            let node = tree.node(id);
+            assert!(node.claim());
+            let edges: Vec<_> =
+                (0..1 + made as u16 % 37).map(|i| Edge::new(Move::from_bits(i), 0.5)).collect();
+            tree.expand(id, &edges).unwrap();
+            for index in 0..edges.len() {
+                queue.push_back(tree.child_or_new(node, index).unwrap().unwrap());
+                made += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn all_memory_comes_back() {
+        let tree = Arc::new(Tree::new());
+        let root = tree.new_root().unwrap();
+        grow(&tree, root, 5_000);
+        let kept = tree.child(tree.node(root), 0);
+        let before = tree.bytes();
+        release_subtree(&tree, root, kept);
+        tree.release_nodes(root.0, 2);
+        let between = tree.bytes();
+        assert!(between < before && between > 0);
+        assert_eq!(tree.node(kept).state(), State::Expanded, "the kept part is untouched");
+        release_subtree(&tree, kept, NodeId(0));
+        tree.release_nodes(kept.0, 2);
+        assert_eq!(tree.bytes(), 0);
+    }
+}

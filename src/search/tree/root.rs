@@ -1,0 +1,102 @@
+//! The tree of one game: where its root is, and how it moves on as the game does.
+
+use std::sync::Arc;
+
+use super::reclaim::Discard;
+use super::{Edge, NodeId, Reclaimer, State, Tree, TreeFull, run_of_child};
+use crate::chess::History;
+
+/// A run of nodes: first index and length.
+pub(super) type Run = (u32, u32);
+
+/// A tree with the game position that its root stands for.
+#[derive(Debug)]
+pub(crate) struct GameTree {
+    tree: Arc<Tree>,
+    root: NodeId,
+    /// The run that holds the root; released with it.
+    root_run: Run,
+    history: History,
+}
+
+impl GameTree {
+    /// A tree without visits for the last position of `history`.
+    pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
+        let tree = Arc::new(Tree::new());
+        let root = tree.new_root()?;
+        Ok(GameTree { root_run: (root.0, 2), tree, root, history })
+    }
+
+    pub(crate) fn tree(&self) -> &Arc<Tree> {
+        &self.tree
+    }
+
+    pub(crate) fn root(&self) -> NodeId {
+        self.root
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Makes the last position of `history` the root. If the game went on from the present root by any number of
+    /// plies, the visits of that line are kept; all else goes to `reclaimer`, which frees it after `quiescence` has
+    /// returned: when no worker of an earlier search can touch it any more.
+    pub(crate) fn advance(
+        &mut self,
+        history: History,
+        reclaimer: &Reclaimer,
+        quiescence: impl FnOnce() + Send + 'static,
+    ) -> Result<(), TreeFull> {
+        let (root, run) = match self.follow(&history) {
+            Some(found) => found,
+            None => {
+                let root = self.tree.new_root()?;
+                (root, (root.0, 2))
+            }
+        };
+        if root != self.root {
+            reclaimer.release(Discard {
+                tree: self.tree.clone(),
+                root: self.root,
+                root_run: self.root_run,
+                keep: root,
+                quiescence: Box::new(quiescence),
+            });
+            (self.root, self.root_run) = (root, run);
+        }
+        self.history = history;
+        Ok(())
+    }
+
+    /// The node of the last position of `history` and its run, if the game led there through the tree.
+    fn follow(&self, history: &History) -> Option<(NodeId, Run)> {
+        if !continues(history, &self.history) {
+            return None;
+        }
+        let (mut id, mut run) = (self.root, self.root_run);
+        for index in self.history.len()..history.len() {
+            let (before, after) = (history.position(index - 1), history.position(index));
+            let node = self.tree.node(id);
+            if node.state() != State::Expanded {
+                return None;
+            }
+            let leads_there = |edge: Edge| before.play(edge.mv()).key() == after.key();
+            let child = self.tree.children(node).position(|(_, child)| leads_there(child.edge()))?;
+            id = self.tree.child(node, child);
+            let (start, len) = run_of_child(child);
+            run = (self.tree.child(node, start).0, len as u32);
+        }
+        // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no use.
+        (self.tree.node(id).state() != State::Terminal).then_some((id, run))
+    }
+}
+
+/// Does `history` begin with all positions of `earlier`?
+fn continues(history: &History, earlier: &History) -> bool {
+    history.len() >= earlier.len()
+        && (0..earlier.len()).all(|index| {
+            let (a, b) = (history.position(index), earlier.position(index));
+            a.key() == b.key() && a.rule50() == b.rule50()
+        })
+}

@@ -1,0 +1,188 @@
+//! Memory of the tree: runs of slots addressed by 32-bit index, from blocks that never move.
+//!
+//! Used by [`super::Tree`] for nodes and for edges. Slots consist of atomics, so that every thread may hold `&T`
+//! while others write; there is no `unsafe` here. What a slot means, and when a run may be handed back, is the
+//! tree's business.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Slots per block; a run never crosses the border of a block.
+const BLOCK: u32 = 1 << 16;
+/// Blocks that a 32-bit index can tell apart.
+const BLOCKS: usize = 1 << 16;
+/// Size classes of runs.
+const CLASSES: usize = 64;
+
+/// A slot in which a free run keeps the index of the next free run.
+pub(super) trait Slot: Default {
+    /// The cell for that index. Its content is meaningless while the run is in use.
+    fn link(&self) -> &AtomicU32;
+}
+
+impl Slot for AtomicU32 {
+    fn link(&self) -> &AtomicU32 {
+        self
+    }
+}
+
+/// Runs of slots. Index 0 is never handed out: it means "none".
+pub(super) struct Slab<T> {
+    blocks: Box<[OnceLock<Box<[T]>>]>,
+    /// The first slot never used so far.
+    next: AtomicU32,
+    /// Slots that are in use now.
+    used: AtomicU64,
+    /// One stack of free runs per class: index of the top, and above it a counter that changes with every push
+    /// and pop, so that a compare-and-swap never mistakes a run that was taken and given back for an untouched one.
+    free: [AtomicU64; CLASSES],
+}
+
+impl<T> fmt::Debug for Slab<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slab").field("used", &self.used).field("next", &self.next).finish()
+    }
+}
+
+impl<T: Slot> Slab<T> {
+    pub(super) fn new() -> Slab<T> {
+        Slab {
+            blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            next: AtomicU32::new(1),
+            used: AtomicU64::new(0),
+            free: [const { AtomicU64::new(0) }; CLASSES],
+        }
+    }
+
+    /// The slots `start..start + len` of one run.
+    pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
+        let offset = (start % BLOCK) as usize;
+        &self.block(start)[offset..offset + len]
+    }
+
+    /// One slot.
+    #[inline]
+    pub(super) fn slot(&self, index: u32) -> &T {
+        &self.block(index)[(index % BLOCK) as usize]
+    }
+
+    #[inline]
+    fn block(&self, index: u32) -> &[T] {
+        self.blocks[(index / BLOCK) as usize].get_or_init(|| (0..BLOCK).map(|_| T::default()).collect())
+    }
+
+    /// Takes a run of `len` slots (at most [`BLOCK`]). Its content is whatever was there before.
+    /// `class` must be the same number for the same `len`, always. `None` when all 2³² indices are in use.
+    pub(super) fn allocate(&self, class: usize, len: u32) -> Option<u32> {
+        let start = self.pop(class).or_else(|| self.extend(len))?;
+        self.used.fetch_add(len.into(), Ordering::Relaxed);
+        Some(start)
+    }
+
+    /// Gives a run back. Nobody may use its index any more.
+    pub(super) fn release(&self, class: usize, start: u32, len: u32) {
+        let top = &self.free[class];
+        let mut old = top.load(Ordering::Relaxed);
+        loop {
+            self.slot(start).link().store(old as u32, Ordering::Relaxed);
+            // Release: the link is visible to whoever pops the run.
+            match top.compare_exchange_weak(old, retagged(old, start), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => old = now,
+            }
+        }
+        self.used.fetch_sub(len.into(), Ordering::Relaxed);
+    }
+
+    /// Slots in use.
+    pub(super) fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn pop(&self, class: usize) -> Option<u32> {
+        let top = &self.free[class];
+        let mut old = top.load(Ordering::Acquire);
+        loop {
+            let start = old as u32;
+            if start == 0 {
+                return None;
+            }
+            // If another thread takes this run first, the link read here is garbage, but then the counter in
+            // `top` has changed and the exchange fails.
+            let next = self.slot(start).link().load(Ordering::Relaxed);
+            match top.compare_exchange_weak(old, retagged(old, next), Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Some(start),
+                Err(now) => old = now,
+            }
+        }
+    }
+
+    fn extend(&self, len: u32) -> Option<u32> {
+        let mut next = self.next.load(Ordering::Relaxed);
+        loop {
+            let room = BLOCK - next % BLOCK;
+            let start = if room >= len { next } else { next.checked_add(room)? };
+            let end = start.checked_add(len)?;
+            match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(start),
+                Err(now) => next = now,
+            }
+        }
+    }
+}
+
+fn retagged(old: u64, index: u32) -> u64 {
+    ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_never_overlap_and_come_back() {
+        let slab = Slab::<AtomicU32>::new();
+        let first = slab.allocate(1, 4).unwrap();
+        let second = slab.allocate(1, 4).unwrap();
+        assert!(first != 0 && second >= first + 4);
+        slab.release(1, first, 4);
+        assert_eq!(slab.used(), 4);
+        assert_eq!(slab.allocate(1, 4), Some(first));
+        assert_eq!(slab.allocate(2, 8), Some(second + 4));
+    }
+
+    #[test]
+    fn runs_stay_inside_a_block() {
+        let slab = Slab::<AtomicU32>::new();
+        for _ in 0..3 * BLOCK / 100 {
+            let start = slab.allocate(0, 100).unwrap();
+            assert_eq!(start / BLOCK, (start + 99) / BLOCK);
+        }
+    }
+
+    #[test]
+    fn threads_never_get_the_same_run() {
+        let slab = Slab::<AtomicU32>::new();
+        std::thread::scope(|scope| {
+            for thread in 1..=4u32 {
+                let slab = &slab;
+                scope.spawn(move || {
+                    let mut held = Vec::new();
+                    for round in 0..20_000u32 {
+                        let start = slab.allocate(1, 4).unwrap();
+                        slab.run(start, 4).iter().for_each(|slot| slot.store(thread, Ordering::Relaxed));
+                        held.push(start);
+                        if round % 3 != 0 {
+                            let start = held.swap_remove((round as usize * 7) % held.len());
+                            for slot in slab.run(start, 4) {
+                                assert_eq!(slot.load(Ordering::Relaxed), thread, "a run has two owners");
+                            }
+                            slab.release(1, start, 4);
+                        }
+                    }
+                });
+            }
+        });
+    }
+}

@@ -1,0 +1,142 @@
+//! `zeitnot bench`: searches a set of positions and reports speed and a fingerprint of the search.
+
+mod positions;
+mod report;
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use clap::Args;
+
+use super::output::Format;
+use super::{Failure, Output, Verdict};
+use crate::chess::History;
+use crate::engine::{Answer, Engine, GoRequest, Listener};
+use crate::options::Settings;
+use crate::search::{SearchInfo, SearchResult};
+use crate::time::GoLimits;
+
+use report::{Figures, HEAD, Report, Row, Signature, cpu_time};
+
+/// Nodes per position unless the user says something else.
+const DEFAULT_NODES: u64 = 2000;
+/// Backends whose answers are the same on every machine.
+const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
+
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    /// Visits per position
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_NODES, value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: u64,
+    /// Search each position for this long instead, ms
+    #[arg(long, value_name = "MS", conflicts_with = "nodes", value_parser = clap::value_parser!(u64).range(1..))]
+    movetime: Option<u64>,
+    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: ten built-in ones]
+    #[arg(long, value_name = "FILE")]
+    positions: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let positions = match &args.positions {
+        Some(file) => positions::read(file)?,
+        None => positions::BUILT_IN.map(String::from).into(),
+    };
+    let mut engine = Engine::new(settings(args))?;
+    let backend = engine.prepare()?.ok_or_else(|| Failure::Input("no backend".into()))?;
+    if output.format() == Format::Text {
+        output.write(&(), &HEAD)?;
+    }
+    let (wall, cpu, busy) = (Instant::now(), cpu_time(), engine.busy_time());
+    let (mut total, mut signature, mut rows) = (Figures::default(), Signature::new(), Vec::new());
+    for position in positions {
+        let (row, result) = search(&mut engine, position, limits(args))?;
+        total.add(&result.summary);
+        signature.add(&result.summary);
+        if output.format() == Format::Text {
+            output.write(&(), &row)?;
+            output.flush()?;
+        }
+        rows.push(row);
+    }
+    let cpu = cpu.zip(cpu_time()).map(|(before, after)| (after - before).as_secs_f64());
+    let device_busy = busy
+        .zip(engine.busy_time())
+        .map(|(before, after)| (after - before).as_secs_f64() / wall.elapsed().as_secs_f64());
+    let threads = engine.threads();
+    let reproducible =
+        threads == 1 && args.movetime.is_none() && REPRODUCIBLE.contains(&backend.name.as_str());
+    let report = Report {
+        figures: total,
+        cpu_s: cpu,
+        device_busy,
+        backend: backend.name,
+        description: backend.description,
+        threads,
+        signature: reproducible.then(|| signature.text()),
+        positions: rows,
+    };
+    output.write(&report, &report)?;
+    Ok(Verdict::Yes)
+}
+
+/// One thread unless the user wants more, and no rule but the limit ends a search.
+fn settings(args: &BenchArgs) -> Settings {
+    let mut settings = Settings { smart_pruning_factor: 0.0, ..args.settings.clone() };
+    settings.threads = settings.threads.max(1);
+    if settings.weights_file.is_empty() && settings.backend == "auto" {
+        eprintln!("no network was named: searching with the backend \"random\"");
+        settings.backend = "random".into();
+    }
+    settings
+}
+
+fn limits(args: &BenchArgs) -> GoLimits {
+    match args.movetime {
+        Some(ms) => GoLimits { movetime_ms: Some(ms as f64), ..GoLimits::default() },
+        None => GoLimits { nodes: Some(args.nodes), ..GoLimits::default() },
+    }
+}
+
+fn search(engine: &mut Engine, position: String, limits: GoLimits) -> Result<(Row, SearchResult), Failure> {
+    engine.new_game();
+    engine.set_position(&position)?;
+    let (sender, answers) = channel();
+    let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+    engine.go(request, Box::new(Collector { answers: sender, notes: Vec::new() }));
+    engine.wait();
+    let (best_move, result) = answers
+        .recv()
+        .map_err(|_| Failure::Input(format!("{position}: the search ended without an answer")))?
+        .map_err(|notes| Failure::Input(format!("{position}: {notes}")))?;
+    let row = Row { position, best_move, figures: Figures::of(&result.summary) };
+    Ok((row, result))
+}
+
+/// Best move and result of a search, or what was said instead.
+type Collected = Result<(String, SearchResult), String>;
+
+struct Collector {
+    answers: Sender<Collected>,
+    notes: Vec<String>,
+}
+
+impl Listener for Collector {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.into());
+    }
+
+    fn answer(&mut self, root: &History, answer: Answer) {
+        let collected = match (answer.best, answer.result) {
+            (Some(best), Some(result)) if result.failure.is_none() => Ok((root.format_move(best), result)),
+            _ => Err(self.notes.join("; ")),
+        };
+        // The receiver waits for the answer.
+        let _ = self.answers.send(collected);
+    }
+}

@@ -1,0 +1,67 @@
+//! Positions to bench on: ten built-in ones, or a file's.
+
+use std::fs;
+use std::path::Path;
+
+use super::super::Failure;
+
+/// An opening, a tactical mess, and positions of the Bratko–Kopec test from middlegame to endgame.
+pub(super) const BUILT_IN: [&str; 10] = [
+    "startpos",
+    "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "fen r1b2rk1/2q1b1pp/p2ppn2/1p6/3QP3/1BN1B3/PPP3PP/R4RK1 w - - 0 1",
+    "fen r3r1k1/ppqb1ppp/8/4p1NQ/8/2P5/PP3PPP/R3R1K1 b - - 0 1",
+    "fen rnbqkb1r/p3pppp/1p6/2ppP3/3N4/2P5/PPP1QPPP/R1B1KB1R w KQkq - 0 1",
+    "fen 2q1rr1k/3bbnnp/p2p1pp1/2pPp3/PpP1P1P1/1P2BNNP/2BQ1PRK/7R b - - 0 1",
+    "fen 2r2rk1/1bqnbpp1/1p1ppn1p/pP6/N1P1P3/P2B1N1P/1B2QPP1/R2R2K1 b - - 0 1",
+    "fen 3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1",
+    "fen 8/8/1p1r1k2/p1pPN1p1/P3KnP1/1P6/8/3R4 b - - 0 1",
+    "fen 8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+];
+
+/// Reads positions, one a line: `startpos …`, `fen …`, or a FEN or EPD. Empty lines and `#` comments are passed over.
+///
+/// # Errors
+/// If the file cannot be read or holds no position.
+pub(super) fn read(file: &Path) -> Result<Vec<String>, Failure> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let positions: Vec<_> = lines.map(uci_position).collect();
+    if positions.is_empty() {
+        return Err(Failure::Input(format!("{}: no position in it", file.display())));
+    }
+    Ok(positions)
+}
+
+/// A line as UCI's `position` takes it. After the four fields of an EPD come operations, not the two counters.
+fn uci_position(line: &str) -> String {
+    let words: Vec<_> = line.split_ascii_whitespace().collect();
+    if matches!(words.first(), Some(&"startpos" | &"fen")) {
+        return line.into();
+    }
+    let is_counter = |index: usize| words.get(index).is_some_and(|word| word.parse::<u32>().is_ok());
+    let fields = if is_counter(4) && is_counter(5) { 6 } else { 4 };
+    format!("fen {}", words[..fields.min(words.len())].join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::{History, Variant};
+
+    #[test]
+    fn built_in_positions_are_positions() {
+        for text in BUILT_IN {
+            History::from_uci_position(text, Variant::Standard).unwrap();
+        }
+    }
+
+    #[test]
+    fn epd_operations_are_cut_off() {
+        let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
+        assert_eq!(uci_position(&format!("{fen} bm b4f4; id \"x\";")), format!("fen {fen}"));
+        assert_eq!(uci_position(&format!("{fen} 0 1")), format!("fen {fen} 0 1"));
+        assert_eq!(uci_position("startpos moves e2e4"), "startpos moves e2e4");
+    }
+}

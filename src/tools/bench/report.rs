@@ -1,0 +1,158 @@
+//! What `bench` reports: figures per position and in all, as JSON and as text.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::search::Summary;
+
+/// Figures of one position or of all.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Figures {
+    /// Visits made.
+    pub(super) nodes: u64,
+    /// Visits per second.
+    pub(super) nps: u64,
+    pub(super) time_ms: f64,
+    /// Visits that the network evaluated.
+    pub(super) evaluations: u64,
+    /// Visits whose evaluation was in the cache.
+    pub(super) cache_hits: u64,
+    /// Visits that ended in a finished game.
+    pub(super) terminals: u64,
+    /// Visits given up at a leaf under evaluation; they are no nodes.
+    pub(super) collisions: u64,
+    /// Evaluations per batch.
+    pub(super) mean_batch: f64,
+    /// Memory of the tree at the end, per visited node.
+    pub(super) bytes_per_node: f64,
+    #[serde(skip)]
+    batches: u64,
+    #[serde(skip)]
+    tree_bytes: u64,
+}
+
+impl Figures {
+    pub(super) fn of(summary: &Summary) -> Figures {
+        let mut figures = Figures::default();
+        figures.add(summary);
+        figures
+    }
+
+    pub(super) fn add(&mut self, summary: &Summary) {
+        self.nodes += summary.new_nodes;
+        self.time_ms += summary.time.as_secs_f64() * 1000.0;
+        self.evaluations += summary.evaluations;
+        self.cache_hits += summary.cache_hits;
+        self.terminals += summary.terminals;
+        self.collisions += summary.collisions;
+        self.batches += summary.batches;
+        self.tree_bytes += summary.tree_bytes;
+        self.nps = (self.nodes as f64 / (self.time_ms / 1000.0).max(1e-9)) as u64;
+        self.mean_batch = self.evaluations as f64 / self.batches.max(1) as f64;
+        self.bytes_per_node = self.tree_bytes as f64 / self.nodes.max(1) as f64;
+    }
+}
+
+/// One position's row.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) position: String,
+    pub(super) best_move: String,
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Figures {
+            nodes, nps, time_ms, evaluations, cache_hits, terminals, collisions, mean_batch, ..
+        } = self.figures;
+        writeln!(
+            f,
+            "{:6} {nodes:>9} {nps:>9} {time_ms:>8.0} {evaluations:>9} {cache_hits:>9} {terminals:>9} \
+             {collisions:>9} {mean_batch:>7.1}  {}",
+            self.best_move, self.position
+        )
+    }
+}
+
+/// The heads of the columns of [`Row`].
+pub(super) const HEAD: &str =
+    "move       nodes       nps  time ms    evals     cached terminals  collided   batch  position\n";
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+    /// CPU time of all threads while searching, seconds; not known on every system.
+    pub(super) cpu_s: Option<f64>,
+    /// Share of the time in which the device computed; not known for every backend.
+    pub(super) device_busy: Option<f64>,
+    pub(super) backend: String,
+    pub(super) description: String,
+    pub(super) threads: usize,
+    /// A hash over the root visits of all positions, where the search is reproducible.
+    pub(super) signature: Option<String>,
+    pub(super) positions: Vec<Row>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let figures = &self.figures;
+        writeln!(f)?;
+        writeln!(f, "backend           {}: {}", self.backend, self.description)?;
+        writeln!(f, "threads           {}", self.threads)?;
+        writeln!(f, "evaluations       {} in batches of {:.1}", figures.evaluations, figures.mean_batch)?;
+        writeln!(f, "cache hits        {}", figures.cache_hits)?;
+        writeln!(f, "terminals         {}", figures.terminals)?;
+        writeln!(f, "collisions        {}", figures.collisions)?;
+        writeln!(f, "bytes per node    {:.1}", figures.bytes_per_node)?;
+        if let Some(cpu) = self.cpu_s {
+            let per_cpu_second = figures.nodes as f64 / cpu.max(1e-9);
+            writeln!(f, "CPU time          {cpu:.2} s, {per_cpu_second:.0} nodes per CPU second")?;
+        }
+        if let Some(busy) = self.device_busy {
+            writeln!(f, "device busy       {:.1} %", busy * 100.0)?;
+        }
+        if let Some(signature) = &self.signature {
+            writeln!(f, "signature         {signature}")?;
+        }
+        writeln!(f, "{} nodes {} nps", figures.nodes, figures.nps)
+    }
+}
+
+/// The fingerprint of a search: FNV-1a over every root move with its visits.
+pub(super) struct Signature(u64);
+
+impl Signature {
+    pub(super) fn new() -> Signature {
+        Signature(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(super) fn add(&mut self, summary: &Summary) {
+        for (mv, visits) in &summary.root_visits {
+            for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
+                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+/// CPU time of the process so far.
+pub(super) fn cpu_time() -> Option<Duration> {
+    #[cfg(unix)]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+    }
+    #[cfg(not(unix))]
+    None
+}

@@ -1,0 +1,279 @@
+//! A line from the GUI becomes a [`Command`].
+
+use std::str::SplitAsciiWhitespace;
+
+use thiserror::Error;
+
+use crate::chess::Color;
+use crate::time::GoLimits;
+
+/// What is wrong with a line; the session answers with it and goes on.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Fault {
+    /// The first word is no command.
+    #[error("unknown command \"{0}\", ignored")]
+    UnknownCommand(String),
+    /// `setoption` without `name`.
+    #[error("setoption: expected \"name NAME [value VALUE]\", ignored")]
+    OptionName,
+    /// A number of `go` is none; the parameter is left out.
+    #[error("go {parameter}: expected {expected}, found \"{found}\", parameter ignored")]
+    GoNumber {
+        /// The parameter.
+        parameter: String,
+        /// What belongs there.
+        expected: &'static str,
+        /// What stands there; empty if nothing.
+        found: String,
+    },
+    /// A word of `go` that nobody knows.
+    #[error("go: unknown parameter \"{0}\", ignored")]
+    GoParameter(String),
+}
+
+/// A command, not yet checked against the position.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// `uci`
+    Uci,
+    /// `isready`
+    IsReady,
+    /// `ucinewgame`
+    NewGame,
+    /// `setoption`
+    SetOption {
+        /// Name as written.
+        name: String,
+        /// Value as written; empty for buttons.
+        value: String,
+    },
+    /// `position`, with all that follows.
+    Position(String),
+    /// `go`
+    Go(Box<Go>),
+    /// `stop`
+    Stop,
+    /// `ponderhit`
+    PonderHit,
+    /// `quit`
+    Quit,
+    /// Nothing to do: an empty line, or a word that needs no answer (`debug`, `register`).
+    Nothing,
+}
+
+/// The parameters of `go`, for both sides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Go {
+    /// White's and Black's clock, ms.
+    time_ms: [Option<f64>; 2],
+    /// White's and Black's increment, ms.
+    inc_ms: [f64; 2],
+    /// Everything but the clocks.
+    limits: GoLimits,
+    /// Moves as written.
+    pub search_moves: Vec<String>,
+    /// What was wrong and left out.
+    pub faults: Vec<Fault>,
+}
+
+impl Go {
+    /// The limits for the side that moves.
+    pub fn limits_for(&self, turn: Color) -> GoLimits {
+        let side = usize::from(turn == Color::Black);
+        GoLimits { time_ms: self.time_ms[side], inc_ms: self.inc_ms[side], ..self.limits.clone() }
+    }
+
+    fn parse(words: SplitAsciiWhitespace<'_>) -> Go {
+        let mut go = Go::default();
+        let mut words = words.peekable();
+        while let Some(word) = words.next() {
+            let mut number = NumberReader { parameter: word, words: &mut words, faults: &mut go.faults };
+            match word {
+                "infinite" => go.limits.infinite = true,
+                "ponder" => go.limits.ponder = true,
+                "wtime" => go.time_ms[0] = number.milliseconds(),
+                "btime" => go.time_ms[1] = number.milliseconds(),
+                "winc" => go.inc_ms[0] = number.milliseconds().unwrap_or(0.0),
+                "binc" => go.inc_ms[1] = number.milliseconds().unwrap_or(0.0),
+                "movestogo" => go.limits.movestogo = number.count(),
+                "movetime" => go.limits.movetime_ms = number.milliseconds(),
+                "nodes" => go.limits.nodes = number.count(),
+                "depth" => go.limits.depth = number.count(),
+                "mate" => go.limits.mate = number.count(),
+                "searchmoves" => {
+                    while let Some(text) = words.next_if(|word| !is_go_parameter(word)) {
+                        go.search_moves.push(text.into());
+                    }
+                }
+                other => go.faults.push(Fault::GoParameter(other.into())),
+            }
+        }
+        if !go.is_bounded() {
+            go.limits.infinite = true;
+        }
+        go
+    }
+
+    /// A bare `go` means `go infinite`, as everywhere.
+    fn is_bounded(&self) -> bool {
+        let limits = &self.limits;
+        self.time_ms.iter().any(Option::is_some)
+            || limits.movetime_ms.is_some()
+            || limits.nodes.is_some()
+            || limits.depth.is_some()
+            || limits.mate.is_some()
+            || limits.ponder
+    }
+}
+
+fn is_go_parameter(word: &str) -> bool {
+    matches!(
+        word,
+        "infinite"
+            | "ponder"
+            | "wtime"
+            | "btime"
+            | "winc"
+            | "binc"
+            | "movestogo"
+            | "movetime"
+            | "nodes"
+            | "depth"
+            | "mate"
+    )
+}
+
+struct NumberReader<'a, 'b> {
+    parameter: &'a str,
+    words: &'a mut std::iter::Peekable<SplitAsciiWhitespace<'b>>,
+    faults: &'a mut Vec<Fault>,
+}
+
+impl NumberReader<'_, '_> {
+    /// Some GUIs send fractions, and clocks below zero.
+    fn milliseconds(&mut self) -> Option<f64> {
+        self.read("a number of milliseconds", |text| text.parse().ok().filter(|ms: &f64| ms.is_finite()))
+    }
+
+    fn count<T: std::str::FromStr>(&mut self) -> Option<T> {
+        self.read("a whole number", |text| text.parse().ok())
+    }
+
+    fn read<T>(&mut self, expected: &'static str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
+        let value = found.and_then(&parse);
+        if value.is_none() {
+            self.faults.push(Fault::GoNumber {
+                parameter: self.parameter.into(),
+                expected,
+                found: found.unwrap_or_default().into(),
+            });
+        }
+        value
+    }
+}
+
+impl Command {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// A [`Fault`] if it is no command.
+    pub fn parse(line: &str) -> Result<Command, Fault> {
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { return Ok(Command::Nothing) };
+        Ok(match first {
+            "uci" => Command::Uci,
+            "isready" => Command::IsReady,
+            "ucinewgame" => Command::NewGame,
+            "setoption" => return parse_option(words),
+            "position" => Command::Position(words.collect::<Vec<_>>().join(" ")),
+            "go" => Command::Go(Box::new(Go::parse(words))),
+            "stop" => Command::Stop,
+            "ponderhit" => Command::PonderHit,
+            "quit" => Command::Quit,
+            "debug" | "register" => Command::Nothing,
+            other => return Err(Fault::UnknownCommand(other.into())),
+        })
+    }
+}
+
+/// Names and values may contain spaces: the name ends at the word `value`.
+fn parse_option(mut words: SplitAsciiWhitespace<'_>) -> Result<Command, Fault> {
+    if words.next() != Some("name") {
+        return Err(Fault::OptionName);
+    }
+    let name: Vec<_> = words.by_ref().take_while(|word| *word != "value").collect();
+    if name.is_empty() {
+        return Err(Fault::OptionName);
+    }
+    Ok(Command::SetOption { name: name.join(" "), value: words.collect::<Vec<_>>().join(" ") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn go(line: &str) -> Go {
+        match Command::parse(line) {
+            Ok(Command::Go(go)) => *go,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn clocks_are_those_of_the_mover() {
+        let go = go("go wtime 1000 btime 2000 winc 10 binc 20 movestogo 5");
+        let black = go.limits_for(Color::Black);
+        assert_eq!((black.time_ms, black.inc_ms, black.movestogo), (Some(2000.0), 20.0, Some(5)));
+        assert_eq!(go.limits_for(Color::White).time_ms, Some(1000.0));
+        assert!(!black.infinite);
+    }
+
+    #[test]
+    fn a_bare_go_is_infinite() {
+        assert!(go("go").limits.infinite);
+        assert!(go("go searchmoves e2e4").limits.infinite);
+        assert!(!go("go nodes 5").limits.infinite);
+        assert!(!go("go ponder wtime 5").limits.infinite);
+    }
+
+    #[test]
+    fn search_moves_end_at_the_next_parameter() {
+        let go = go("go searchmoves e2e4 d2d4 nodes 7");
+        assert_eq!(go.search_moves, ["e2e4", "d2d4"]);
+        assert_eq!(go.limits.nodes, Some(7));
+    }
+
+    #[test]
+    fn faults_of_go_leave_the_rest_alone() {
+        let go = go("go wtime abc winc nodes 5 hurry");
+        assert_eq!(go.limits.nodes, Some(5));
+        let texts: Vec<_> = go.faults.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                "go wtime: expected a number of milliseconds, found \"abc\", parameter ignored",
+                "go winc: expected a number of milliseconds, found \"\", parameter ignored",
+                "go: unknown parameter \"hurry\", ignored",
+            ]
+        );
+    }
+
+    #[test]
+    fn option_names_and_values_may_have_spaces() {
+        assert_eq!(
+            Command::parse("setoption  name Weights File value C:\\my nets\\a.pb.gz"),
+            Ok(Command::SetOption { name: "Weights File".into(), value: "C:\\my nets\\a.pb.gz".into() })
+        );
+        assert_eq!(Command::parse("setoption Threads 2"), Err(Fault::OptionName));
+        assert_eq!(Command::parse("setoption name value 2"), Err(Fault::OptionName));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(line in "(go|setoption|position|uci|)( [a-z0-9-]{0,9}){0,12}") {
+            let _ = Command::parse(&line);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Lines for the GUI: `info` and `bestmove`.
+
+use std::fmt::Write;
+
+use crate::chess::{History, Move};
+use crate::engine::Answer;
+use crate::search::{Line, SearchInfo};
+
+/// What `info` lines show beside the usual.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// `UCI_ShowWDL`
+    pub(super) wdl: bool,
+    /// `UCI_ShowMovesLeft`
+    pub(super) moves_left: bool,
+    /// More than one line is asked for.
+    pub(super) multi_pv: bool,
+}
+
+/// One `info` line per line of play.
+pub(super) fn info(root: &History, info: &SearchInfo, shown: Shown) -> Vec<String> {
+    info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown)).collect()
+}
+
+fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), shown: Shown) -> String {
+    let mut text = format!(
+        "info depth {} seldepth {} time {} nodes {} score {}",
+        info.depth,
+        info.seldepth,
+        info.time.as_millis(),
+        info.nodes,
+        score(line)
+    );
+    // Writing to a string cannot fail.
+    if shown.wdl {
+        let [w, d, l] = wdl(line.q, line.d);
+        let _ = write!(text, " wdl {w} {d} {l}");
+    }
+    if shown.moves_left
+        && let Some(plies) = line.moves_left
+    {
+        let _ = write!(text, " movesleft {}", ((1.0 + plies) / 2.0).round());
+    }
+    let _ = write!(text, " nps {} hashfull {} tbhits 0", info.nps, info.hashfull);
+    if shown.multi_pv {
+        let _ = write!(text, " multipv {}", index + 1);
+    }
+    let _ = write!(text, " pv {}", moves(root, &line.moves).join(" "));
+    text
+}
+
+fn score(line: &Line) -> String {
+    match line.mate {
+        Some(mate) => format!("mate {mate}"),
+        None => format!("cp {}", centipawns(line.q)),
+    }
+}
+
+/// The expected result as centipawns, Lc0's score type `centipawn`: 90 · tan(1.5637541897 · q).
+fn centipawns(q: f32) -> i32 {
+    (90.0 * (1.563_754_2 * f64::from(q)).tan()).round() as i32
+}
+
+/// Win, draw and loss in permille; they sum to 1000.
+fn wdl(q: f32, d: f32) -> [i32; 3] {
+    let d = d.clamp(0.0, 1.0 - q.abs());
+    let w = (500.0 * (1.0 + q - d)).round() as i32;
+    let l = (500.0 * (1.0 - q - d)).round() as i32;
+    let w = w.clamp(0, 1000);
+    let l = l.clamp(0, 1000 - w);
+    [w, 1000 - w - l, l]
+}
+
+/// `moves`, played one after the other from the last position of `root`, in UCI's notation.
+fn moves(root: &History, moves: &[Move]) -> Vec<String> {
+    let mut history = root.clone();
+    moves
+        .iter()
+        .map(|&mv| {
+            let text = history.format_move(mv);
+            history.push(mv);
+            text
+        })
+        .collect()
+}
+
+/// The `bestmove` line; `0000` where there is no legal move.
+pub(super) fn best_move(root: &History, answer: &Answer) -> String {
+    let Some(best) = answer.best else { return "bestmove 0000".into() };
+    let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
+    match moves(root, &line).as_slice() {
+        [best, ponder] => format!("bestmove {best} ponder {ponder}"),
+        line => format!("bestmove {}", line.join(" ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Variant;
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    #[test]
+    fn an_info_line() {
+        let root = History::start();
+        let line = Line {
+            q: 0.1,
+            d: 0.5,
+            moves_left: Some(99.0),
+            mate: None,
+            moves: ["e2e4"].map(|text| root.parse_move(text).unwrap()).into(),
+        };
+        let search = SearchInfo {
+            depth: 3,
+            seldepth: 9,
+            time: Duration::from_millis(1234),
+            nodes: 100,
+            nps: 81,
+            hashfull: 2,
+            lines: vec![line],
+        };
+        // cp: 90 · tan(0.15637541897) = 14.19; movesleft: (1 + 99) / 2
+        assert_eq!(
+            info(&root, &search, Shown { wdl: true, moves_left: true, multi_pv: true }),
+            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 wdl 300 500 200 movesleft 50 \
+              nps 81 hashfull 2 tbhits 0 multipv 1 pv e2e4"]
+        );
+        assert_eq!(
+            info(&root, &search, Shown::default()),
+            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 nps 81 hashfull 2 tbhits 0 pv e2e4"]
+        );
+    }
+
+    #[test]
+    fn castling_is_written_for_the_position_it_is_played_in() {
+        let text = "startpos moves e2e4 e7e5 g1f3 b8c6 f1c4 g8f6";
+        for (variant, castling) in [(Variant::Standard, "e1g1"), (Variant::Chess960, "e1h1")] {
+            let root = History::from_uci_position(text, variant).unwrap();
+            let best = root.parse_move(castling).unwrap();
+            let mut after = root.clone();
+            after.push(best);
+            let ponder = after.parse_move("f6e4").unwrap();
+            let answer = |ponder| Answer { best: Some(best), ponder, result: None };
+            assert_eq!(best_move(&root, &answer(Some(ponder))), format!("bestmove {castling} ponder f6e4"));
+            assert_eq!(best_move(&root, &answer(None)), format!("bestmove {castling}"));
+        }
+    }
+
+    #[test]
+    fn no_legal_move_is_0000() {
+        let answer = Answer { best: None, ponder: None, result: None };
+        assert_eq!(best_move(&History::start(), &answer), "bestmove 0000");
+    }
+
+    proptest! {
+        #[test]
+        fn wdl_sums_to_a_thousand(q in -1f32..=1.0, d in 0f32..=1.0) {
+            let [w, draw, l] = wdl(q, d);
+            prop_assert_eq!(w + draw + l, 1000);
+            prop_assert!(w >= 0 && draw >= 0 && l >= 0);
+            prop_assert!(((w - l) as f32 / 1000.0 - q).abs() < 0.002);
+        }
+    }
+}

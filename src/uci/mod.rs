@@ -1,0 +1,12 @@
+//! UCI, the protocol between chess GUIs and engines.
+//!
+//! `session` is the loop that reads commands and drives the [`Engine`](crate::engine::Engine); `command` parses
+//! lines, `format` writes `info` and `bestmove`. Whatever comes in, the session goes on: what is wrong is answered with
+//! an `info string` that names the fault, and the old state stays.
+
+mod command;
+mod format;
+mod session;
+
+pub use command::{Command, Fault, Go};
+pub use session::run;

@@ -1,0 +1,173 @@
+//! The loop: reads commands, drives the engine, goes on whatever happens.
+
+use std::io::{self, BufRead, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::command::{Command, Go};
+use super::format::{self, Shown};
+use crate::chess::{History, Move};
+use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
+use crate::options::Settings;
+use crate::search::SearchInfo;
+
+/// Where all threads write whole lines.
+#[derive(Clone)]
+struct Output(Arc<Mutex<Box<dyn Write + Send>>>);
+
+impl Output {
+    /// Writes and hands over `lines`. A GUI that has gone away cannot be told anything; the loop ends when its
+    /// input does.
+    fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
+        let mut sink = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for line in lines {
+            let _ = writeln!(sink, "{}", line.as_ref());
+        }
+        let _ = sink.flush();
+    }
+
+    fn line(&self, line: impl AsRef<str>) {
+        self.lines([line]);
+    }
+
+    /// A message for people, on as many `info string` lines as it has.
+    fn note(&self, text: &str) {
+        self.lines(text.lines().map(|line| format!("info string {line}")));
+    }
+}
+
+/// Speaks UCI on `input` and `output` until `quit` or the end of the input.
+///
+/// At the end of the input a search that ends by itself may finish, so that commands can be piped in.
+///
+/// # Errors
+/// If `settings` don't hold together, or `input` cannot be read.
+pub fn run(
+    settings: Settings,
+    input: impl BufRead,
+    output: impl Write + Send + 'static,
+) -> Result<(), EngineError> {
+    let mut session =
+        Session { engine: Engine::new(settings)?, output: Output(Arc::new(Mutex::new(Box::new(output)))) };
+    for line in lines(input) {
+        let received = Instant::now();
+        match Command::parse(&line) {
+            Ok(Command::Quit) => return Ok(()),
+            Ok(command) => session.obey(command, received),
+            Err(fault) => session.output.note(&fault.to_string()),
+        }
+    }
+    if !session.engine.is_open_ended() {
+        session.engine.wait();
+    }
+    Ok(())
+}
+
+/// Lines up to the end of the input; what is no UTF-8 is replaced, an unreadable input has ended.
+fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
+    std::iter::from_fn(move || {
+        let mut bytes = Vec::new();
+        match input.read_until(b'\n', &mut bytes) {
+            Ok(0) => None,
+            Ok(_) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Some(String::new()),
+            Err(_) => None,
+        }
+    })
+}
+
+struct Session {
+    engine: Engine,
+    output: Output,
+}
+
+impl Session {
+    fn obey(&mut self, command: Command, received: Instant) {
+        match command {
+            Command::Uci => self.introduce(),
+            Command::IsReady => self.get_ready(),
+            Command::NewGame => self.engine.new_game(),
+            Command::SetOption { name, value } => self.report(|engine| engine.set_option(&name, &value)),
+            Command::Position(text) => self.report(|engine| engine.set_position(&text)),
+            Command::Go(go) => self.go(&go, received),
+            Command::Stop => self.engine.stop(),
+            Command::PonderHit => self.engine.ponder_hit(received),
+            Command::Quit | Command::Nothing => {}
+        }
+    }
+
+    /// Does something to the engine and tells if it went wrong.
+    fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
+        if let Err(error) = action(&mut self.engine) {
+            self.output.note(&format!("error: {error}"));
+        }
+    }
+
+    fn introduce(&self) {
+        let version = env!("CARGO_PKG_VERSION");
+        self.output.lines([format!("id name Zeitnot {version}"), "id author the Zeitnot authors".into()]);
+        self.output.lines(Settings::SPECS.iter().map(|spec| spec.uci_line()));
+        self.output.line("uciok");
+    }
+
+    /// Loads what has to be loaded, but never disturbs a search.
+    fn get_ready(&mut self) {
+        if !self.engine.is_searching() {
+            match self.engine.prepare() {
+                Ok(Some(info)) => self.output.note(&info.description),
+                Ok(None) => {}
+                Err(error) => self.output.note(&format!("error: {error}")),
+            }
+        }
+        self.output.line("readyok");
+    }
+
+    fn go(&mut self, go: &Go, received: Instant) {
+        go.faults.iter().for_each(|fault| self.output.note(&fault.to_string()));
+        let position = self.engine.position();
+        let request = GoRequest {
+            limits: go.limits_for(position.current().turn()),
+            root_moves: self.root_moves(position, &go.search_moves),
+            received,
+        };
+        let settings = self.engine.settings();
+        let shown = Shown {
+            wdl: settings.show_wdl,
+            moves_left: settings.show_moves_left,
+            multi_pv: settings.multi_pv > 1,
+        };
+        self.engine.go(request, Box::new(Speaker { output: self.output.clone(), shown }));
+    }
+
+    /// The legal ones of the moves after `searchmoves`; the others are named.
+    fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for text in texts {
+            match position.parse_move(text) {
+                Ok(mv) => moves.push(mv),
+                Err(error) => self.output.note(&format!("go searchmoves: {error}, ignored")),
+            }
+        }
+        moves
+    }
+}
+
+/// Tells the GUI about a search.
+struct Speaker {
+    output: Output,
+    shown: Shown,
+}
+
+impl Listener for Speaker {
+    fn info(&mut self, root: &History, info: &SearchInfo) {
+        self.output.lines(format::info(root, info, self.shown));
+    }
+
+    fn note(&mut self, text: &str) {
+        self.output.note(text);
+    }
+
+    fn answer(&mut self, root: &History, answer: Answer) {
+        self.output.line(format::best_move(root, &answer));
+    }
+}
