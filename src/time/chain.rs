@@ -1,6 +1,7 @@
 //! All rules that may end a search, in their order.
 
 use super::facts::MoveFacts;
+use super::nodestime::NodesTimeOptions;
 use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
@@ -22,6 +23,8 @@ pub struct StopperOptions {
     pub minimum_kld_gain: f64,
     /// `KLDGainAverageInterval`, nodes.
     pub kld_gain_interval: u64,
+    /// `nodestime` and `nodestime-dynamic`.
+    pub nodestime: NodesTimeOptions,
 }
 
 impl Default for StopperOptions {
@@ -33,6 +36,7 @@ impl Default for StopperOptions {
             nodes_as_playouts: false,
             minimum_kld_gain: 0.0,
             kld_gain_interval: 100,
+            nodestime: NodesTimeOptions::default(),
         }
     }
 }
@@ -53,6 +57,9 @@ pub struct Chain {
     open_ended: bool,
     legal_moves: u32,
     reused_nodes: u64,
+    inc_ms: f64,
+    /// Under `nodestime`: nodes that pass for one ms.
+    nodes_per_ms: Option<f64>,
 }
 
 impl Chain {
@@ -73,6 +80,8 @@ impl Chain {
             open_ended,
             legal_moves: facts.legal_moves,
             reused_nodes: facts.reused_nodes,
+            inc_ms: facts.limits.inc_ms.max(0.0),
+            nodes_per_ms: options.nodestime.rate(facts.pieces),
         }
     }
 
@@ -80,12 +89,23 @@ impl Chain {
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.counted_from_start(stats);
-        self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints))
+        let verdict = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
+        if let Some(nodes_per_ms) = self.nodes_per_ms {
+            // What is left is nodes, not time: batches must not depend on how fast the machine is.
+            let nodes_left = hints.remaining_ms * nodes_per_ms;
+            hints.limit_remaining_playouts(nodes_left);
+            hints.remaining_ms = f64::INFINITY;
+        }
+        verdict
     }
 
     /// The moment, ms since `go`, by which `bestmove` must be out even if a batch is in flight; `None` if no
-    /// clock is watched. Ask again after every [`Chain::should_stop`]: managers revise their budgets.
+    /// clock is watched, as under `nodestime`. Ask again after every [`Chain::should_stop`]: managers revise
+    /// their budgets.
     pub fn deadline_ms(&self) -> Option<f64> {
+        if self.nodes_per_ms.is_some() {
+            return None;
+        }
         let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline_ms());
         deadlines.reduce(f64::min).map(|ms| ms + self.origin.elapsed_ms)
     }
@@ -120,13 +140,27 @@ impl Chain {
         };
     }
 
-    /// `stats` as counted from the moment when our clock began to run.
+    /// The mover's increment, ms.
+    pub(super) fn inc_ms(&self) -> f64 {
+        self.inc_ms
+    }
+
+    /// `stats` as counted from the moment when our clock began to run; under `nodestime` in the time that the
+    /// new nodes stand for.
     pub(super) fn counted_from_start(&self, stats: &SearchStats) -> SearchStats {
-        let elapsed_ms = (stats.elapsed_ms - self.origin.elapsed_ms).max(0.0);
+        let new_nodes = stats.new_nodes.saturating_sub(self.origin.new_nodes);
+        let elapsed_ms = match self.nodes_per_ms {
+            Some(nodes_per_ms) => new_nodes as f64 / nodes_per_ms,
+            None => (stats.elapsed_ms - self.origin.elapsed_ms).max(0.0),
+        };
+        let since_first_eval_ms = match self.nodes_per_ms {
+            Some(_) => stats.since_first_eval_ms.map(|_| elapsed_ms),
+            None => stats.since_first_eval_ms.map(|ms| ms.min(elapsed_ms)),
+        };
         SearchStats {
             elapsed_ms,
-            since_first_eval_ms: stats.since_first_eval_ms.map(|ms| ms.min(elapsed_ms)),
-            new_nodes: stats.new_nodes.saturating_sub(self.origin.new_nodes),
+            since_first_eval_ms,
+            new_nodes,
             batches: stats.batches.saturating_sub(self.origin.batches),
             ..stats.clone()
         }
@@ -171,5 +205,84 @@ fn push_limits_after_manager(
         let batches = options.smart_pruning_minimum_batches;
         let pruning = SmartPruning::new(options.smart_pruning_factor, batches, facts.legal_moves);
         stoppers.push(Box::new(pruning));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::limits::GoLimits;
+
+    fn chain(limits: GoLimits, options: &StopperOptions) -> Chain {
+        Chain::new(&MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() }, options, None)
+    }
+
+    fn stats(elapsed_ms: f64, nodes: u64) -> SearchStats {
+        SearchStats {
+            elapsed_ms,
+            since_first_eval_ms: Some(elapsed_ms),
+            nodes,
+            new_nodes: nodes,
+            playouts: nodes,
+            root_visits: vec![nodes as u32 / 2; 2],
+            ..SearchStats::default()
+        }
+    }
+
+    #[test]
+    fn smart_pruning_reads_the_hints_of_those_before_it() {
+        let limits = GoLimits { nodes: Some(1_000), ..GoLimits::default() };
+        let mut chain = chain(limits, &StopperOptions::default());
+        let mut hints = Hints::default();
+        assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
+        // 200 nodes are left; 200/1.33 < 600 − 150.
+        let decided = SearchStats { root_visits: vec![600, 150], ..stats(300.0, 800) };
+        assert_eq!(chain.should_stop(&decided, &mut hints), Some(StopReason::SmartPruning));
+        assert_eq!(chain.should_stop(&stats(300.0, 1_000), &mut hints), Some(StopReason::Nodes));
+    }
+
+    #[test]
+    fn open_ended_searches_do_not_end_by_themselves() {
+        for limits in [
+            GoLimits { infinite: true, nodes: Some(1), depth: Some(1), ..GoLimits::default() },
+            GoLimits { ponder: true, movetime_ms: Some(1.0), mate: Some(9), ..GoLimits::default() },
+        ] {
+            let options = StopperOptions { memory_limit_bytes: 1_000, ..StopperOptions::default() };
+            let mut chain = chain(limits, &options);
+            let won = SearchStats { proven_win: true, mate_in: Some(1), depth: 99, ..stats(1e9, 1_000_000) };
+            assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
+            assert!(chain.is_open_ended() && chain.deadline_ms().is_none());
+            let full = SearchStats { tree_bytes: 1_000, ..won };
+            assert_eq!(chain.should_stop(&full, &mut Hints::default()), Some(StopReason::Memory));
+        }
+    }
+
+    #[test]
+    fn a_search_for_mate_is_not_pruned() {
+        let limits = GoLimits { mate: Some(3), ..GoLimits::default() };
+        let mut chain = chain(limits, &StopperOptions::default());
+        let found = |mate_in| SearchStats { proven_win: true, mate_in, ..stats(1_000.0, 100) };
+        assert_eq!(chain.should_stop(&found(Some(4)), &mut Hints::default()), None);
+        assert_eq!(chain.should_stop(&found(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
+    }
+
+    #[test]
+    fn the_nearest_deadline_counts() {
+        let limits = GoLimits { movetime_ms: Some(500.0), ..GoLimits::default() };
+        assert_eq!(chain(limits, &StopperOptions::default()).deadline_ms(), Some(500.0));
+        assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline_ms(), None);
+    }
+
+    #[test]
+    fn under_nodestime_only_nodes_pass() {
+        let nodestime = NodesTimeOptions { nodes_per_ms: 10.0, dynamic: false };
+        let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let limits = GoLimits { movetime_ms: Some(100.0), ..GoLimits::default() };
+        let mut chain = chain(limits, &options);
+        let mut hints = Hints::default();
+        assert_eq!(chain.should_stop(&stats(1e6, 999), &mut hints), None, "the real clock is ignored");
+        assert_eq!(chain.deadline_ms(), None);
+        assert!((hints.remaining_playouts - 1.0).abs() < 1e-6 && hints.remaining_ms.is_infinite());
+        assert_eq!(chain.should_stop(&stats(0.1, 1_000), &mut hints), Some(StopReason::MoveTime));
     }
 }

@@ -15,6 +15,8 @@
 //! | `stopper`, `stoppers/`, `smart_pruning` | the trait and the rules that end a search |
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them |
 //! | `manager`, `managers/` | the trait, and one file per time manager |
+//! | `nodestime` | nodes in the place of time, under every manager |
+//! | `move_start` | when a move's clock began to run |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `report` | one line of figures per move, for logs |
 
@@ -25,6 +27,8 @@ mod facts;
 mod limits;
 mod manager;
 pub mod managers;
+mod move_start;
+mod nodestime;
 mod report;
 pub mod smart_pruning;
 mod stats;
@@ -37,7 +41,9 @@ pub use clock::{Clock, ManualClock, RealClock};
 pub use facts::{MoveFacts, RootEvaluation};
 pub use limits::GoLimits;
 pub use manager::{MoveOutcome, TimeManager};
-pub use managers::manager_from;
+pub use managers::{DEFAULT_MANAGER, manager_from, manager_with_slowmover};
+pub use move_start::{MoveStart, Timing};
+pub use nodestime::NodesTimeOptions;
 pub use report::MoveReport;
 pub use stats::{Hints, SearchStats};
 pub use stopper::{StopReason, Stopper};

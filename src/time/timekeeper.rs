@@ -3,6 +3,7 @@
 use super::chain::{Chain, StopperOptions};
 use super::facts::MoveFacts;
 use super::manager::{MoveOutcome, TimeManager};
+use super::nodestime::NodesTime;
 use super::stats::SearchStats;
 use super::stopper::StopReason;
 
@@ -11,6 +12,7 @@ use super::stopper::StopReason;
 pub struct Timekeeper {
     manager: Box<dyn TimeManager>,
     options: StopperOptions,
+    nodestime: NodesTime,
 }
 
 /// How a search ended, as the engine tells it.
@@ -25,7 +27,7 @@ pub struct SearchEnd<'a> {
 impl Timekeeper {
     /// A game's timekeeper.
     pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
-        Timekeeper { manager, options }
+        Timekeeper { manager, options, nodestime: NodesTime::default() }
     }
 
     /// Takes new options, from the next search on.
@@ -35,6 +37,7 @@ impl Timekeeper {
 
     /// Makes the chain of stoppers for a search.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
+        let facts = &self.by_the_right_clock(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
     }
@@ -43,6 +46,7 @@ impl Timekeeper {
     /// `ponder`, `reused_nodes` what is in the tree now, `elapsed_ms` since the `ponderhit` line was read.
     /// `stats` are the search's figures, counted from `go` as ever; the chain takes care of the difference.
     pub fn ponder_hit(&mut self, chain: &mut Chain, facts: &MoveFacts, stats: &SearchStats) {
+        let facts = &self.by_the_right_clock(facts);
         let kept_nodes = chain.reused_nodes();
         let stopper = self.manager.ponder_hit(facts, kept_nodes);
         let mut resumed = Chain::new(facts, &self.options, stopper);
@@ -59,6 +63,7 @@ impl Timekeeper {
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
         let Some(report) = chain.report() else { return };
         let stats = chain.counted_from_start(end.stats);
+        self.nodestime.charge(stats.elapsed_ms, chain.inc_ms());
         self.manager.finish_move(&MoveOutcome {
             used_ms: stats.elapsed_ms,
             stats,
@@ -66,5 +71,73 @@ impl Timekeeper {
             reason: end.reason,
             report,
         });
+    }
+
+    /// The facts with the account of nodes in the place of the clock, under `nodestime`.
+    fn by_the_right_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
+        match self.options.nodestime.rate(facts.pieces) {
+            Some(_) => self.nodestime.replace_clock(facts),
+            None => facts.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::limits::GoLimits;
+    use crate::time::managers::manager_from;
+    use crate::time::nodestime::NodesTimeOptions;
+    use crate::time::stats::Hints;
+
+    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each.
+    fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<u64> {
+        let nodestime = NodesTimeOptions { nodes_per_ms: 1.0, dynamic: true };
+        let options = StopperOptions { nodestime, ..StopperOptions::default() };
+        let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
+        let mut nodes_of_moves = Vec::new();
+        for i in 0..30 {
+            let limits = GoLimits { time_ms: Some(speed(i) * 1e5), inc_ms: 100.0, ..GoLimits::default() };
+            let limits = if i == 0 { GoLimits { time_ms: Some(30_000.0), ..limits } } else { limits };
+            let (game_ply, pieces) = (2 * i as u32, 32 - i as u32 / 2);
+            let facts = MoveFacts {
+                limits,
+                overhead_ms: 50.0,
+                game_ply,
+                pieces,
+                legal_moves: 30,
+                ..MoveFacts::default()
+            };
+            let mut chain = keeper.start_move(&facts);
+            let mut hints = Hints::default();
+            let mut stats = SearchStats::default();
+            let reason = loop {
+                stats.new_nodes += 7;
+                stats.nodes += 7;
+                stats.batches += 1;
+                stats.elapsed_ms += speed(i + stats.new_nodes);
+                stats.since_first_eval_ms = Some(stats.elapsed_ms);
+                stats.root_visits = vec![(stats.nodes / 2) as u32; 2];
+                if let Some(reason) = chain.should_stop(&stats, &mut hints) {
+                    break reason;
+                }
+            };
+            keeper.finish_move(&chain, &SearchEnd { stats: &stats, reason: Some(reason) });
+            nodes_of_moves.push(stats.new_nodes);
+        }
+        nodes_of_moves
+    }
+
+    #[test]
+    fn the_same_game_at_any_speed_under_every_manager() {
+        for manager in ["smooth", "smooth(preset=lc0)", "legacy", "alphazero", "simple", "stockfish", "argo"]
+        {
+            let steady = game_under_nodestime(manager, |_| 1.0);
+            let jumpy = game_under_nodestime(manager, |n| 0.1 + (n % 13) as f64);
+            assert_eq!(steady, jumpy, "{manager}");
+            let total: u64 = steady.iter().sum();
+            // The account: 30,000 nodes and 100 after each move, up to half as much again by the dynamic rate.
+            assert!(total <= 33_000 * 3 / 2, "{manager} {total}");
+        }
     }
 }

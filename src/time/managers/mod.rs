@@ -30,6 +30,30 @@ const MANAGERS: [(&str, Maker); 6] = [
     ("argo", argo::from_params),
 ];
 
+/// What plays if the option `TimeManager` is not set.
+pub const DEFAULT_MANAGER: &str = "smooth";
+
+/// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
+///
+/// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
+///
+/// # Errors
+/// As [`manager_from`]; also if both options are set and contradict each other.
+pub fn manager_with_slowmover(
+    text: Option<&str>,
+    slowmover: f64,
+) -> Result<Box<dyn TimeManager>, ParamError> {
+    match text {
+        _ if slowmover == 1.0 => manager_from(text.unwrap_or(DEFAULT_MANAGER)),
+        None | Some("legacy" | "legacy()") => manager_from(&format!("legacy(slowmover={slowmover})")),
+        Some(text) => Err(ParamError::Value {
+            key: "Slowmover".into(),
+            value: slowmover.to_string(),
+            expected: format!("1 with TimeManager={text}; or set TimeManager=legacy(slowmover=...)"),
+        }),
+    }
+}
+
 /// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
 ///
 /// # Errors
@@ -65,6 +89,18 @@ mod tests {
             assert_eq!(manager_from(name).unwrap().name(), name);
             assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), name);
         }
+    }
+
+    #[test]
+    fn slowmover_belongs_to_legacy() {
+        let name = |text, slowmover| manager_with_slowmover(text, slowmover).map(|manager| manager.name());
+        assert_eq!(name(None, 1.0), Ok(DEFAULT_MANAGER));
+        assert_eq!(name(None, 1.5), Ok("legacy"));
+        assert_eq!(name(Some("legacy"), 1.5), Ok("legacy"));
+        assert_eq!(name(Some("argo"), 1.0), Ok("argo"));
+        let fault = name(Some("argo"), 1.5).unwrap_err().to_string();
+        assert!(fault.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{fault}");
+        assert!(name(None, 101.0).is_err());
     }
 
     #[test]
