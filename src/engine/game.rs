@@ -9,7 +9,7 @@ use crate::network::BackendInfo;
 use crate::options::Settings;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
 use crate::search::{EndReason, Job, SearchParams, collect_stats, root_evaluation, root_visits};
-use crate::time::{GoLimits, MoveFacts, SearchEnd, StopperOptions, Timekeeper, manager_from};
+use crate::time::{GoLimits, MoveFacts, SearchEnd, StopReason, StopperOptions, Timekeeper, manager_from};
 
 use super::loading::search_params;
 
@@ -119,7 +119,8 @@ impl Game {
         let stats = collect_stats(job);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
-            EndReason::Told | EndReason::Deadline | EndReason::Failure => None,
+            EndReason::Deadline => Some(StopReason::Budget),
+            EndReason::Told | EndReason::Failure => None,
         };
         job.referee.with_chain(|chain| {
             self.timekeeper.finish_move(chain, &SearchEnd { stats: &stats, reason });
@@ -143,5 +144,6 @@ fn stopper_options(settings: &Settings) -> StopperOptions {
         nodes_as_playouts: settings.nodes_as_playouts,
         minimum_kld_gain: settings.minimum_kld_gain_per_node,
         kld_gain_interval: settings.kld_gain_average_interval as u64,
+        ..StopperOptions::default()
     }
 }
