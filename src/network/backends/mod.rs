@@ -9,6 +9,7 @@
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random` at the pace of an accelerator ([`synthetic::simulated`]) |
 
+pub mod native;
 pub mod onnxruntime;
 pub mod synthetic;
 

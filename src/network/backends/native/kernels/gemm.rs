@@ -1,0 +1,196 @@
+//! Products of small dense matrices: all of the network's multiplications but the first layer's.
+
+use super::extent;
+use super::simd::Simd;
+
+/// Bytes that a CPU fetches at once, in `f32`s.
+const CACHE_LINE: usize = 16;
+
+/// `c[i] = a[i] b[i] + bias` for `count` matrices: `a` is `[rows][inner]`, `b` `[inner][width]`, `c` `[rows][width]`.
+///
+/// `b` is packed: cut into panels of [`Kernels::panel`](super::Kernels::panel) columns, the last one narrower, each
+/// `[inner][columns]` without gaps, one after the other.
+#[derive(Debug, Default)]
+pub(in super::super) struct Product<'a> {
+    /// Number of products.
+    pub(in super::super) count: usize,
+    /// Rows of `a` and `c`.
+    pub(in super::super) rows: usize,
+    /// Columns of `a`, rows of `b`.
+    pub(in super::super) inner: usize,
+    /// Columns of `b` and `c`: a multiple of [`CHANNEL_STEP`](super::CHANNEL_STEP).
+    pub(in super::super) width: usize,
+    /// Left operands.
+    pub(in super::super) a: &'a [f32],
+    /// From one row of `a` to the next.
+    pub(in super::super) a_row: usize,
+    /// From one `a` to the next.
+    pub(in super::super) a_step: usize,
+    /// Right operands, `inner * width` numbers each.
+    pub(in super::super) b: &'a [f32],
+    /// From one `b` to the next; 0 if all products share it.
+    pub(in super::super) b_step: usize,
+    /// `width` numbers added to each row of each product.
+    pub(in super::super) bias: Option<&'a [f32]>,
+    /// Results.
+    pub(in super::super) c: &'a mut [f32],
+    /// From one row of `c` to the next.
+    pub(in super::super) c_row: usize,
+    /// From one `c` to the next.
+    pub(in super::super) c_step: usize,
+}
+
+impl Product<'_> {
+    /// Panics unless all operands are as long as the product needs.
+    pub(super) fn check(&self, lanes: usize) {
+        let inner = self.inner.max(1);
+        assert!(self.width.is_multiple_of(lanes));
+        assert!(self.a.len() >= extent(self.count, self.a_step, extent(self.rows, self.a_row, inner)));
+        assert!(
+            self.b.len() >= extent(self.count, self.b_step, inner.checked_mul(self.width).expect("fits"))
+        );
+        assert!(self.c.len() >= extent(self.count, self.c_step, extent(self.rows, self.c_row, self.width)));
+        assert!(self.bias.is_none_or(|bias| bias.len() >= self.width));
+    }
+}
+
+/// Computes `job`.
+///
+/// # Safety
+/// `job` must have passed its check.
+#[inline(always)]
+pub(super) unsafe fn multiply<S: Simd>(simd: S, job: Product<'_>) {
+    let panel = S::LANES * S::COLUMNS;
+    for i in 0..job.count {
+        for column in (0..job.width).step_by(panel) {
+            // SAFETY: the check covers `count` matrices at these steps and all columns of each; panels before this
+            // one hold `inner * column` numbers.
+            unsafe {
+                let tile = Tile {
+                    inner: job.inner,
+                    a: job.a.as_ptr().add(i * job.a_step),
+                    a_row: job.a_row,
+                    b: job.b.as_ptr().add(i * job.b_step + job.inner * column),
+                    bias: job.bias.map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
+                    c: job.c.as_mut_ptr().add(i * job.c_step + column),
+                    c_row: job.c_row,
+                };
+                match (job.width - column).min(panel) / S::LANES {
+                    4 if S::COLUMNS == 4 => multiply_panel::<S, 4>(simd, tile, job.rows),
+                    3 if S::COLUMNS == 4 => multiply_panel::<S, 3>(simd, tile, job.rows),
+                    2 => multiply_panel::<S, 2>(simd, tile, job.rows),
+                    _ => multiply_panel::<S, 1>(simd, tile, job.rows),
+                }
+            }
+        }
+    }
+}
+
+/// `rows` rows of a product with a panel of `N` vectors.
+///
+/// # Safety
+/// As for [`multiply_tile`], for `rows` rows.
+#[inline(always)]
+unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, mut tile: Tile, rows: usize) {
+    let mut row = 0;
+    while row < rows {
+        let left = rows - row;
+        // SAFETY: the caller's; no more rows are taken than are left.
+        unsafe {
+            // Six rows are best; eight are better as four and four than as six and two.
+            let done = if S::ROWS >= 6 && left >= 6 && left != 8 {
+                multiply_tile::<S, 6, N>(simd, &tile, row == 0)
+            } else if left >= 4 {
+                multiply_tile::<S, 4, N>(simd, &tile, row == 0)
+            } else if left >= 2 {
+                multiply_tile::<S, 2, N>(simd, &tile, row == 0)
+            } else {
+                multiply_tile::<S, 1, N>(simd, &tile, row == 0)
+            };
+            tile.a = tile.a.wrapping_add(done * tile.a_row);
+            tile.c = tile.c.wrapping_add(done * tile.c_row);
+            row += done;
+        }
+    }
+}
+
+/// Operands of [`multiply_tile`].
+struct Tile {
+    inner: usize,
+    a: *const f32,
+    a_row: usize,
+    b: *const f32,
+    /// Null for none.
+    bias: *const f32,
+    c: *mut f32,
+    c_row: usize,
+}
+
+/// `R` rows of `N` vectors, held in registers while `inner` runs. Returns `R`.
+///
+/// The first rows of a panel `fetch` meanwhile what follows it in memory, which is the next panel: with few rows, that
+/// is what the CPU would otherwise wait for.
+///
+/// # Safety
+/// `a` must be valid for `R` rows of `inner` numbers, `b` for `inner` rows of `N` vectors without gaps, `c` for
+/// `R` rows of `N` vectors, `bias` for `N` vectors unless it is null.
+#[inline(always)]
+unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize>(simd: S, tile: &Tile, fetch: bool) -> usize {
+    // SAFETY: all addresses lie in what the caller vouches for.
+    unsafe {
+        let mut sums = [[simd.zero(); N]; R];
+        if !tile.bias.is_null() {
+            for j in 0..N {
+                let bias = simd.load(tile.bias.add(j * S::LANES));
+                for row in &mut sums {
+                    row[j] = bias;
+                }
+            }
+        }
+        if fetch {
+            let next = tile.b.wrapping_add(tile.inner * N * S::LANES);
+            for k in 0..tile.inner {
+                for line in (0..N * S::LANES).step_by(CACHE_LINE) {
+                    simd.prefetch(next.wrapping_add(k * N * S::LANES + line));
+                }
+                step::<S, R, N>(simd, tile, k, &mut sums);
+            }
+        } else {
+            for k in 0..tile.inner {
+                step::<S, R, N>(simd, tile, k, &mut sums);
+            }
+        }
+        for (r, row) in sums.iter().enumerate() {
+            for (j, &sum) in row.iter().enumerate() {
+                simd.store(tile.c.add(r * tile.c_row + j * S::LANES), sum);
+            }
+        }
+    }
+    R
+}
+
+/// Adds the products of column `k` of `a` and row `k` of `b` to `sums`.
+///
+/// # Safety
+/// As for [`multiply_tile`], with `k < inner`.
+#[inline(always)]
+unsafe fn step<S: Simd, const R: usize, const N: usize>(
+    simd: S,
+    tile: &Tile,
+    k: usize,
+    sums: &mut [[S::Vector; N]; R],
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut b = [simd.zero(); N];
+        for (j, b) in b.iter_mut().enumerate() {
+            *b = simd.load(tile.b.add((k * N + j) * S::LANES));
+        }
+        for (r, row) in sums.iter_mut().enumerate() {
+            let a = simd.splat(*tile.a.add(r * tile.a_row + k));
+            for (sum, &b) in row.iter_mut().zip(&b) {
+                *sum = simd.mul_add(a, b, *sum);
+            }
+        }
+    }
+}

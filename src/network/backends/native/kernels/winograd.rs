@@ -1,0 +1,266 @@
+//! Winograd's F(4×4, 3×3): 36 multiplications for 16 outputs of a 3×3 convolution, where the direct way takes 144.
+//!
+//! A 6×6 tile `d` of a board becomes `V = Bᵀ d B`, the filter `g` became `U = G g Gᵀ` once, and `Aᵀ (Σ U∘V) A` are the
+//! 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels are 36 matrix products.
+
+use super::simd::Simd;
+use super::{BOARD_SQUARES, BOARD_STRIDE, POINTS, TILES, extent};
+
+/// `G` of `U = G g Gᵀ`.
+const FILTER: [[f64; 3]; 6] = [
+    [1.0 / 4.0, 0.0, 0.0],
+    [-1.0 / 6.0, -1.0 / 6.0, -1.0 / 6.0],
+    [-1.0 / 6.0, 1.0 / 6.0, -1.0 / 6.0],
+    [1.0 / 24.0, 1.0 / 12.0, 1.0 / 6.0],
+    [1.0 / 24.0, -1.0 / 12.0, 1.0 / 6.0],
+    [0.0, 0.0, 1.0],
+];
+
+/// Transforms a 3×3 filter (rows first), in double precision since it is done only once.
+pub(in super::super) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
+    let mut half = [[0.0; 3]; 6];
+    for (to, g) in half.iter_mut().zip(&FILTER) {
+        for (x, to) in to.iter_mut().enumerate() {
+            *to = (0..3).map(|y| g[y] * f64::from(filter[y * 3 + x])).sum();
+        }
+    }
+    let mut points = [0.0; POINTS];
+    for (i, point) in points.iter_mut().enumerate() {
+        let (row, g) = (&half[i / 6], &FILTER[i % 6]);
+        *point = (0..3).map(|x| row[x] * g[x]).sum::<f64>() as f32;
+    }
+    points
+}
+
+/// Boards to tiles: `tiles[point][position * 4 + tile][channel]`.
+#[derive(Debug)]
+pub(in super::super) struct InputTransform<'a> {
+    /// Boards in `boards`.
+    pub(in super::super) positions: usize,
+    /// Channels of the boards.
+    pub(in super::super) channels: usize,
+    /// `[positions][10][10][channels]`
+    pub(in super::super) boards: &'a [f32],
+    /// `[36][positions * 4][channels]`
+    pub(in super::super) tiles: &'a mut [f32],
+    /// From one point of `tiles` to the next, at least `positions * 4 * channels`.
+    pub(in super::super) step: usize,
+}
+
+impl InputTransform<'_> {
+    /// Panics unless all operands are as long as the transform needs.
+    pub(super) fn check(&self, lanes: usize) {
+        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
+        assert!(self.channels.is_multiple_of(lanes));
+        assert!(self.boards.len() >= extent(self.positions, board, board));
+        let rows = extent(self.positions, TILES * self.channels, TILES * self.channels);
+        assert!(self.tiles.len() >= extent(POINTS, self.step, rows));
+    }
+}
+
+/// What happens to the outputs of a convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Epilogue {
+    /// They are stored.
+    Store,
+    /// They are stored after ReLU.
+    Relu,
+    /// They are added to what the board holds.
+    Add,
+    /// They are added to what the board holds, then ReLU.
+    AddRelu,
+    /// They are stored, and their sums over the board go to `pool`.
+    Pool,
+}
+
+/// Products of tiles to boards, for a panel of channels.
+#[derive(Debug)]
+pub(in super::super) struct OutputTransform<'a> {
+    /// Boards in `boards`.
+    pub(in super::super) positions: usize,
+    /// Channels of the panel, a multiple of 8.
+    pub(in super::super) width: usize,
+    /// `[36][positions * 4][width]`
+    pub(in super::super) products: &'a [f32],
+    /// From one point of `products` to the next.
+    pub(in super::super) step: usize,
+    /// Added to each output: `[width]`.
+    pub(in super::super) bias: &'a [f32],
+    /// What to do with the outputs.
+    pub(in super::super) epilogue: Epilogue,
+    /// `[positions][10][10][channels]`
+    pub(in super::super) boards: &'a mut [f32],
+    /// Channels of the boards.
+    pub(in super::super) channels: usize,
+    /// The panel's first channel.
+    pub(in super::super) first: usize,
+    /// For [`Epilogue::Pool`]: `[positions][channels]`, else unused.
+    pub(in super::super) pool: &'a mut [f32],
+}
+
+impl OutputTransform<'_> {
+    /// Panics unless all operands are as long as the transform needs.
+    pub(super) fn check(&self, lanes: usize) {
+        let board = BOARD_SQUARES.checked_mul(self.channels).expect("fits");
+        assert!(self.width.is_multiple_of(lanes));
+        assert!(self.first.checked_add(self.width).is_some_and(|end| end <= self.channels));
+        let rows = extent(self.positions, TILES * self.width, TILES * self.width);
+        assert!(self.products.len() >= extent(POINTS, self.step, rows));
+        assert!(self.bias.len() >= self.width);
+        assert!(self.boards.len() >= extent(self.positions, board, board));
+        if self.epilogue == Epilogue::Pool {
+            assert!(self.pool.len() >= extent(self.positions, self.channels, self.channels));
+        }
+    }
+}
+
+/// `Bᵀ d` for one column of a tile.
+#[inline(always)]
+fn input_column<S: Simd>(simd: S, d: [S::Vector; 6]) -> [S::Vector; 6] {
+    let (two, four) = (simd.splat(2.0), simd.splat(4.0));
+    let (minus_four, minus_five) = (simd.splat(-4.0), simd.splat(-5.0));
+    let even = simd.mul_add(minus_four, d[2], d[4]);
+    let odd = simd.mul_add(minus_four, d[1], d[3]);
+    let far = simd.sub(d[4], d[2]);
+    let slope = simd.mul(two, simd.sub(d[3], d[1]));
+    [
+        simd.mul_add(four, d[0], simd.mul_add(minus_five, d[2], d[4])),
+        simd.add(even, odd),
+        simd.sub(even, odd),
+        simd.add(far, slope),
+        simd.sub(far, slope),
+        simd.mul_add(four, d[1], simd.mul_add(minus_five, d[3], d[5])),
+    ]
+}
+
+/// `Aᵀ m` for one column of products.
+#[inline(always)]
+fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
+    let (sum1, difference1) = (simd.add(m[1], m[2]), simd.sub(m[1], m[2]));
+    let (sum2, difference2) = (simd.add(m[3], m[4]), simd.sub(m[3], m[4]));
+    [
+        simd.add(m[0], simd.add(sum1, sum2)),
+        simd.mul_add(simd.splat(2.0), difference2, difference1),
+        simd.mul_add(simd.splat(4.0), sum2, sum1),
+        simd.add(simd.mul_add(simd.splat(8.0), difference2, difference1), m[5]),
+    ]
+}
+
+/// Six vectors, `step` numbers apart.
+///
+/// # Safety
+/// All six must be readable.
+#[inline(always)]
+unsafe fn load_six<S: Simd>(simd: S, from: *const f32, step: usize) -> [S::Vector; 6] {
+    // SAFETY: the caller's.
+    unsafe {
+        [
+            simd.load(from),
+            simd.load(from.add(step)),
+            simd.load(from.add(2 * step)),
+            simd.load(from.add(3 * step)),
+            simd.load(from.add(4 * step)),
+            simd.load(from.add(5 * step)),
+        ]
+    }
+}
+
+/// Computes `job`.
+///
+/// # Safety
+/// `job` must have passed its check.
+#[inline(always)]
+pub(super) unsafe fn transform_input<S: Simd>(simd: S, job: InputTransform<'_>) {
+    let channels = job.channels;
+    for tile in 0..job.positions * TILES {
+        let corner = tile % TILES / 2 * 4 * BOARD_STRIDE + tile % 2 * 4;
+        let from = (tile / TILES * BOARD_SQUARES + corner) * channels;
+        for channel in (0..channels).step_by(S::LANES) {
+            // SAFETY: the check covers these boards and tiles; a tile's 6×6 squares lie on the board.
+            unsafe {
+                let from = job.boards.as_ptr().add(from + channel);
+                let to = job.tiles.as_mut_ptr().add(tile * channels + channel);
+                let mut half = [[simd.zero(); 6]; 6];
+                for (row, half) in half.iter_mut().enumerate() {
+                    *half =
+                        input_column(simd, load_six(simd, from.add(row * BOARD_STRIDE * channels), channels));
+                }
+                for x in 0..6 {
+                    let column = [half[0][x], half[1][x], half[2][x], half[3][x], half[4][x], half[5][x]];
+                    for (y, &v) in input_column(simd, column).iter().enumerate() {
+                        simd.store(to.add((y * 6 + x) * job.step), v);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Computes `job`.
+///
+/// # Safety
+/// `job` must have passed its check.
+#[inline(always)]
+pub(super) unsafe fn transform_output<S: Simd>(simd: S, job: OutputTransform<'_>) {
+    // SAFETY: the caller's.
+    unsafe {
+        match job.epilogue {
+            Epilogue::Store => transform_output_with::<S, false, false, false>(simd, job),
+            Epilogue::Relu => transform_output_with::<S, false, true, false>(simd, job),
+            Epilogue::Add => transform_output_with::<S, true, false, false>(simd, job),
+            Epilogue::AddRelu => transform_output_with::<S, true, true, false>(simd, job),
+            Epilogue::Pool => transform_output_with::<S, false, false, true>(simd, job),
+        }
+    }
+}
+
+/// Computes `job` with the epilogue that the flags say.
+///
+/// # Safety
+/// `job` must have passed its check; `POOL` only with [`Epilogue::Pool`].
+#[inline(always)]
+unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, const POOL: bool>(
+    simd: S,
+    job: OutputTransform<'_>,
+) {
+    let channels = job.channels;
+    for position in 0..job.positions {
+        for channel in (0..job.width).step_by(S::LANES) {
+            // SAFETY: the check covers these products, boards, biases and pools; 4 × 4×4 outputs fill the 8×8 squares.
+            unsafe {
+                let bias = simd.load(job.bias.as_ptr().add(channel));
+                let board =
+                    job.boards.as_mut_ptr().add(position * BOARD_SQUARES * channels + job.first + channel);
+                let mut pool = simd.zero();
+                for tile in 0..TILES {
+                    let from = job.products.as_ptr().add((position * TILES + tile) * job.width + channel);
+                    let to = board.add(((tile / 2 * 4 + 1) * BOARD_STRIDE + tile % 2 * 4 + 1) * channels);
+                    let mut half = [[simd.zero(); 4]; 6];
+                    for (row, half) in half.iter_mut().enumerate() {
+                        *half = output_column(simd, load_six(simd, from.add(row * 6 * job.step), job.step));
+                    }
+                    for x in 0..4 {
+                        let column = [half[0][x], half[1][x], half[2][x], half[3][x], half[4][x], half[5][x]];
+                        for (y, &v) in output_column(simd, column).iter().enumerate() {
+                            let to = to.add((y * BOARD_STRIDE + x) * channels);
+                            let mut v = simd.add(v, bias);
+                            if ADD {
+                                v = simd.add(v, simd.load(to));
+                            }
+                            if RELU {
+                                v = simd.max(v, simd.zero());
+                            }
+                            if POOL {
+                                pool = simd.add(pool, v);
+                            }
+                            simd.store(to, v);
+                        }
+                    }
+                }
+                if POOL {
+                    simd.store(job.pool.as_mut_ptr().add(position * channels + job.first + channel), pool);
+                }
+            }
+        }
+    }
+}

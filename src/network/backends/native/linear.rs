@@ -1,0 +1,308 @@
+//! Layers as the kernels want them: weights packed once, biases beside them.
+
+use super::buffer::Buffer;
+use super::kernels::{
+    BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Epilogue, InputTransform, Kernels, OutputTransform, POINTS,
+    Pointwise, Product, TILES, transform_filter,
+};
+use crate::network::weights::{Activation, Convolution, Dense};
+
+/// Output channels of a convolution that are computed together, so that their products stay near.
+const BLOCK: usize = 64;
+/// Numbers between the matrices of two Winograd points beyond their own length: without them the 36 addresses of a
+/// tile would fall into the same few lines of the first cache.
+const SKEW: usize = 16;
+
+/// `channels` rounded up to what the kernels take.
+pub(super) fn padded(channels: usize) -> usize {
+    channels.next_multiple_of(CHANNEL_STEP)
+}
+
+/// The kernels' name for an activation; `None` for the identity.
+pub(super) fn pointwise(activation: Activation) -> Option<Pointwise> {
+    Some(match activation {
+        Activation::None => return None,
+        Activation::Relu => Pointwise::Relu,
+        Activation::Relu2 => Pointwise::ReluSquared,
+        Activation::Mish => Pointwise::Mish,
+        Activation::Tanh => Pointwise::Tanh,
+        Activation::Sigmoid => Pointwise::Sigmoid,
+        Activation::Selu => Pointwise::Selu,
+        Activation::Swish => Pointwise::Swish,
+    })
+}
+
+/// Applies `activation` to each of `values`.
+pub(super) fn activate(kernels: &dyn Kernels, activation: Activation, values: &mut [f32]) {
+    if let Some(function) = pointwise(activation) {
+        kernels.apply(function, values);
+    }
+}
+
+/// Applies `activation` to the squares of boards, whose borders stay 0.
+pub(super) fn activate_boards(
+    kernels: &dyn Kernels,
+    activation: Activation,
+    boards: &mut [f32],
+    channels: usize,
+) {
+    for board in boards.chunks_exact_mut(BOARD_SQUARES * channels) {
+        for rank in board.chunks_exact_mut(BOARD_STRIDE * channels).skip(1).take(8) {
+            activate(kernels, activation, &mut rank[channels..9 * channels]);
+        }
+    }
+}
+
+/// Lays out an `[inner][width]` matrix as [`Product`] reads it.
+pub(super) fn pack(
+    panel: usize,
+    inner: usize,
+    width: usize,
+    weight: impl Fn(usize, usize) -> f32,
+    to: &mut [f32],
+) {
+    let mut to = to.iter_mut();
+    for first in (0..width).step_by(panel) {
+        for row in 0..inner {
+            for (column, to) in (first..(first + panel).min(width)).zip(&mut to) {
+                *to = weight(row, column);
+            }
+        }
+    }
+}
+
+/// A fully connected layer. Inputs and outputs are padded; padding has weights and biases 0.
+#[derive(Debug)]
+pub(super) struct Linear {
+    /// Padded length of an input row.
+    pub(super) inputs: usize,
+    /// Padded length of an output row.
+    pub(super) outputs: usize,
+    weights: Buffer,
+    bias: Buffer,
+}
+
+impl Linear {
+    /// Packs a layer whose input `i` of `inputs` stands at `source(i)` in the file's order; `None` for padding.
+    pub(super) fn new(
+        kernels: &dyn Kernels,
+        dense: &Dense,
+        inputs: usize,
+        source: impl Fn(usize) -> Option<usize>,
+    ) -> Linear {
+        let outputs = padded(dense.outputs);
+        let mut weights = Buffer::zeros(inputs * outputs);
+        let weight = |input: usize, output: usize| match source(input) {
+            Some(input) if output < dense.outputs => dense.weights[output * dense.inputs + input],
+            _ => 0.0,
+        };
+        pack(kernels.panel(), inputs, outputs, weight, &mut weights);
+        let mut bias = Buffer::zeros(outputs);
+        bias[..dense.outputs].copy_from_slice(&dense.bias);
+        Linear { inputs, outputs, weights, bias }
+    }
+
+    /// Packs a layer whose inputs are in the file's order, padded at the end.
+    pub(super) fn plain(kernels: &dyn Kernels, dense: &Dense) -> Linear {
+        Linear::new(kernels, dense, padded(dense.inputs), |input| (input < dense.inputs).then_some(input))
+    }
+
+    /// Packs a layer that reads the 64 squares of a [`Linear`] with `channels` outputs; `order` is the file's.
+    pub(super) fn after_squares(
+        kernels: &dyn Kernels,
+        dense: &Dense,
+        channels: usize,
+        order: Order,
+    ) -> Linear {
+        let stride = padded(channels);
+        Linear::new(kernels, dense, 64 * stride, |input| {
+            let (square, channel) = (input / stride, input % stride);
+            (channel < channels).then(|| order.flatten(square, channel, channels))
+        })
+    }
+
+    /// A 1×1 convolution as a layer per square.
+    pub(super) fn pointwise_convolution(kernels: &dyn Kernels, convolution: &Convolution) -> Linear {
+        let dense = Dense {
+            inputs: convolution.inputs,
+            outputs: convolution.outputs,
+            weights: convolution.weights.clone(),
+            bias: convolution.bias.clone(),
+        };
+        Linear::plain(kernels, &dense)
+    }
+
+    /// `[rows][inputs]` to `[rows][outputs]`.
+    pub(super) fn apply(&self, kernels: &dyn Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
+        kernels.multiply(Product {
+            count: 1,
+            rows,
+            inner: self.inputs,
+            width: self.outputs,
+            a: input,
+            a_row: self.inputs,
+            b: &self.weights,
+            bias: Some(&self.bias),
+            c: output,
+            c_row: self.outputs,
+            ..Product::default()
+        });
+    }
+
+    /// One board `[10][10][inputs]` to squares `[64][outputs]`.
+    pub(super) fn apply_to_board(&self, kernels: &dyn Kernels, board: &[f32], squares: &mut [f32]) {
+        kernels.multiply(Product {
+            count: 8,
+            rows: 8,
+            inner: self.inputs,
+            width: self.outputs,
+            a: &board[(BOARD_STRIDE + 1) * self.inputs..],
+            a_row: self.inputs,
+            a_step: BOARD_STRIDE * self.inputs,
+            b: &self.weights,
+            bias: Some(&self.bias),
+            c: squares,
+            c_row: self.outputs,
+            c_step: 8 * self.outputs,
+            ..Product::default()
+        });
+    }
+}
+
+/// In which order a file flattens squares and channels.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Order {
+    /// `[channels][64]`
+    ChannelMajor,
+    /// `[64][channels]`
+    SquareMajor,
+}
+
+impl Order {
+    /// Where a square's channel stands.
+    pub(super) fn flatten(self, square: usize, channel: usize, channels: usize) -> usize {
+        match self {
+            Order::ChannelMajor => channel * 64 + square,
+            Order::SquareMajor => square * channels + channel,
+        }
+    }
+}
+
+/// A 3×3 convolution, its filters transformed for Winograd's algorithm.
+#[derive(Debug)]
+pub(super) struct WinogradConvolution {
+    inputs: usize,
+    outputs: usize,
+    /// For each block of outputs `[36][inputs][outputs of the block]`, packed.
+    weights: Buffer,
+    bias: Buffer,
+}
+
+/// Scratch of Winograd convolutions, shared by all of them in an evaluator.
+#[derive(Debug)]
+pub(super) struct WinogradScratch {
+    tiles: Buffer,
+    products: Buffer,
+}
+
+impl WinogradScratch {
+    /// For convolutions with up to `inputs` padded channels of up to `positions` boards.
+    pub(super) fn new(positions: usize, inputs: usize) -> WinogradScratch {
+        let rows = positions * TILES;
+        WinogradScratch {
+            tiles: Buffer::zeros(POINTS * (rows * inputs + SKEW)),
+            products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
+        }
+    }
+}
+
+/// Where a convolution writes.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    /// `[positions][10][10][outputs]`
+    pub(super) boards: &'a mut [f32],
+    /// What happens to the outputs.
+    pub(super) epilogue: Epilogue,
+    /// For [`Epilogue::Pool`]: `[positions][outputs]`, else empty.
+    pub(super) pool: &'a mut [f32],
+}
+
+impl WinogradConvolution {
+    /// Transforms and packs the filters.
+    pub(super) fn new(kernels: &dyn Kernels, convolution: &Convolution) -> WinogradConvolution {
+        let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
+        let filters: Vec<[f32; POINTS]> =
+            convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
+        let mut weights = Buffer::zeros(POINTS * inputs * outputs);
+        for first in (0..outputs).step_by(BLOCK) {
+            let width = BLOCK.min(outputs - first);
+            let block = &mut weights[POINTS * inputs * first..][..POINTS * inputs * width];
+            for (point, to) in block.chunks_exact_mut(inputs * width).enumerate() {
+                let weight = |input: usize, output: usize| {
+                    let output = first + output;
+                    let inside = input < convolution.inputs && output < convolution.outputs;
+                    if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
+                };
+                pack(kernels.panel(), inputs, width, weight, to);
+            }
+        }
+        let mut bias = Buffer::zeros(outputs);
+        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+        WinogradConvolution { inputs, outputs, weights, bias }
+    }
+
+    /// Padded output channels.
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// Convolves `positions` boards `[10][10][inputs]`.
+    pub(super) fn apply(
+        &self,
+        kernels: &dyn Kernels,
+        scratch: &mut WinogradScratch,
+        (positions, boards): (usize, &[f32]),
+        target: Target<'_>,
+    ) {
+        let rows = positions * TILES;
+        let tiles_step = rows * self.inputs + SKEW;
+        kernels.transform_input(InputTransform {
+            positions,
+            channels: self.inputs,
+            boards,
+            tiles: &mut scratch.tiles,
+            step: tiles_step,
+        });
+        for first in (0..self.outputs).step_by(BLOCK) {
+            let width = BLOCK.min(self.outputs - first);
+            let products_step = rows * width + SKEW;
+            kernels.multiply(Product {
+                count: POINTS,
+                rows,
+                inner: self.inputs,
+                width,
+                a: &scratch.tiles,
+                a_row: self.inputs,
+                a_step: tiles_step,
+                b: &self.weights[POINTS * self.inputs * first..],
+                b_step: self.inputs * width,
+                c: &mut scratch.products,
+                c_row: width,
+                c_step: products_step,
+                ..Product::default()
+            });
+            kernels.transform_output(OutputTransform {
+                positions,
+                width,
+                products: &scratch.products,
+                step: products_step,
+                bias: &self.bias[first..],
+                epilogue: target.epilogue,
+                boards: &mut *target.boards,
+                channels: self.outputs,
+                first,
+                pool: &mut *target.pool,
+            });
+        }
+    }
+}

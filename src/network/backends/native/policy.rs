@@ -1,0 +1,175 @@
+//! The policy heads. They compute the logits of the legal moves only: some thirty of 1858.
+
+use super::attention::{AttentionHead, AttentionScratch};
+use super::buffer::Buffer;
+use super::kernels::{BOARD_SQUARES, Convolve, Kernels};
+use super::linear::{Linear, Order, WinogradConvolution, activate, padded};
+use super::tower::{TowerScratch, convolve_and_activate};
+use crate::network::policy_map::{CONVOLUTION_CELLS, CONVOLUTION_PLANES};
+use crate::network::weights::{Activation, Dense, PolicyHead};
+use crate::network::{EvalSlot, POLICY_SIZE, weights};
+
+/// A policy head with its weights packed.
+#[derive(Debug)]
+pub(super) enum Policy {
+    /// `dense(act(convolution(x)))`
+    Classical(Classical),
+    /// `conv2(act(conv1(x)))`
+    Convolution(Convolution),
+    /// Attention between squares.
+    Attention(Box<AttentionHead>),
+}
+
+/// A 1×1 convolution and a fully connected layer.
+#[derive(Debug)]
+pub(super) struct Classical {
+    input: Linear,
+    activation: Activation,
+    /// `[1858][64][channels]`
+    rows: Buffer,
+    bias: Vec<f32>,
+}
+
+/// Two 3×3 convolutions; the second one only where a legal move starts.
+#[derive(Debug)]
+pub(super) struct Convolution {
+    conv1: WinogradConvolution,
+    activation: Activation,
+    /// `[73][3][3][channels]`
+    filters: Buffer,
+    bias: Vec<f32>,
+}
+
+/// What an evaluator of a policy head needs to compute in.
+#[derive(Debug)]
+pub(super) struct PolicyScratch {
+    squares: Buffer,
+    attention: Option<AttentionScratch>,
+}
+
+impl Policy {
+    /// Packs the weights.
+    pub(super) fn new(kernels: &dyn Kernels, head: &PolicyHead, activation: Activation) -> Policy {
+        match head {
+            PolicyHead::Classical { convolution, dense } => {
+                Policy::Classical(Classical::new(kernels, convolution, dense, activation))
+            }
+            PolicyHead::Convolution { conv1, conv2 } => {
+                Policy::Convolution(Convolution::new(kernels, conv1, conv2, activation))
+            }
+            PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(kernels, head))),
+        }
+    }
+
+    /// Scratch for one position at a time.
+    pub(super) fn scratch(&self) -> PolicyScratch {
+        let (squares, attention) = match self {
+            Policy::Classical(head) => (64 * head.input.outputs, None),
+            Policy::Convolution(_) => (0, None),
+            Policy::Attention(head) => (0, Some(head.scratch())),
+        };
+        PolicyScratch { squares: Buffer::zeros(squares), attention }
+    }
+
+    /// Evaluates the head for the tower's boards; fills the slots' logits.
+    ///
+    /// All policy indices of the slots must be below 1858.
+    pub(super) fn evaluate(
+        &self,
+        kernels: &dyn Kernels,
+        batch: &mut [EvalSlot],
+        tower: &mut TowerScratch,
+        scratch: &mut PolicyScratch,
+    ) {
+        if let Policy::Convolution(head) = self {
+            let io = (batch.len(), &tower.boards[..], &mut tower.inner[..]);
+            convolve_and_activate(kernels, (&head.conv1, head.activation), io, &mut tower.winograd);
+        }
+        for (position, slot) in batch.iter_mut().enumerate() {
+            slot.logits.clear();
+            match self {
+                Policy::Classical(head) => head.evaluate(kernels, position, slot, (tower, scratch)),
+                Policy::Convolution(head) => head.evaluate(kernels, position, slot, &tower.inner),
+                Policy::Attention(head) => {
+                    let size = BOARD_SQUARES * head.inputs();
+                    if let Some(scratch) = &mut scratch.attention {
+                        head.evaluate(kernels, &tower.boards[position * size..][..size], slot, scratch);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Classical {
+    fn new(
+        kernels: &dyn Kernels,
+        convolution: &weights::Convolution,
+        dense: &Dense,
+        activation: Activation,
+    ) -> Classical {
+        let input = Linear::pointwise_convolution(kernels, convolution);
+        let mut rows = Buffer::zeros(POLICY_SIZE * 64 * input.outputs);
+        for (row, weights) in
+            rows.chunks_exact_mut(64 * input.outputs).zip(dense.weights.chunks_exact(dense.inputs))
+        {
+            for (square, to) in row.chunks_exact_mut(input.outputs).enumerate() {
+                for (channel, to) in to.iter_mut().enumerate().take(convolution.outputs) {
+                    *to = weights[Order::ChannelMajor.flatten(square, channel, convolution.outputs)];
+                }
+            }
+        }
+        Classical { input, activation, rows, bias: dense.bias.clone() }
+    }
+
+    fn evaluate(
+        &self,
+        kernels: &dyn Kernels,
+        position: usize,
+        slot: &mut EvalSlot,
+        (tower, scratch): (&TowerScratch, &mut PolicyScratch),
+    ) {
+        let board = BOARD_SQUARES * self.input.inputs;
+        self.input.apply_to_board(kernels, &tower.boards[position * board..][..board], &mut scratch.squares);
+        activate(kernels, self.activation, &mut scratch.squares);
+        let length = scratch.squares.len();
+        for &index in &slot.moves {
+            let index = usize::from(index);
+            let row = &self.rows[index * length..][..length];
+            slot.logits.push(kernels.dot(row, &scratch.squares) + self.bias[index]);
+        }
+    }
+}
+
+impl Convolution {
+    fn new(
+        kernels: &dyn Kernels,
+        conv1: &weights::Convolution,
+        conv2: &weights::Convolution,
+        activation: Activation,
+    ) -> Convolution {
+        let channels = padded(conv2.inputs);
+        let mut filters = Buffer::zeros(CONVOLUTION_PLANES * 9 * channels);
+        for (plane, filter) in filters.chunks_exact_mut(9 * channels).enumerate() {
+            for (tap, to) in filter.chunks_exact_mut(channels).enumerate() {
+                for (channel, to) in to.iter_mut().enumerate().take(conv2.inputs) {
+                    *to = conv2.weights[(plane * conv2.inputs + channel) * 9 + tap];
+                }
+            }
+        }
+        let bias = conv2.bias[..CONVOLUTION_PLANES].to_vec();
+        Convolution { conv1: WinogradConvolution::new(kernels, conv1), activation, filters, bias }
+    }
+
+    fn evaluate(&self, kernels: &dyn Kernels, position: usize, slot: &mut EvalSlot, boards: &[f32]) {
+        let channels = self.conv1.outputs();
+        let board = &boards[position * BOARD_SQUARES * channels..][..BOARD_SQUARES * channels];
+        for &index in &slot.moves {
+            let cell = usize::from(CONVOLUTION_CELLS[usize::from(index)]);
+            let (plane, square) = (cell / 64, cell % 64);
+            let filter = &self.filters[plane * 9 * channels..][..9 * channels];
+            slot.logits
+                .push(kernels.convolve(Convolve { channels, square, board, filter }) + self.bias[plane]);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The residual tower: input planes to the boards that the heads read.
+
+use super::buffer::Buffer;
+use super::first_layer::{ClassSums, FirstLayer};
+use super::kernels::{BOARD_SQUARES, Epilogue, Kernels, Pointwise, Residual};
+use super::linear::{
+    Linear, Target, WinogradConvolution, WinogradScratch, activate, activate_boards, padded, pointwise,
+};
+use crate::network::EvalSlot;
+use crate::network::weights;
+use crate::network::weights::{Activation, Dense};
+
+/// A tower with its weights packed.
+#[derive(Debug)]
+pub(super) struct Tower {
+    filters: usize,
+    first: FirstLayer,
+    blocks: Vec<Block>,
+    activation: Activation,
+}
+
+/// `act(x + se(conv2(act(conv1(x)))))`
+#[derive(Debug)]
+struct Block {
+    conv1: WinogradConvolution,
+    conv2: WinogradConvolution,
+    squeeze_excite: Option<SqueezeExcite>,
+}
+
+/// Sums over each channel to scales and shifts of the channels.
+#[derive(Debug)]
+struct SqueezeExcite {
+    squeeze: Linear,
+    excite: Linear,
+}
+
+/// What an evaluator of a tower needs to compute in.
+#[derive(Debug)]
+pub(super) struct TowerScratch {
+    /// `[positions][10][10][channels]`: the tower's output.
+    pub(super) boards: Buffer,
+    /// Of the same size: outputs of a block's first convolution; free for heads afterwards.
+    pub(super) inner: Buffer,
+    /// For all convolutions.
+    pub(super) winograd: WinogradScratch,
+    update: Buffer,
+    class_sums: ClassSums,
+    pool: Buffer,
+    squeezed: Buffer,
+    scale_shift: Buffer,
+}
+
+impl Tower {
+    /// Packs the weights.
+    pub(super) fn new(kernels: &dyn Kernels, tower: &weights::Tower, activation: Activation) -> Tower {
+        let block = |block: &weights::ResidualBlock| Block {
+            conv1: WinogradConvolution::new(kernels, &block.conv1),
+            conv2: WinogradConvolution::new(kernels, &block.conv2),
+            squeeze_excite: block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit)),
+        };
+        Tower {
+            filters: tower.filters(),
+            first: FirstLayer::new(&tower.input),
+            blocks: tower.blocks.iter().map(block).collect(),
+            activation,
+        }
+    }
+
+    /// Filters of the network, as its file says.
+    pub(super) fn filters(&self) -> usize {
+        self.filters
+    }
+
+    /// Residual blocks.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Padded channels of its output.
+    pub(super) fn channels(&self) -> usize {
+        self.first.channels()
+    }
+
+    /// Scratch for up to `positions` at once.
+    pub(super) fn scratch(&self, positions: usize) -> TowerScratch {
+        let channels = self.channels();
+        let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
+        let units = self.blocks.iter().filter_map(|block| block.squeeze_excite.as_ref());
+        let squeezed = units.map(|unit| unit.squeeze.outputs).max().unwrap_or(0);
+        TowerScratch {
+            boards: boards(),
+            inner: boards(),
+            winograd: WinogradScratch::new(positions, channels),
+            update: boards(),
+            class_sums: ClassSums::new(channels),
+            pool: Buffer::zeros(positions * channels),
+            squeezed: Buffer::zeros(positions * squeezed),
+            scale_shift: Buffer::zeros(positions * 2 * channels),
+        }
+    }
+
+    /// Evaluates the tower for `batch`, no larger than the scratch, into the scratch's boards.
+    pub(super) fn evaluate(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut TowerScratch) {
+        let channels = self.channels();
+        let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
+        for (slot, board) in batch.iter().zip(boards) {
+            self.first.apply(kernels, &slot.planes, &mut scratch.class_sums, board);
+            activate_boards(kernels, self.activation, board, channels);
+        }
+        for block in &self.blocks {
+            self.evaluate_block(kernels, block, batch.len(), scratch);
+        }
+    }
+
+    fn evaluate_block(
+        &self,
+        kernels: &dyn Kernels,
+        block: &Block,
+        positions: usize,
+        scratch: &mut TowerScratch,
+    ) {
+        convolve_and_activate(
+            kernels,
+            (&block.conv1, self.activation),
+            (positions, &scratch.boards, &mut scratch.inner),
+            &mut scratch.winograd,
+        );
+        let relu = pointwise(self.activation) == Some(Pointwise::Relu);
+        let inner = (positions, &scratch.inner[..]);
+        if let Some(unit) = &block.squeeze_excite {
+            let target =
+                Target { boards: &mut scratch.update, epilogue: Epilogue::Pool, pool: &mut scratch.pool };
+            block.conv2.apply(kernels, &mut scratch.winograd, inner, target);
+            unit.evaluate(kernels, self.activation, positions, scratch);
+            kernels.add_residual(Residual {
+                positions,
+                channels: self.channels(),
+                update: &scratch.update,
+                scale_shift: &scratch.scale_shift,
+                boards: &mut scratch.boards,
+                relu,
+            });
+        } else {
+            let epilogue = if relu { Epilogue::AddRelu } else { Epilogue::Add };
+            let target = Target { boards: &mut scratch.boards, epilogue, pool: &mut [] };
+            block.conv2.apply(kernels, &mut scratch.winograd, inner, target);
+        }
+        if !relu {
+            let boards = &mut scratch.boards[..positions * BOARD_SQUARES * self.channels()];
+            activate_boards(kernels, self.activation, boards, self.channels());
+        }
+    }
+}
+
+/// `output = activation(convolution(input))` for `positions` boards; the three are `io`.
+pub(super) fn convolve_and_activate(
+    kernels: &dyn Kernels,
+    (convolution, activation): (&WinogradConvolution, Activation),
+    io: (usize, &[f32], &mut [f32]),
+    scratch: &mut WinogradScratch,
+) {
+    let (positions, input, output) = io;
+    let relu = pointwise(activation) == Some(Pointwise::Relu);
+    let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
+    let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
+    convolution.apply(kernels, scratch, (positions, input), target);
+    if !relu {
+        let channels = convolution.outputs();
+        let boards = &mut output[..positions * BOARD_SQUARES * channels];
+        activate_boards(kernels, activation, boards, channels);
+    }
+}
+
+impl SqueezeExcite {
+    fn new(kernels: &dyn Kernels, unit: &weights::SqueezeExcite) -> SqueezeExcite {
+        let mut squeeze = unit.squeeze.clone();
+        // It reads sums over 64 squares, the file means means.
+        squeeze.weights.iter_mut().for_each(|weight| *weight /= 64.0);
+        SqueezeExcite {
+            squeeze: Linear::plain(kernels, &squeeze),
+            excite: Linear::plain(kernels, &pad_halves(&unit.excite)),
+        }
+    }
+
+    /// Pooled sums to scales and shifts, within `scratch`.
+    fn evaluate(
+        &self,
+        kernels: &dyn Kernels,
+        activation: Activation,
+        positions: usize,
+        scratch: &mut TowerScratch,
+    ) {
+        let squeezed = &mut scratch.squeezed[..positions * self.squeeze.outputs];
+        self.squeeze.apply(kernels, positions, &scratch.pool, squeezed);
+        activate(kernels, activation, squeezed);
+        self.excite.apply(kernels, positions, squeezed, &mut scratch.scale_shift);
+        let channels = self.excite.outputs / 2;
+        for scales in scratch.scale_shift.chunks_exact_mut(2 * channels).take(positions) {
+            kernels.apply(Pointwise::Sigmoid, &mut scales[..channels]);
+        }
+    }
+}
+
+/// A layer whose outputs come in two halves, with each half padded to what the kernels take.
+fn pad_halves(dense: &Dense) -> Dense {
+    let (half, inputs) = (dense.outputs / 2, dense.inputs);
+    let outputs = 2 * padded(half);
+    let mut result =
+        Dense { inputs, outputs, weights: vec![0.0; outputs * inputs], bias: vec![0.0; outputs] };
+    for (from, to) in [(0, 0), (half, padded(half))] {
+        result.bias[to..to + half].copy_from_slice(&dense.bias[from..from + half]);
+        result.weights[to * inputs..(to + half) * inputs]
+            .copy_from_slice(&dense.weights[from * inputs..(from + half) * inputs]);
+    }
+    result
+}

@@ -1,0 +1,184 @@
+//! The native backend against what Lc0 computes (`tests/data/goldens`), with every kernel that this CPU can run.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use zeitnot::chess::{History, Variant};
+use zeitnot::network::backends::native::{Native, available_kernels};
+use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot::network::weights::{Body, HeadChoice, Model, Network, NetworkFile};
+use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
+use zeitnot::params::Params;
+
+#[derive(Deserialize)]
+struct Golden {
+    net: String,
+    history_fill: String,
+    input_format: i32,
+    positions: Vec<GoldenPosition>,
+}
+
+#[derive(Deserialize)]
+struct GoldenPosition {
+    name: String,
+    fen: String,
+    moves: Vec<String>,
+    c960: u8,
+    q: f32,
+    d: f32,
+    m: f32,
+    /// Move, policy index, logit.
+    legal: Vec<(String, u16, f32)>,
+    /// All 1858, in some positions.
+    logits: Option<Vec<f32>>,
+}
+
+/// Positions of the golden files in which the side to move could take the king; Lc0 evaluates them, we refuse them.
+const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
+
+fn data(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens").join(folder)
+}
+
+fn load_network(name: &str) -> Option<Network> {
+    let file = NetworkFile::load(&data("nets").join(name), HeadChoice::default()).unwrap();
+    match file.model {
+        Model::Layers(network, _) => Some(*network),
+        #[allow(unreachable_patterns)]
+        _ => None,
+    }
+}
+
+/// The golden files of residual towers that are here with their networks.
+fn goldens() -> Vec<(Golden, Network)> {
+    let mut paths: Vec<_> = data("golden").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: &PathBuf| -> Golden {
+        serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap()
+    };
+    let with_network = |mut golden: Golden| {
+        if !data("nets").join(&golden.net).exists() {
+            return None;
+        }
+        golden.positions.retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
+        let network = load_network(&golden.net)?;
+        matches!(network.body, Body::Tower(_)).then_some((golden, network))
+    };
+    let found: Vec<_> = paths.iter().map(read).filter_map(with_network).collect();
+    assert!(found.len() >= 22, "golden files or networks are missing");
+    found
+}
+
+impl GoldenPosition {
+    fn slot(&self, golden: &Golden) -> EvalSlot {
+        let text = format!("fen {} moves {}", self.fen, self.moves.join(" "));
+        let variant = if self.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
+        let history = History::from_uci_position(&text, variant).unwrap();
+        let mut slot = EvalSlot::default();
+        let format = InputFormat::from_number(golden.input_format).unwrap();
+        let fill: HistoryFill = golden.history_fill.parse().unwrap();
+        encode(&history, format, fill, &mut slot.planes);
+        slot.moves = self.legal.iter().map(|(_, index, _)| *index).collect();
+        slot
+    }
+}
+
+fn native(network: &Network, options: &str) -> Native {
+    Native::new(network, &Params::parse(options).unwrap()).unwrap()
+}
+
+#[test]
+fn every_kernel_meets_every_golden() {
+    for (golden, network) in goldens() {
+        for kernel in available_kernels() {
+            let backend = native(&network, &format!("kernel={kernel}"));
+            let mut batch: Vec<_> = golden.positions.iter().map(|position| position.slot(&golden)).collect();
+            backend.evaluator().unwrap().evaluate(&mut batch).unwrap();
+            for (slot, position) in batch.iter().zip(&golden.positions) {
+                let place = format!("{} {} {kernel}", golden.net, position.name);
+                let Evaluation { q, d, m } = slot.evaluation;
+                assert!((q - position.q).abs() < 1e-4, "{place}: q {q}, Lc0 {}", position.q);
+                assert!((d - position.d).abs() < 1e-4, "{place}: d {d}, Lc0 {}", position.d);
+                assert!((m - position.m).abs() < 2e-3, "{place}: m {m}, Lc0 {}", position.m);
+                assert_eq!(slot.logits.len(), position.legal.len(), "{place}");
+                for (logit, (uci, _, expected)) in slot.logits.iter().zip(&position.legal) {
+                    assert!((logit - expected).abs() < 5e-4, "{place}: {uci} {logit}, Lc0 {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_policy_outputs_are_where_lc0_has_them() {
+    for (golden, network) in goldens() {
+        let backend = native(&network, "");
+        let mut evaluator = backend.evaluator().unwrap();
+        let complete =
+            golden.positions.iter().filter_map(|position| Some((position, position.logits.as_ref()?)));
+        let mut positions = 0;
+        for (position, logits) in complete {
+            let indices: Vec<_> = (0..POLICY_SIZE as u16).collect();
+            let part = |indices: &[u16]| EvalSlot {
+                moves: indices.iter().copied().collect(),
+                ..position.slot(&golden)
+            };
+            let mut batch: Vec<_> = indices.chunks(MAX_MOVES).map(part).collect();
+            evaluator.evaluate(&mut batch).unwrap();
+            let found: Vec<_> = batch.iter().flat_map(|slot| slot.logits.iter().copied()).collect();
+            assert_eq!(found.len(), logits.len());
+            for (index, (found, expected)) in found.iter().zip(logits).enumerate() {
+                assert!((found - expected).abs() < 5e-4, "{}: {index} {found}, Lc0 {expected}", golden.net);
+            }
+            positions += 1;
+        }
+        assert!(positions > 0, "{}: no position with all logits", golden.net);
+    }
+}
+
+#[test]
+fn an_evaluation_does_not_depend_on_its_batch() {
+    let (golden, network) =
+        goldens().into_iter().find(|(golden, _)| golden.net.starts_with("se_mlh")).unwrap();
+    let slots: Vec<_> = golden.positions[..40].iter().map(|position| position.slot(&golden)).collect();
+    for kernel in available_kernels() {
+        let backend = native(&network, &format!("kernel={kernel}"));
+        let mut evaluator = backend.evaluator().unwrap();
+        let mut all = slots.clone();
+        evaluator.evaluate(&mut all).unwrap();
+        for size in [1, 2, 3, 5, 7, 13] {
+            let mut batch = slots[..size].to_vec();
+            evaluator.evaluate(&mut batch).unwrap();
+            for (alone, together) in batch.iter().zip(&all) {
+                assert_eq!(alone.evaluation, together.evaluation, "{kernel}, batch of {size}");
+                assert_eq!(alone.logits, together.logits, "{kernel}, batch of {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn attention_bodies_and_wrong_options_are_refused_with_a_remedy() {
+    let fault = |net: &str, options: &str| {
+        let network = load_network(net).unwrap();
+        Native::new(&network, &Params::parse(options).unwrap()).unwrap_err().to_string()
+    };
+    assert!(fault("ab_tiny.pb.gz", "").contains("use --backend=onnxruntime"));
+    let valid = available_kernels().join(", ");
+    assert_eq!(
+        fault("tiny.pb.gz", "kernel=mmx"),
+        format!("kernel=mmx: expected one of auto, or what this CPU has: {valid}")
+    );
+    assert_eq!(fault("tiny.pb.gz", "threads=2"), "unknown parameter of native \"threads\"; valid: kernel");
+}
+
+#[test]
+fn a_policy_index_out_of_range_is_an_error() {
+    let network = load_network("tiny.pb.gz").unwrap();
+    let mut slot = EvalSlot::default();
+    slot.moves.push(POLICY_SIZE as u16);
+    let error = native(&network, "").evaluator().unwrap().evaluate(&mut [slot]).unwrap_err();
+    assert!(error.to_string().contains("policy index 1858"), "{error}");
+}
