@@ -51,13 +51,9 @@ impl Native {
         options.allow_only(NAME, &["kernel"], &[])?;
         let kernels = choose_kernels(options.get("kernel").unwrap_or(AUTO))?;
         let Some(model) = Model::new(kernels, network) else {
-            return Err(BackendError::Unsupported {
-                backend: NAME.into(),
-                reason:
-                    "this network has an attention body, the native backend evaluates residual towers; use \
-                         --backend=onnxruntime"
-                        .into(),
-            });
+            let reason =
+                "it has an attention body, this backend evaluates residual towers; use --backend=onnxruntime";
+            return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
         };
         let info = BackendInfo {
             name: NAME.into(),

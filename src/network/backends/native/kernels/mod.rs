@@ -20,6 +20,9 @@ mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Debug;
 
 pub(super) use elementwise::{AddScaled, Convolve, Residual, Stamp, Stamps};

@@ -63,7 +63,7 @@ pub(super) trait Simd: Copy {
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(87.0));
         let (n, power) = self.round_and_exp2(self.mul(x, self.splat(std::f32::consts::LOG2_E)));
         // x - n ln 2, with ln 2 in two parts (the first exact in few bits), so that nothing cancels
-        let r = self.mul_add(n, self.splat(-0.693_359_375), x);
+        let r = self.mul_add(n, self.splat(-355.0 / 512.0), x);
         let r = self.mul_add(n, self.splat(2.121_944_4e-4), r);
         // Taylor series of e^r for |r| <= ln 2 / 2
         let mut e = self.splat(1.0 / 5040.0);

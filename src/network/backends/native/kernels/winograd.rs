@@ -146,6 +146,12 @@ fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
     ]
 }
 
+/// Column `x` of six rows.
+#[inline(always)]
+fn column<V: Copy, const N: usize>(rows: &[[V; N]; 6], x: usize) -> [V; 6] {
+    [rows[0][x], rows[1][x], rows[2][x], rows[3][x], rows[4][x], rows[5][x]]
+}
+
 /// Six vectors, `step` numbers apart.
 ///
 /// # Safety
@@ -186,8 +192,7 @@ pub(super) unsafe fn transform_input<S: Simd>(simd: S, job: InputTransform<'_>) 
                         input_column(simd, load_six(simd, from.add(row * BOARD_STRIDE * channels), channels));
                 }
                 for x in 0..6 {
-                    let column = [half[0][x], half[1][x], half[2][x], half[3][x], half[4][x], half[5][x]];
-                    for (y, &v) in input_column(simd, column).iter().enumerate() {
+                    for (y, &v) in input_column(simd, column(&half, x)).iter().enumerate() {
                         simd.store(to.add((y * 6 + x) * job.step), v);
                     }
                 }
@@ -240,8 +245,7 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
                         *half = output_column(simd, load_six(simd, from.add(row * 6 * job.step), job.step));
                     }
                     for x in 0..4 {
-                        let column = [half[0][x], half[1][x], half[2][x], half[3][x], half[4][x], half[5][x]];
-                        for (y, &v) in output_column(simd, column).iter().enumerate() {
+                        for (y, &v) in output_column(simd, column(&half, x)).iter().enumerate() {
                             let to = to.add((y * BOARD_STRIDE + x) * channels);
                             let mut v = simd.add(v, bias);
                             if ADD {

@@ -1,0 +1,309 @@
+//! Every kernel against plain loops, on random numbers and sizes.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Random sizes per property: Miri is a thousand times slower.
+const CASES: u32 = if cfg!(miri) { 4 } else { 64 };
+
+/// Numbers of `-1..1` that a seed determines, by a linear congruential generator.
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(next).collect()
+}
+
+fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) -> Result<(), TestCaseError> {
+    prop_assert_eq!(found.len(), expected.len());
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let close = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
+        prop_assert!(close, "{}: number {} is {}, not {}", what, i, found, expected);
+    }
+    Ok(())
+}
+
+/// A board whose border is 0.
+fn board(seed: u64, channels: usize) -> Vec<f32> {
+    let mut board = vec![0.0; BOARD_SQUARES * channels];
+    for (square, values) in numbers(seed, 64 * channels).chunks_exact(channels).enumerate() {
+        board[board_offset(square, channels)..][..channels].copy_from_slice(values);
+    }
+    board
+}
+
+/// `b` as [`Product`] reads it.
+fn pack(panel: usize, inner: usize, width: usize, b: &[f32]) -> Vec<f32> {
+    let mut packed = Vec::new();
+    for first in (0..width).step_by(panel) {
+        for k in 0..inner {
+            packed.extend_from_slice(&b[k * width + first..k * width + (first + panel).min(width)]);
+        }
+    }
+    packed
+}
+
+fn product(a: &[f32], b: &[f32], (rows, inner, width): (usize, usize, usize)) -> Vec<f32> {
+    let cell =
+        |i: usize| -> f32 { (0..inner).map(|k| a[i / width * inner + k] * b[k * width + i % width]).sum() };
+    (0..rows * width).map(cell).collect()
+}
+
+/// A 3×3 convolution of a board, `filters[output][input][3][3]`, by its definition; `[64][outputs]`.
+fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)) -> Vec<f32> {
+    let mut result = vec![0.0; 64 * outputs];
+    for (i, result) in result.iter_mut().enumerate() {
+        let (square, output) = (i / outputs, i % outputs);
+        for tap in 0..9 {
+            let at = (square / 8 + tap / 3) * BOARD_STRIDE + square % 8 + tap % 3;
+            for input in 0..inputs {
+                *result += board[at * inputs + input] * filters[(output * inputs + input) * 9 + tap];
+            }
+        }
+    }
+    result
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn products_are_those_of_the_definition(
+        seed: u64, count in 1..4usize, rows in 0..20usize, inner in 1..40usize, blocks in 1..9usize, biased: bool,
+    ) {
+        let width = blocks * CHANNEL_STEP;
+        let a = numbers(seed, count * rows * inner);
+        let b = numbers(seed ^ 1, count * inner * width);
+        let bias = numbers(seed ^ 2, width);
+        for kernels in available() {
+            let packed: Vec<f32> =
+                b.chunks(inner * width).flat_map(|b| pack(kernels.panel(), inner, width, b)).collect();
+            let mut c = vec![0.0; count * rows * width];
+            kernels.multiply(Product {
+                count, rows, inner, width,
+                a: &a, a_row: inner, a_step: rows * inner,
+                b: &packed, b_step: inner * width,
+                bias: biased.then_some(&bias),
+                c: &mut c, c_row: width, c_step: rows * width,
+            });
+            let mut expected = Vec::new();
+            for i in 0..count {
+                let (a, b) = (&a[i * rows * inner..][..rows * inner], &b[i * inner * width..][..inner * width]);
+                expected.extend(product(a, b, (rows, inner, width)));
+            }
+            if biased {
+                expected.iter_mut().zip(bias.iter().cycle()).for_each(|(c, bias)| *c += bias);
+            }
+            assert_close(&c, &expected, 1e-5, kernels.name())?;
+        }
+    }
+
+    #[test]
+    fn winograd_convolves(
+        seed: u64, positions in 1..4usize, in_blocks in 1..4usize, out_blocks in 1..5usize, epilogue in 0..5usize,
+    ) {
+        let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
+        let epilogue = [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool][epilogue];
+        let boards: Vec<f32> = (0..positions).flat_map(|i| board(seed ^ i as u64, inputs)).collect();
+        let before: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, outputs)).collect();
+        let filters = numbers(seed ^ 77, outputs * inputs * 9);
+        let bias = numbers(seed ^ 78, outputs);
+        let transformed: Vec<_> = filters.as_chunks::<9>().0.iter().map(transform_filter).collect();
+        for kernels in available() {
+            let rows = positions * TILES;
+            let (tiles_step, products_step) = (rows * inputs + 3, rows * outputs + 5);
+            let mut tiles = vec![0.0; POINTS * tiles_step];
+            kernels.transform_input(InputTransform {
+                positions, channels: inputs, boards: &boards, tiles: &mut tiles, step: tiles_step,
+            });
+            let mut weights = Vec::new();
+            for point in 0..POINTS {
+                let b: Vec<f32> = (0..inputs * outputs)
+                    .map(|i| transformed[i % outputs * inputs + i / outputs][point])
+                    .collect();
+                weights.extend(pack(kernels.panel(), inputs, outputs, &b));
+            }
+            let mut products = vec![0.0; POINTS * products_step];
+            kernels.multiply(Product {
+                count: POINTS, rows, inner: inputs, width: outputs,
+                a: &tiles, a_row: inputs, a_step: tiles_step,
+                b: &weights, b_step: inputs * outputs, bias: None,
+                c: &mut products, c_row: outputs, c_step: products_step,
+            });
+            let (mut after, mut pool) = (before.clone(), vec![0.0; positions * outputs]);
+            kernels.transform_output(OutputTransform {
+                positions, width: outputs, products: &products, step: products_step, bias: &bias, epilogue,
+                boards: &mut after, channels: outputs, first: 0, pool: &mut pool,
+            });
+            for position in 0..positions {
+                let size = BOARD_SQUARES * outputs;
+                let (before, after) = (&before[position * size..][..size], &after[position * size..][..size]);
+                let input = &boards[position * BOARD_SQUARES * inputs..][..BOARD_SQUARES * inputs];
+                let mut expected = vec![0.0; size];
+                let mut sums = vec![0.0; outputs];
+                for (i, &v) in convolution(input, &filters, (inputs, outputs)).iter().enumerate() {
+                    let (square, output) = (i / outputs, i % outputs);
+                    let at = board_offset(square, outputs) + output;
+                    let v = v + bias[output];
+                    sums[output] += v;
+                    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before[at] } else { v };
+                    let relu = matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu);
+                    expected[at] = if relu { v.max(0.0) } else { v };
+                }
+                assert_close(after, &expected, 5e-4, kernels.name())?;
+                if epilogue == Epilogue::Pool {
+                    assert_close(&pool[position * outputs..][..outputs], &sums, 1e-3, kernels.name())?;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn functions_are_those_of_the_library(seed: u64, length in 0..70usize, scale in 0.1f32..30.0) {
+        type Reference = fn(f64) -> f64;
+        const FUNCTIONS: [(Pointwise, Reference); 8] = [
+            (Pointwise::Relu, |x| x.max(0.0)),
+            (Pointwise::ReluSquared, |x| x.max(0.0).powi(2)),
+            (Pointwise::Mish, |x| x * x.exp().ln_1p().tanh()),
+            (Pointwise::Tanh, f64::tanh),
+            (Pointwise::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+            (Pointwise::Selu, |x| 1.0507009873554805 * if x > 0.0 { x } else { 1.6732632423543772 * x.exp_m1() }),
+            (Pointwise::Swish, |x| x / (1.0 + (-x).exp())),
+            (Pointwise::Exp, f64::exp),
+        ];
+        let values: Vec<f32> = numbers(seed, length).iter().map(|x| x * scale).collect();
+        for kernels in available() {
+            for (function, reference) in FUNCTIONS {
+                let mut found = values.clone();
+                kernels.apply(function, &mut found);
+                let expected: Vec<f32> = values.iter().map(|&x| reference(f64::from(x)) as f32).collect();
+                assert_close(&found, &expected, 2e-6, &format!("{} {function:?}", kernels.name()))?;
+            }
+        }
+    }
+
+    #[test]
+    fn residuals_are_scaled_and_added(seed: u64, positions in 1..4usize, blocks in 1..5usize, relu: bool) {
+        let channels = blocks * CHANNEL_STEP;
+        let boards: Vec<f32> = (0..positions).flat_map(|i| board(seed ^ i as u64, channels)).collect();
+        let update: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, channels)).collect();
+        let scale_shift = numbers(seed ^ 99, positions * 2 * channels);
+        for kernels in available() {
+            let mut found = boards.clone();
+            kernels.add_residual(Residual {
+                positions, channels, update: &update, scale_shift: &scale_shift, boards: &mut found, relu,
+            });
+            let mut expected = boards.clone();
+            for position in 0..positions {
+                for (square, channel) in (0..64).flat_map(|square| (0..channels).map(move |channel| (square, channel))) {
+                    let at = position * BOARD_SQUARES * channels + board_offset(square, channels) + channel;
+                    let scales = &scale_shift[position * 2 * channels..];
+                    let v = boards[at] + scales[channel] * update[at] + scales[channels + channel];
+                    expected[at] = if relu { v.max(0.0) } else { v };
+                }
+            }
+            assert_close(&found, &expected, 1e-6, kernels.name())?;
+        }
+    }
+
+    #[test]
+    fn stamps_are_added_around_their_squares(
+        seed: u64, blocks in 1..4usize, stamps in proptest::collection::vec((0..64u8, 0..5u16, -2.0f32..2.0), 0..20),
+    ) {
+        let channels = blocks * CHANNEL_STEP;
+        let table = numbers(seed, 5 * 9 * channels);
+        let stamps: Vec<_> =
+            stamps.into_iter().map(|(square, entry, factor)| Stamp { square, entry, factor }).collect();
+        let before = board(seed, channels);
+        let mut expected = before.clone();
+        for stamp in &stamps {
+            for i in 0..9 * channels {
+                let (tap, channel) = (i / channels, i % channels);
+                let square = usize::from(stamp.square);
+                let at = (square / 8 + tap / 3) * BOARD_STRIDE + square % 8 + tap % 3;
+                expected[at * channels + channel] +=
+                    stamp.factor * table[(usize::from(stamp.entry) * 9 + tap) * channels + channel];
+            }
+        }
+        for kernels in available() {
+            let mut found = before.clone();
+            kernels.stamp(Stamps { channels, stamps: &stamps, table: &table, board: &mut found });
+            assert_close(&found, &expected, 1e-5, kernels.name())?;
+        }
+    }
+
+    #[test]
+    fn single_outputs_and_sums_are_those_of_the_definition(
+        seed: u64, blocks in 1..5usize, square in 0..64usize, length in 0..100usize, factor in -2.0f32..2.0,
+    ) {
+        let channels = blocks * CHANNEL_STEP;
+        let board = board(seed, channels);
+        let filter = numbers(!seed, 9 * channels);
+        let by_channel: Vec<f32> = (0..9 * channels).map(|i| filter[i % 9 * channels + i / 9]).collect();
+        let convolved = convolution(&board, &by_channel, (channels, 1))[square];
+        let (a, b) = (numbers(seed ^ 5, length), numbers(seed ^ 6, length));
+        let dot: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+        let added: Vec<f32> = board.iter().zip(numbers(seed, board.len())).map(|(a, b)| a + factor * b).collect();
+        for kernels in available() {
+            let found = kernels.convolve(Convolve { channels, square, board: &board, filter: &filter });
+            assert_close(&[found], &[convolved], 1e-4, kernels.name())?;
+            assert_close(&[kernels.dot(&a, &b)], &[dot], 1e-5, kernels.name())?;
+            let mut sums = board.clone();
+            kernels.add_scaled(AddScaled { to: &mut sums, from: &numbers(seed, board.len()), factor });
+            assert_close(&sums, &added, 1e-6, kernels.name())?;
+        }
+    }
+
+    /// Whatever sizes a job claims, it only runs if they fit its slices.
+    #[test]
+    fn wrong_sizes_panic(
+        sizes in proptest::collection::vec(
+            prop_oneof![1..12usize, Just(usize::MAX / CHANNEL_STEP), Just(usize::MAX / 7)], 7),
+        length in 0..20_000usize,
+    ) {
+        let numbers = numbers(1, length);
+        let mut results = numbers.clone();
+        let [count, rows, inner, blocks, row, step, board_blocks] = sizes[..] else { unreachable!() };
+        let (width, channels) = (blocks.wrapping_mul(CHANNEL_STEP), board_blocks.wrapping_mul(CHANNEL_STEP));
+        let end = |count: usize, step: usize, size: u128| (count as u128 - 1) * step as u128 + size;
+        let fits = |needed: u128| needed <= length as u128;
+        for kernels in available() {
+            let product = Product {
+                count, rows, inner, width,
+                a: &numbers, a_row: row, a_step: step, b: &numbers, b_step: step, bias: None,
+                c: &mut results, c_row: row, c_step: step,
+            };
+            if returns(|| kernels.multiply(product)) {
+                prop_assert!(fits(end(count, step, end(rows, row, inner as u128))));
+                prop_assert!(fits(end(count, step, end(rows, row, width as u128))));
+                prop_assert!(fits(end(count, step, inner as u128 * width as u128)));
+            }
+            let board = (BOARD_SQUARES * CHANNEL_STEP) as u128 * board_blocks as u128;
+            let transform = InputTransform {
+                positions: count, channels, boards: &numbers, tiles: &mut results, step,
+            };
+            if channels > 0 && returns(|| kernels.transform_input(transform)) {
+                prop_assert!(fits(count as u128 * board));
+                prop_assert!(fits(end(POINTS, step, (count * TILES * channels) as u128)));
+            }
+            let mut pool = numbers.clone();
+            let transform = OutputTransform {
+                positions: count, width, products: &numbers, step, bias: &numbers, epilogue: Epilogue::Pool,
+                boards: &mut results, channels, first: row, pool: &mut pool,
+            };
+            if channels > 0 && returns(|| kernels.transform_output(transform)) {
+                prop_assert!(fits(count as u128 * board));
+                prop_assert!(fits(end(POINTS, step, (count * TILES * width) as u128)));
+                prop_assert!(row + width <= channels);
+            }
+        }
+    }
+}
+
+/// Did `job` end without a panic?
+fn returns(job: impl FnOnce()) -> bool {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_ok()
+}
