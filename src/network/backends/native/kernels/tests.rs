@@ -120,9 +120,10 @@ proptest! {
                 positions, channels: inputs, boards: &boards, tiles: &mut tiles, step: tiles_step,
             });
             let mut weights = Vec::new();
-            for point in 0..POINTS {
+            let at_point = |point: usize| move |filter: &[f32; POINTS]| filter[point];
+            for at_point in (0..POINTS).map(at_point) {
                 let b: Vec<f32> = (0..inputs * outputs)
-                    .map(|i| transformed[i % outputs * inputs + i / outputs][point])
+                    .map(|i| at_point(&transformed[i % outputs * inputs + i / outputs]))
                     .collect();
                 weights.extend(pack(kernels.panel(), inputs, outputs, &b));
             }
