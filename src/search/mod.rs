@@ -17,6 +17,8 @@ mod referee;
 mod select;
 mod stats;
 mod summary;
+#[cfg(test)]
+mod tests;
 pub(crate) mod tree;
 mod worker;
 

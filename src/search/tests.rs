@@ -1,0 +1,187 @@
+//! Whole searches on the synthetic backends: exact counts, invariants of the tree, determinism.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::tree::{GameTree, NodeId, Reclaimer, State, Tree};
+use super::*;
+use crate::chess::{History, Variant};
+use crate::network::backends::{BackendConfig, create};
+use crate::network::cache::EvalCache;
+use crate::time::{Chain, GoLimits, MoveFacts, StopperOptions};
+
+const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+
+struct Bench {
+    pool: WorkerPool,
+    backend: Arc<dyn crate::network::Backend>,
+    tree: GameTree,
+    params: SearchParams,
+}
+
+impl Bench {
+    fn new(backend: &str, threads: usize, position: &str) -> Bench {
+        let backend = create(&BackendConfig::parse(backend, "").unwrap()).unwrap();
+        Bench {
+            pool: WorkerPool::new(&*backend, threads).unwrap(),
+            backend,
+            tree: GameTree::new(History::from_uci_position(position, Variant::Standard).unwrap()).unwrap(),
+            params: SearchParams::default(),
+        }
+    }
+
+    /// Searches until the root has `nodes` visits, and waits until all workers have left.
+    fn search(&self, nodes: u64) -> (Arc<Job>, SearchResult) {
+        self.search_moves(nodes, &[])
+    }
+
+    fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Job>, SearchResult) {
+        let (tree, root) = (self.tree.tree().clone(), self.tree.root());
+        let facts = MoveFacts {
+            limits: GoLimits { nodes: Some(nodes), ..GoLimits::default() },
+            legal_moves: 30,
+            ..MoveFacts::default()
+        };
+        let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let history = self.tree.history().clone();
+        let job = Arc::new(Job::new(JobSpec {
+            visits: nodes.saturating_sub(tree.node(root).visits().into()),
+            root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
+            tree,
+            root,
+            history,
+            params: self.params.clone(),
+            cache: Arc::new(EvalCache::new(10_000)),
+            backend: self.backend.info().clone(),
+            lines: 1,
+            started: Instant::now(),
+            chain: Chain::new(&facts, &options, None),
+        }));
+        self.pool.assign(job.clone());
+        let result = run(&job, &mut |_| {}, |_, _| {});
+        job.wait_idle(Duration::from_secs(60));
+        (job, result)
+    }
+}
+
+/// Walks the whole tree below `id` and checks what must hold when no search is running. Returns the nodes seen.
+fn check_subtree(tree: &Tree, id: NodeId) -> u64 {
+    let node = tree.node(id);
+    assert_eq!(node.in_flight(), 0, "virtual loss is left");
+    assert!((-1.0..=1.0).contains(&node.q()));
+    assert_ne!(node.state(), State::Claimed, "a claim is left");
+    if node.state() != State::Expanded {
+        assert_eq!(node.child_count(), 0);
+        return 1;
+    }
+    let children: Vec<_> = tree.children(node).collect();
+    let below: u32 = children.iter().map(|(_, child)| child.visits()).sum();
+    assert_eq!(node.visits(), below + 1, "visits of the children and the node's own");
+    for pair in children.windows(2) {
+        assert!(pair[0].1.edge().policy() >= pair[1].1.edge().policy(), "edges are sorted by policy");
+    }
+    1 + children.iter().map(|&(child, _)| check_subtree(tree, child)).sum::<u64>()
+}
+
+#[test]
+fn visits_are_exact_on_any_number_of_threads() {
+    for backend in ["random", "trivial", "simulated(latency-us=200,per-position-ns=1000)"] {
+        for threads in [1, 2, 5] {
+            let bench = Bench::new(backend, threads, KIWIPETE);
+            let (job, result) = bench.search(5_000);
+            assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
+            let counted = result.summary;
+            assert_eq!(counted.evaluations + counted.cache_hits + counted.terminals, 5_000);
+            check_subtree(&job.tree, job.root);
+        }
+    }
+}
+
+#[test]
+fn one_thread_is_deterministic() {
+    let visits = || Bench::new("random", 1, "startpos").search(3_000).1.summary.root_visits;
+    assert_eq!(visits(), visits());
+}
+
+#[test]
+fn a_batch_of_one_never_collides() {
+    let mut bench = Bench::new("random", 1, "startpos");
+    bench.params.minibatch_size = 1;
+    assert_eq!(bench.search(2_000).1.summary.collisions, 0);
+}
+
+#[test]
+fn finds_mate_in_one_and_tells_so() {
+    let bench = Bench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    let (job, result) = bench.search(2_000);
+    assert_eq!(result.best.map(|mv| job.history.format_move(mv)).as_deref(), Some("d1d8"));
+    assert_eq!(result.info.unwrap().lines[0].mate, Some(1));
+}
+
+#[test]
+fn only_the_given_root_moves_are_searched() {
+    let bench = Bench::new("random", 2, "startpos");
+    let (job, result) = bench.search_moves(1_000, &["a2a3", "h2h4"]);
+    let searched: Vec<_> = result
+        .summary
+        .root_visits
+        .iter()
+        .filter(|(_, visits)| *visits > 0)
+        .map(|&(mv, _)| job.history.format_move(mv))
+        .collect();
+    assert_eq!(searched.len(), 2);
+    assert!(searched.iter().all(|mv| ["a2a3", "h2h4"].contains(&mv.as_str())));
+}
+
+#[test]
+fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
+    let mut bench = Bench::new("random", 1, "startpos");
+    let (job, result) = bench.search(20_000);
+    let reclaimer = Reclaimer::new();
+    let mut history = job.history.clone();
+    let line = &result.info.unwrap().lines[0].moves;
+    line[..2].iter().for_each(|&mv| history.push(mv));
+    let before = bench.tree.tree().bytes();
+    bench.tree.advance(history.clone(), &reclaimer, || {}).unwrap();
+    let kept = bench.tree.tree().node(bench.tree.root()).visits();
+    assert!(kept > 1, "the expected line was searched");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while bench.tree.tree().bytes() > before / 2 {
+        assert!(Instant::now() < deadline, "the discarded part is not freed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (job, result) = bench.search(u64::from(kept) + 500);
+    assert_eq!(result.summary.new_nodes, 500);
+    check_subtree(&job.tree, job.root);
+}
+
+#[test]
+fn a_position_that_does_not_follow_starts_afresh() {
+    let mut bench = Bench::new("random", 1, "startpos moves e2e4");
+    bench.search(1_000);
+    let other = History::from_uci_position("startpos moves d2d4 d7d5", Variant::Standard).unwrap();
+    bench.tree.advance(other, &Reclaimer::new(), || {}).unwrap();
+    assert_eq!(bench.tree.tree().node(bench.tree.root()).visits(), 0);
+}
+
+#[test]
+fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
+    let shuffle = "g1f3 g8f6 f3g1 f6g8 ".repeat(2);
+    let bench = Bench::new("random", 1, &format!("startpos moves {shuffle}"));
+    assert_eq!(bench.tree.history().repetitions(), 2);
+    let (_, result) = bench.search(300);
+    assert_eq!((result.summary.nodes, result.best.is_some()), (300, true));
+}
+
+#[test]
+fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
+    // Any quiet move completes fifty moves; only the pawn's doesn't.
+    let bench = Bench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
+    let (job, result) = bench.search(500);
+    assert!(result.summary.terminals > 0);
+    for (_, child) in job.tree.children(job.tree.node(job.root)) {
+        let is_quiet = !job.history.format_move(child.edge().mv()).starts_with("a2");
+        assert_eq!(child.state() == State::Terminal, is_quiet);
+        assert!(!is_quiet || child.q() == 0.0);
+    }
+}

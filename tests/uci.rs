@@ -1,0 +1,283 @@
+//! Conversations with the real engine through its pipes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine; a test waits this long only when it fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Engine {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Engine {
+    fn start(args: &[&str]) -> Engine {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Engine { stdin: process.stdin.take(), process, lines }
+    }
+
+    fn random() -> Engine {
+        Engine::start(&["--backend=random", "--threads=2"])
+    }
+
+    fn send(&mut self, text: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{text}").unwrap();
+    }
+
+    /// The next line that begins with `start`; lines before it are returned too, in order.
+    fn read_until(&self, start: &str) -> Vec<String> {
+        let mut seen: Vec<String> = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("no \"{start}\" ({error}) after {seen:#?}"),
+            }
+            if seen.last().is_some_and(|line| line.starts_with(start)) {
+                return seen;
+            }
+        }
+    }
+
+    /// Sends commands, and reads until the line that begins with `start`, which is returned.
+    fn ask(&mut self, commands: &[&str], start: &str) -> String {
+        commands.iter().for_each(|command| self.send(command));
+        self.read_until(start).pop().unwrap()
+    }
+
+    fn best_move(&mut self, commands: &[&str]) -> String {
+        let line = self.ask(commands, "bestmove");
+        line.split(' ').nth(1).unwrap().to_string()
+    }
+
+    /// Nothing but `info` comes for a while.
+    fn assert_no_best_move(&self, wait: Duration) {
+        let deadline = Instant::now() + wait;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => assert!(line.starts_with("info"), "{line}"),
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Closes the input, waits for the end, and returns what was still said.
+    fn finish(mut self) -> Vec<String> {
+        self.stdin = None;
+        let rest = self.lines.iter().collect();
+        assert!(self.process.wait().unwrap().success());
+        rest
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+    }
+}
+
+#[test]
+fn introduces_itself() {
+    let mut engine = Engine::start(&[]);
+    engine.send("uci");
+    let lines = engine.read_until("uciok");
+    assert!(lines[0].starts_with("id name Zeitnot "));
+    for option in ["WeightsFile", "Threads", "CPuct", "TimeManager", "MoveOverheadMs", "UCI_Chess960", "Ponder"] {
+        assert!(lines.iter().any(|line| line.starts_with(&format!("option name {option} type "))), "{option}");
+    }
+    engine.send("quit");
+    assert_eq!(engine.finish(), [""; 0]);
+}
+
+#[test]
+fn answers_every_kind_of_go_once() {
+    let mut engine = Engine::random();
+    for go in [
+        "go nodes 500",
+        "go movetime 50",
+        "go depth 3",
+        "go wtime 1000 btime 1000 winc 10 binc 10",
+        "go wtime 500 btime 500 movestogo 1",
+        "go wtime 0 btime 0",
+        "go wtime -100 btime -100",
+        "go nodes 1",
+        "go searchmoves e2e4 nodes 100",
+    ] {
+        let best = engine.best_move(&["position startpos", go]);
+        assert!(best.len() == 4 && best != "0000", "{go}: {best}");
+        assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+    }
+    assert_eq!(engine.finish(), [""; 0], "one bestmove per go");
+}
+
+#[test]
+fn searches_for_the_side_to_move_and_finds_mates() {
+    let mut engine = Engine::random();
+    let mate = "position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+    assert_eq!(engine.best_move(&[mate, "go mate 1"]), "d1d8");
+    engine.send("go nodes 1000");
+    let lines = engine.read_until("bestmove");
+    assert!(lines[lines.len() - 2].contains(" score mate 1 "), "{lines:#?}");
+}
+
+#[test]
+fn infinite_and_ponder_end_only_when_told() {
+    let mut engine = Engine::random();
+    let wait = Duration::from_millis(300);
+    engine.send("position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    engine.send("go infinite");
+    engine.assert_no_best_move(wait);
+    assert_eq!(engine.best_move(&["stop"]), "d1d8");
+    engine.send("position startpos moves e2e4");
+    engine.send("go ponder wtime 1000 btime 1000");
+    engine.assert_no_best_move(wait);
+    engine.best_move(&["ponderhit"]);
+    engine.send("go ponder nodes 10");
+    engine.assert_no_best_move(wait);
+    engine.best_move(&["stop"]);
+    // A hit on a search whose limit was reached long ago answers at once.
+    engine.send("go ponder nodes 10");
+    engine.assert_no_best_move(wait);
+    engine.best_move(&["ponderhit"]);
+}
+
+#[test]
+fn stop_without_a_search_and_a_second_go_do_no_harm() {
+    let mut engine = Engine::random();
+    engine.send("stop");
+    engine.send("ponderhit");
+    engine.send("go infinite");
+    // A new `go` ends the old search: each gets its answer.
+    engine.best_move(&["go nodes 100"]);
+    engine.best_move(&["isready"]);
+    assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+}
+
+#[test]
+fn finished_games_have_no_move() {
+    let mut engine = Engine::random();
+    let mated = "position startpos moves f2f3 e7e5 g2g4 d8h4";
+    assert_eq!(engine.best_move(&[mated, "go wtime 1000 btime 1000"]), "0000");
+    assert_eq!(engine.best_move(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go infinite"]), "0000");
+}
+
+#[test]
+fn faults_are_named_and_the_old_state_stays() {
+    let mut engine = Engine::random();
+    engine.best_move(&["position fen 8/8/8/8/8/k7/8/K1Q5 w - - 0 1", "go nodes 10"]);
+    for (command, expected) in [
+        ("xyzzy", "unknown command \"xyzzy\""),
+        ("position fen 8/8/8 w - - 0 1", "the old position stays"),
+        ("position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQ1BNR w - - 0 1", "the old position stays"),
+        ("position startpos moves e2e4 e2e4", "e2e4"),
+        ("position nowhere", "the old position stays"),
+        ("position", "the old position stays"),
+        ("setoption name Threads value 1000", "an integer from 0 to 256; the old value stays"),
+        ("setoption name Threads value many", "\"many\""),
+        ("setoption name NoSuchOption value 1", "unknown option"),
+        ("setoption Threads", "setoption"),
+        ("setoption name TimeManager value hasty", "unknown time manager"),
+        ("setoption name Backend value cudnn-2", "unknown backend"),
+        ("go nodes many", "a whole number"),
+    ] {
+        let line = engine.ask(&[command], "info string");
+        assert!(line.contains(expected), "{command}: {line}");
+    }
+    // `go nodes many` became a bare `go`.
+    let best = engine.best_move(&["stop"]);
+    assert!(best.starts_with("c1") || best.starts_with("a1"), "the position before the faults: {best}");
+}
+
+#[test]
+fn search_moves_that_are_not_legal_are_named() {
+    let mut engine = Engine::random();
+    engine.send("go searchmoves e2e5 a2a3 nodes 50");
+    let lines = engine.read_until("bestmove");
+    assert!(lines[0].contains("e2e5"), "{lines:#?}");
+    assert_eq!(lines.last().unwrap().split(' ').nth(1), Some("a2a3"));
+}
+
+#[test]
+fn castling_follows_the_variant() {
+    let position = "position fen 4k3/8/8/8/8/8/8/4K2R w K - 0 1";
+    let mut engine = Engine::random();
+    assert_eq!(engine.best_move(&[position, "go searchmoves e1g1 nodes 20"]), "e1g1");
+    engine.send("setoption name UCI_Chess960 value true");
+    assert_eq!(engine.best_move(&[position, "go searchmoves e1h1 nodes 20"]), "e1h1");
+}
+
+#[test]
+fn the_tree_is_kept_from_move_to_move() {
+    let mut engine = Engine::random();
+    let line = engine.ask(&["position startpos", "go nodes 20000"], "bestmove");
+    let words: Vec<_> = line.split(' ').collect();
+    engine.send(&format!("position startpos moves {} {}", words[1], words[3]));
+    // The visits that are there already count: a limit below them is reached at once.
+    engine.send("go nodes 2");
+    let lines = engine.read_until("bestmove");
+    let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+    let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
+    assert!(nodes.parse::<u32>().unwrap() > 100, "{info}");
+}
+
+#[test]
+fn info_shows_what_is_asked_for() {
+    let mut engine = Engine::random();
+    for option in ["UCI_ShowWDL value true", "UCI_ShowMovesLeft value true", "MultiPV value 3"] {
+        engine.send(&format!("setoption name {option}"));
+    }
+    engine.send("go nodes 1000");
+    let lines = engine.read_until("bestmove");
+    let last: Vec<_> = lines.iter().filter(|line| line.starts_with("info depth")).rev().take(3).collect();
+    for (line, index) in last.iter().zip(["3", "2", "1"]) {
+        for key in ["seldepth", "time", "nodes", "score cp", "wdl", "movesleft", "nps", "hashfull", "pv"] {
+            assert!(line.contains(&format!(" {key} ")), "{key}: {line}");
+        }
+        assert!(line.contains(&format!(" multipv {index} ")), "{line}");
+    }
+}
+
+#[test]
+fn piped_commands_are_finished() {
+    let mut engine = Engine::random();
+    engine.send("position startpos");
+    engine.send("go nodes 3000");
+    let rest = engine.finish();
+    assert!(rest.last().unwrap().starts_with("bestmove "), "{rest:#?}");
+}
+
+#[test]
+fn quit_ends_a_search_at_once() {
+    let mut engine = Engine::start(&["--backend=simulated(latency-us=300000)"]);
+    engine.ask(&["isready"], "readyok");
+    engine.send("go infinite");
+    engine.send("quit");
+    let start = Instant::now();
+    assert!(engine.process.wait().unwrap().success());
+    assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_missing_network_is_named_and_the_process_lives() {
+    let mut engine = Engine::start(&["--weights=/no/such/network.pb.gz"]);
+    engine.send("isready");
+    let lines = engine.read_until("readyok");
+    assert!(lines.iter().any(|line| line.contains("/no/such/network.pb.gz")), "{lines:#?}");
+    // Still exactly one legal move per go.
+    assert_eq!(engine.best_move(&["position startpos", "go nodes 10"]).len(), 4);
+    engine.send("setoption name Backend value random");
+    engine.best_move(&["isready", "go nodes 10"]);
+}
