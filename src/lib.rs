@@ -7,11 +7,11 @@
 //! | [`tools`] | the command line's commands |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | [`engine`] | ties options, network, game and search together |
+//! | [`options`] | UCI options and flags, declared once |
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
-//! | [`options`] | UCI options and flags, declared once |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 
 #![warn(missing_docs, missing_debug_implementations)]

@@ -24,7 +24,9 @@ impl Engine {
             .unwrap();
         let (sender, lines) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         Engine { stdin: process.stdin.take(), process, lines }
     }
 
@@ -95,8 +97,13 @@ fn introduces_itself() {
     engine.send("uci");
     let lines = engine.read_until("uciok");
     assert!(lines[0].starts_with("id name Zeitnot "));
-    for option in ["WeightsFile", "Threads", "CPuct", "TimeManager", "MoveOverheadMs", "UCI_Chess960", "Ponder"] {
-        assert!(lines.iter().any(|line| line.starts_with(&format!("option name {option} type "))), "{option}");
+    for option in
+        ["WeightsFile", "Threads", "CPuct", "TimeManager", "MoveOverheadMs", "UCI_Chess960", "Ponder"]
+    {
+        assert!(
+            lines.iter().any(|line| line.starts_with(&format!("option name {option} type "))),
+            "{option}"
+        );
     }
     engine.send("quit");
     assert_eq!(engine.finish(), [""; 0]);

@@ -7,9 +7,13 @@ use super::{EngineError, GoRequest, wait_for};
 use crate::chess::History;
 use crate::network::BackendInfo;
 use crate::options::Settings;
+use crate::params::ParamError;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
 use crate::search::{EndReason, Job, SearchParams, collect_stats, root_evaluation, root_visits};
-use crate::time::{GoLimits, MoveFacts, SearchEnd, StopReason, StopperOptions, Timekeeper, manager_from};
+use crate::time::{
+    DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, StopReason, StopperOptions,
+    TimeManager, Timekeeper, manager_with_slowmover,
+};
 
 use super::loading::search_params;
 
@@ -28,7 +32,7 @@ pub(super) struct Game {
 
 impl Game {
     pub(super) fn new(settings: &Settings) -> Result<Game, EngineError> {
-        let manager = manager_from(&settings.time_manager)?;
+        let manager = time_manager(settings)?;
         Ok(Game {
             tree: None,
             made_with: search_params(settings),
@@ -113,6 +117,11 @@ impl Game {
         self.facts = facts;
     }
 
+    /// What the timekeeper has to say to people since it was last asked.
+    pub(super) fn take_notice(&mut self) -> Option<String> {
+        self.timekeeper.take_notice()
+    }
+
     /// The move is made: the timekeeper learns from it.
     pub(super) fn finish_move(&mut self, job: &Job, end: EndReason) {
         self.moves_made += 1;
@@ -144,6 +153,15 @@ fn stopper_options(settings: &Settings) -> StopperOptions {
         nodes_as_playouts: settings.nodes_as_playouts,
         minimum_kld_gain: settings.minimum_kld_gain_per_node,
         kld_gain_interval: settings.kld_gain_average_interval as u64,
-        ..StopperOptions::default()
+        nodestime: NodesTimeOptions {
+            nodes_per_ms: settings.nodestime as f64,
+            dynamic: settings.nodestime_dynamic,
+        },
     }
+}
+
+/// The time manager that the options choose.
+pub(super) fn time_manager(settings: &Settings) -> Result<Box<dyn TimeManager>, ParamError> {
+    let named = Some(settings.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
+    manager_with_slowmover(named, settings.slowmover)
 }

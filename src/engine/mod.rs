@@ -19,8 +19,8 @@ use crate::network::{BackendError, BackendInfo};
 use crate::options::{OptionError, Settings};
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{Job, JobSpec, SearchInfo, SearchResult};
-use crate::time::{GoLimits, manager_from};
+use crate::search::{Job, JobSpec, SearchInfo, SearchResult, Summary};
+use crate::time::GoLimits;
 
 use game::Game;
 use loading::Network;
@@ -146,7 +146,8 @@ impl Engine {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
         check(&settings)?;
-        if settings.time_manager != self.settings.time_manager {
+        let chosen_by = |s: &Settings| (s.time_manager.clone(), s.slowmover);
+        if chosen_by(&settings) != chosen_by(&self.settings) {
             // A manager lives for one game; another one begins anew.
             self.finish();
             self.game = None;
@@ -198,7 +199,10 @@ impl Engine {
             return listener.answer(&self.position, answer);
         };
         match self.begin(request, &mut *listener) {
-            Ok((job, game)) => self.running = Some(spawn(job, game, (fallback, listener))),
+            Ok((job, game)) => {
+                let speaker = Speaker { listener, fallback, verbose_time: self.settings.verbose_time };
+                self.running = Some(spawn(job, game, speaker));
+            }
             Err(error) => {
                 listener.note(&format!("error: {error}"));
                 listener.note("without a search the first legal move is played");
@@ -234,6 +238,9 @@ impl Engine {
         let (tree, root) = game.set_position(&self.position, &self.settings, &self.late)?;
         let visits = u64::from(tree.node(root).visits());
         let chain = game.start_move(&request, &self.settings, network.info());
+        if let Some(notice) = game.take_notice() {
+            listener.note(&notice);
+        }
         let limit =
             request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
                 if self.settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
@@ -313,26 +320,49 @@ impl Drop for Engine {
 
 /// Checks the options whose text has a grammar of its own.
 fn check(settings: &Settings) -> Result<(), EngineError> {
-    manager_from(&settings.time_manager)?;
+    game::time_manager(settings)?;
     BackendConfig::parse(&settings.backend, &settings.backend_options)?;
     Ok(())
 }
 
+/// What the search's thread needs to answer.
+struct Speaker {
+    listener: Box<dyn Listener>,
+    /// Played if the search knows no move.
+    fallback: Move,
+    verbose_time: bool,
+}
+
+impl Speaker {
+    fn answer(&mut self, job: &Job, result: SearchResult) {
+        if let Some(reason) = &result.failure {
+            self.listener.note(&format!("error: {reason}"));
+        }
+        if self.verbose_time
+            && let Some(report) = job.referee.with_chain(|chain| chain.report())
+        {
+            let Summary { time, new_nodes, nodes, .. } = result.summary;
+            let used_ms = time.as_secs_f64() * 1000.0;
+            self.listener.note(&format!(
+                "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
+                result.reason
+            ));
+        }
+        let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(self.fallback));
+        let answer = Answer { best, ponder: result.ponder, result: Some(result) };
+        self.listener.answer(&job.history, answer);
+    }
+}
+
 /// Starts the thread that watches over the search and answers.
-fn spawn(job: Arc<Job>, mut game: Game, (fallback, mut listener): (Move, Box<dyn Listener>)) -> Running {
+fn spawn(job: Arc<Job>, mut game: Game, mut speaker: Speaker) -> Running {
     let watched = job.clone();
     let thread = std::thread::spawn(move || {
         let job = watched;
-        let root = &job.history;
-        let result = crate::search::run(&job, &mut |info| listener.info(root, info), |job, received| {
-            game.ponder_hit(job, received);
-        });
-        if let Some(reason) = &result.failure {
-            listener.note(&format!("error: {reason}"));
-        }
+        let mut inform = |info: &SearchInfo| speaker.listener.info(&job.history, info);
+        let result = crate::search::run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
         let end = result.reason;
-        let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(fallback));
-        listener.answer(root, Answer { best, ponder: result.ponder, result: Some(result) });
+        speaker.answer(&job, result);
         game.finish_move(&job, end);
         game
     });

@@ -1,7 +1,7 @@
 //! Options: each one declared once, in [`settings`], with its UCI name, flag, range, default and help.
 //!
 //! From the declaration come the UCI `option` lines, the command-line flags, the range checks and the reference
-//! that `zeitnot options` prints. Used by `engine`, `uci` and `tools`; knows none of them.
+//! that `zeitnot options` prints. Used by `engine`, `uci` and `tools`; uses those below it for defaults.
 
 mod flags;
 mod kind;

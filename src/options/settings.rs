@@ -1,6 +1,7 @@
 //! The options themselves, and their values.
 
 use super::{Kind, OptionError, OptionSpec, Value};
+use crate::time::DEFAULT_MANAGER;
 
 /// Declares the options: a field of [`Settings`] with its documentation, kind, UCI name and flag.
 macro_rules! settings {
@@ -81,7 +82,15 @@ settings! {
     /// Visits that one batch's gathering may lose to such leaves.
     max_collision_visits: Integer { default: 80_000, min: 1, max: 100_000_000 }, "MaxCollisionVisits", "max-collision-visits";
     /// How the clock is used: name(parameter=value,…).
-    time_manager: Text { default: "legacy" }, "TimeManager", "time-manager";
+    time_manager: Text { default: DEFAULT_MANAGER }, "TimeManager", "time-manager";
+    /// Share of its time that the manager `legacy` takes; another value than 1 chooses that manager.
+    slowmover: Decimal { default: 1.0, min: 0.0, max: 100.0 }, "Slowmover", "slowmover";
+    /// Nodes that count as a millisecond, so that games are the same on any machine under any load; 0 is off.
+    nodestime: Integer { default: 0, min: 0, max: 1_000_000 }, "nodestime", "nodestime";
+    /// Under nodestime: the rate rises towards the endgame, as that of real engines does.
+    nodestime_dynamic: Switch { default: false }, "NodestimeDynamic", "nodestime-dynamic";
+    /// Tell with each move how its time was budgeted and used, as an `info string`.
+    verbose_time: Switch { default: false }, "VerboseTime", "verbose-time";
     /// Kept back from every clock for lag and the GUI, ms.
     move_overhead_ms: Integer { default: 200, min: 0, max: 100_000_000 }, "MoveOverheadMs", "move-overhead";
     /// Stop when the best move cannot be overtaken in the remaining visits divided by this; 0 is off.

@@ -1,6 +1,7 @@
 //! Decides when a search ends: runs the chain of stoppers, for the workers after each batch and for the
 //! controller when the clock says so.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,6 +21,17 @@ pub enum EndReason {
     Deadline,
     /// The backend or the tree gave up.
     Failure,
+}
+
+impl fmt::Display for EndReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EndReason::Rule(rule) => rule.fmt(f),
+            EndReason::Told => f.write_str("told"),
+            EndReason::Deadline => f.write_str("deadline"),
+            EndReason::Failure => f.write_str("failure"),
+        }
+    }
 }
 
 #[derive(Debug)]
