@@ -6,16 +6,15 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 use zeitnot::chess::{History, Variant};
-use zeitnot::network::backends::onnxruntime::{OnnxModel, OnnxRuntime, TensorNames};
+use zeitnot::network::backends::{self, BackendConfig};
 use zeitnot::network::encode::{HistoryFill, encode};
-use zeitnot::network::onnx::{self, BuildOptions};
-use zeitnot::network::weights::{HeadChoice, Model, NetworkFile};
+use zeitnot::network::weights::{HeadChoice, NetworkFile};
 use zeitnot::network::{Backend, EvalSlot};
-use zeitnot::params::Params;
 
 #[derive(Deserialize)]
 struct Golden {
@@ -74,26 +73,12 @@ fn golden_files() -> Vec<PathBuf> {
     files
 }
 
-fn backend(golden: &Golden) -> OnnxRuntime {
+fn backend(golden: &Golden) -> Arc<dyn Backend> {
     let choice =
         HeadChoice { policy: golden.policy_head.parse().unwrap(), value: golden.value_head.parse().unwrap() };
-    let file = NetworkFile::load(&folder().join("nets").join(&golden.net), choice).unwrap();
-    let model = match file.model {
-        Model::Layers(network, _) => onnx::build(*network, &BuildOptions::default()),
-        Model::Onnx(model) => model,
-    };
-    let names = TensorNames {
-        input: model.names.input.clone(),
-        policy: model.names.policy.clone(),
-        ..TensorNames::default()
-    };
-    let model = OnnxModel {
-        bytes: model.bytes.to_vec(),
-        names,
-        input_format: model.input_format,
-        description: golden.net.clone(),
-    };
-    OnnxRuntime::new(model, &Params::default()).unwrap()
+    let network = NetworkFile::load(&folder().join("nets").join(&golden.net), choice).unwrap();
+    let config = BackendConfig::parse("onnxruntime", "").unwrap();
+    backends::create(&config, Some(network)).unwrap()
 }
 
 /// Evaluates all positions of a golden file in one batch.

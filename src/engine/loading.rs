@@ -1,13 +1,15 @@
 //! The network in force: its backend and the threads that search with it.
 
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::EngineError;
 use crate::network::backends::{self, BackendConfig};
 use crate::network::encode::HistoryFill;
-use crate::network::{Backend, BackendInfo};
+use crate::network::weights::{HeadChoice, UnknownHead};
+use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
 use crate::search::{SearchParams, WorkerPool};
 
@@ -39,15 +41,32 @@ impl Order {
             threads: if settings.threads == 0 { cores() } else { settings.threads as usize },
         }
     }
+}
 
-    fn config(&self) -> Result<BackendConfig, EngineError> {
-        Ok(BackendConfig {
-            weights: (!self.weights.is_empty()).then(|| self.weights.clone().into()),
-            policy_head: self.heads.0.clone(),
-            value_head: self.heads.1.clone(),
-            ..BackendConfig::parse(&self.backend.0, &self.backend.1)?
-        })
-    }
+/// Makes the backend that `settings` ask for ready, with the network that they name or that is found.
+///
+/// # Errors
+/// If the network cannot be found or read, or the backend cannot be made.
+pub fn open_backend(settings: &Settings) -> Result<Arc<dyn Backend>, EngineError> {
+    let config = BackendConfig::parse(&settings.backend, &settings.backend_options)?;
+    let network = match config.needs_network() {
+        true => Some(discover::load(named(&settings.weights_file), heads(settings)?)?),
+        false => None,
+    };
+    Ok(backends::create(&config, network)?)
+}
+
+/// The file of a text in which nothing stands for no file.
+fn named(file: &str) -> Option<&Path> {
+    (!file.is_empty()).then(|| Path::new(file))
+}
+
+/// The heads that `settings` ask for.
+///
+/// # Errors
+/// If a name is no head of any network.
+pub(super) fn heads(settings: &Settings) -> Result<HeadChoice, UnknownHead> {
+    Ok(HeadChoice { policy: settings.policy_head.parse()?, value: settings.value_head.parse()? })
 }
 
 impl Network {
@@ -66,7 +85,7 @@ impl Network {
         let same_backend = old.filter(|old| Order { threads: order.threads, ..old.order.clone() } == order);
         let backend = match same_backend {
             Some(old) => old.backend.clone(),
-            None => backends::create(&order.config()?)?,
+            None => open_backend(settings)?,
         };
         let workers = WorkerPool::new(&*backend, order.threads)?;
         Ok(Some(Network { order, backend, workers }))

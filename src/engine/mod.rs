@@ -15,6 +15,8 @@ use thiserror::Error;
 use crate::chess::{History, Move, PositionError, Variant};
 use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
+use crate::network::discover::DiscoverError;
+use crate::network::weights::UnknownHead;
 use crate::network::{BackendError, BackendInfo};
 use crate::options::{OptionError, Settings};
 use crate::params::ParamError;
@@ -24,6 +26,7 @@ use crate::time::GoLimits;
 
 use game::Game;
 use loading::Network;
+pub use loading::open_backend;
 
 /// A node counts its visits in 32 bits; searches end before that overflows.
 const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
@@ -40,6 +43,12 @@ pub enum EngineError {
     /// The network or its backend.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// The network, where none was named.
+    #[error(transparent)]
+    Network(#[from] DiscoverError),
+    /// The name of a head.
+    #[error("{0}; the old value stays")]
+    Head(#[from] UnknownHead),
     /// The position; the old one stays.
     #[error("{0}; the old position stays")]
     Position(#[from] PositionError),
@@ -322,6 +331,7 @@ impl Drop for Engine {
 fn check(settings: &Settings) -> Result<(), EngineError> {
     game::time_manager(settings)?;
     BackendConfig::parse(&settings.backend, &settings.backend_options)?;
+    loading::heads(settings)?;
     Ok(())
 }
 

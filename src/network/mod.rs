@@ -6,6 +6,7 @@
 
 pub mod backends;
 pub mod cache;
+pub mod discover;
 pub mod encode;
 pub mod folders;
 pub mod onnx;
@@ -114,6 +115,12 @@ pub enum BackendError {
         /// What was given.
         options: String,
     },
+    /// A network is needed and none was given.
+    #[error("the backend {backend} needs a network")]
+    NoNetwork {
+        /// The backend's name.
+        backend: String,
+    },
     /// ONNX Runtime is missing or of no use.
     #[error(transparent)]
     Library(#[from] backends::onnxruntime::LibraryError),
@@ -125,9 +132,6 @@ pub enum BackendError {
         /// What the device or library says.
         reason: String,
     },
-    /// The inputs or outputs of an ONNX model are not those of a network.
-    #[error(transparent)]
-    Interface(#[from] backends::onnxruntime::InterfaceError),
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]
     Evaluation {

@@ -5,6 +5,14 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use super::{Kind, OptionSpec, Settings};
 
+impl Settings {
+    /// Adds the flags of some options to `command`, for commands in which the others mean nothing.
+    pub fn augment_with(command: Command, flags: &[&str]) -> Command {
+        let wanted = Settings::SPECS.iter().filter(|spec| flags.contains(&spec.flag));
+        command.args(wanted.map(flag))
+    }
+}
+
 impl Args for Settings {
     fn augment_args(command: Command) -> Command {
         // A command's own argument of the same name has precedence.

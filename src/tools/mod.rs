@@ -5,6 +5,7 @@
 //! files live here and nowhere below.
 
 mod bench;
+mod eval;
 mod failure;
 mod network_args;
 mod output;
@@ -43,6 +44,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup,
+    /// Say what the network thinks of positions
+    Eval(eval::EvalArgs),
     /// Count the move paths of a length from a position
     Perft(perft::PerftArgs),
 }
@@ -54,6 +57,8 @@ pub enum Verdict {
     Yes,
     /// The answer is no, as when a comparison failed: exit code 1.
     No,
+    /// Some of the input was bad and was named on stderr, the rest is done: exit code 2.
+    BadInput,
 }
 
 impl Cli {
@@ -65,6 +70,7 @@ impl Cli {
         match verdict.and_then(|verdict| output.flush().map(|()| verdict)) {
             Ok(Verdict::Yes) => ExitCode::SUCCESS,
             Ok(Verdict::No) => ExitCode::from(1),
+            Ok(Verdict::BadInput) => ExitCode::from(2),
             Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
             Err(failure) => {
                 eprintln!("zeitnot: {failure}");
@@ -80,6 +86,7 @@ impl Command {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),
             Command::Setup => setup::run(output),
+            Command::Eval(args) => eval::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
         }
     }

@@ -1,44 +1,55 @@
-//! The arguments with which every command that evaluates chooses its network and backend.
+//! The options with which commands that only evaluate choose their network and backend.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
-use clap::Args;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use crate::network::BackendError;
-use crate::network::backends::{BackendConfig, DEFAULT_POLICY_HEAD, DEFAULT_VALUE_HEAD};
+use super::Failure;
+use crate::engine;
+use crate::network::Backend;
+use crate::options::Settings;
 
-/// Network and backend; a command flattens it into its own arguments.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Network")]
+/// The flags of the options that matter to such commands.
+const FLAGS: [&str; 7] =
+    ["weights", "backend", "backend-opts", "policy-head", "value-head", "history-fill", "chess960"];
+
+/// The options that say how positions are evaluated; a command flattens them into its own arguments.
+#[derive(Clone, Debug)]
 pub struct NetworkArgs {
-    /// Network file [default: the newest in models/ or the working folder]
-    #[arg(short, long, value_name = "FILE")]
-    pub weights: Option<PathBuf>,
-    /// What evaluates positions: trivial, random, simulated
-    #[arg(short, long, value_name = "NAME", default_value = "random")]
-    pub backend: String,
-    /// Parameters of the backend: key=value,…
-    #[arg(short = 'o', long, value_name = "PARAMS", default_value = "", hide_default_value = true)]
-    pub backend_opts: String,
-    /// Policy head of a network that has several: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", default_value = DEFAULT_POLICY_HEAD)]
-    pub policy_head: String,
-    /// Value head of a network that has several: winner, q, st
-    #[arg(long, value_name = "HEAD", default_value = DEFAULT_VALUE_HEAD)]
-    pub value_head: String,
+    /// All options; those that are no flags here have their defaults.
+    pub settings: Settings,
 }
 
 impl NetworkArgs {
-    /// What [`crate::network::backends::create`] needs.
+    /// Makes the backend ready. Where no network is named, stderr says what was chosen.
     ///
     /// # Errors
-    /// If the backend's name or parameters are not of the grammar.
-    pub fn config(&self) -> Result<BackendConfig, BackendError> {
-        Ok(BackendConfig {
-            weights: self.weights.clone(),
-            policy_head: self.policy_head.clone(),
-            value_head: self.value_head.clone(),
-            ..BackendConfig::parse(&self.backend, &self.backend_opts)?
-        })
+    /// If the network, the backend's name or its parameters are no good, or the backend is not to be had.
+    pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+        let backend = engine::open_backend(&self.settings)?;
+        if self.settings.weights_file.is_empty() {
+            eprintln!("zeitnot: using {}", backend.info().description);
+        }
+        Ok(backend)
+    }
+}
+
+impl Args for NetworkArgs {
+    fn augment_args(command: Command) -> Command {
+        Settings::augment_with(command, &FLAGS)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        NetworkArgs::augment_args(command)
+    }
+}
+
+impl FromArgMatches for NetworkArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(NetworkArgs { settings: Settings::from_arg_matches(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.settings.update_from_arg_matches(matches)
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! | name | what |
 //! |---|---|
+//! | `auto` | the fastest one that can evaluate the network |
+//! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random` at the pace of an accelerator ([`synthetic::simulated`]) |
@@ -13,72 +15,82 @@ pub mod native;
 pub mod onnxruntime;
 pub mod synthetic;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::onnx::{self, BuildOptions};
+use super::weights::{Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::{ParamError, Params};
+use onnxruntime::OnnxRuntime;
 
+/// The name of the choice that is made for the user.
+pub const AUTO: &str = "auto";
+/// The names of the backends that need no network.
+const SYNTHETIC: [&str; 3] = ["trivial", "random", "simulated"];
 /// The names that [`create`] knows, in the order in which help texts list them.
-pub const NAMES: [&str; 3] = ["trivial", "random", "simulated"];
+pub const NAMES: [&str; 5] = [AUTO, onnxruntime::NAME, SYNTHETIC[0], SYNTHETIC[1], SYNTHETIC[2]];
 
 /// Which backend the user wants, and how.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct BackendConfig {
     /// One of [`NAMES`].
     pub name: String,
     /// The backend's own parameters.
     pub options: Params,
-    /// The network file; synthetic backends need none.
-    pub weights: Option<PathBuf>,
-    /// The policy head of a network that has several: `vanilla`, `optimistic`, `soft`, `opponent`.
-    pub policy_head: String,
-    /// The value head of a network that has several: `winner`, `q`, `st`.
-    pub value_head: String,
 }
 
 impl BackendConfig {
-    /// A configuration without a network, from the texts of `--backend` and `--backend-opts`.
+    /// The configuration that the texts of `--backend` and `--backend-opts` ask for.
     ///
     /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
     ///
     /// # Errors
-    /// [`BackendError::Params`] if a text is not of the grammar or `backend` is not one name.
+    /// [`BackendError::Params`] if a text is not of the grammar or `backend` is not one name of [`NAMES`].
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();
-        let (Some((name, inline)), 1) = (lists.next(), named.entries().len()) else {
-            return Err(unknown_name(backend).into());
-        };
-        let joined = format!("{inline},{options}");
-        let options = if inline.is_empty() { Params::parse(options)? } else { Params::parse(&joined)? };
-        Ok(BackendConfig {
-            name: name.into(),
-            options,
-            weights: None,
-            policy_head: DEFAULT_POLICY_HEAD.into(),
-            value_head: DEFAULT_VALUE_HEAD.into(),
-        })
+        let name_and_inline = lists.next().filter(|_| named.entries().len() == 1);
+        let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
+        if !NAMES.contains(&name) {
+            return Err(unknown_name(name).into());
+        }
+        let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
+        Ok(BackendConfig { name: name.into(), options: Params::parse(&options)? })
+    }
+
+    /// False if the backend evaluates without a network.
+    pub fn needs_network(&self) -> bool {
+        !SYNTHETIC.contains(&self.name.as_str())
     }
 }
 
-/// The policy head that is used unless the user asks for another.
-pub const DEFAULT_POLICY_HEAD: &str = "vanilla";
-/// The value head that is used unless the user asks for another.
-pub const DEFAULT_VALUE_HEAD: &str = "winner";
-
-/// Makes the backend that `config` asks for.
+/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
 ///
 /// # Errors
-/// If the name or an option is unknown or out of range, naming what would be valid.
-pub fn create(config: &BackendConfig) -> Result<Arc<dyn Backend>, BackendError> {
+/// If an option is unknown or out of range, naming what would be valid; if the network is missing; or if the backend
+/// is not to be had or cannot use the network.
+pub fn create(
+    config: &BackendConfig,
+    network: Option<NetworkFile>,
+) -> Result<Arc<dyn Backend>, BackendError> {
     let options = &config.options;
+    let network = || network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
     Ok(match config.name.as_str() {
+        AUTO | onnxruntime::NAME => Arc::new(onnx_runtime(network()?, options)?),
         "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
         "random" => Arc::new(synthetic::random::Random::new(options)?),
         "simulated" => Arc::new(synthetic::simulated::Simulated::new(options)?),
         name => return Err(unknown_name(name).into()),
     })
+}
+
+fn onnx_runtime(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {
+    let name = network.path.display().to_string();
+    let model = match network.model {
+        Model::Layers(network, _) => onnx::build(*network, &BuildOptions::default()),
+        Model::Onnx(model) => model,
+    };
+    OnnxRuntime::new(model, &name, options)
 }
 
 fn unknown_name(name: &str) -> ParamError {
@@ -90,7 +102,7 @@ mod tests {
     use super::*;
 
     fn fault(backend: &str, options: &str) -> String {
-        match BackendConfig::parse(backend, options).and_then(|config| create(&config)) {
+        match BackendConfig::parse(backend, options).and_then(|config| create(&config, None)) {
             Ok(backend) => panic!("{backend:?} was made"),
             Err(error) => error.to_string(),
         }
@@ -98,8 +110,10 @@ mod tests {
 
     #[test]
     fn every_listed_synthetic_name_makes_a_backend_of_that_name() {
-        for name in ["trivial", "random", "simulated"] {
-            let backend = create(&BackendConfig::parse(name, "").unwrap()).unwrap();
+        for name in SYNTHETIC {
+            let config = BackendConfig::parse(name, "").unwrap();
+            assert!(!config.needs_network());
+            let backend = create(&config, None).unwrap();
             assert_eq!(backend.info().name, name);
         }
     }
@@ -113,6 +127,7 @@ mod tests {
             fault("random,trivial", ""),
             format!("unknown backend \"random,trivial\"; valid: {valid}")
         );
+        assert_eq!(fault("auto", ""), "the backend auto needs a network");
         assert_eq!(fault("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
         assert_eq!(fault("trivial", "x"), "trivial has no parameters, but got \"x\"");
         assert_eq!(fault("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");

@@ -4,16 +4,16 @@
 //! per thread with one: so each [`Evaluator`] holds a session of its own. It goes back to the pool with the evaluator,
 //! so that the next search starts at once. Sessions share the weights that the library has rearranged for the processor.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use half::{bf16, f16};
+use bytes::Bytes;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 
-use super::evaluator::Runner;
-use super::interface::{Element, Interface, TensorNames, ValueOutput};
+use super::evaluator::{self, Interface, Run};
 use super::runtime::Runtime;
-use crate::network::encode::InputFormat;
+use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 use crate::params::Params;
 
@@ -24,25 +24,6 @@ const MAX_BATCH: usize = 1024;
 /// On CPUs throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 16;
 
-/// A network as ONNX, and how to call it.
-#[derive(Clone)]
-pub struct OnnxModel {
-    /// The serialized model.
-    pub bytes: Vec<u8>,
-    /// The names of its tensors.
-    pub names: TensorNames,
-    /// How positions must be encoded for it.
-    pub input_format: InputFormat,
-    /// The network in a few words, for people.
-    pub description: String,
-}
-
-impl std::fmt::Debug for OnnxModel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OnnxModel({}, {} bytes)", self.description, self.bytes.len())
-    }
-}
-
 /// A model made ready in ONNX Runtime.
 #[derive(Debug)]
 pub struct OnnxRuntime {
@@ -52,68 +33,57 @@ pub struct OnnxRuntime {
 
 /// What all evaluators share. Only `idle` changes, under its lock.
 struct Shared {
-    model: OnnxModel,
-    threads: usize,
+    runtime: &'static Runtime,
+    model: Bytes,
+    data_type: DataType,
     interface: Interface,
+    /// Threads that work on one batch.
+    threads: usize,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
 }
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("model", &self.model).field("interface", &self.interface).finish()
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("interface", &self.interface).finish_non_exhaustive()
     }
 }
 
 impl OnnxRuntime {
-    /// Loads ONNX Runtime if this is its first use, makes a session and tries it.
+    /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// The parameter `threads` (1) is the number of threads that work on one evaluator's batch.
+    /// `network` tells people which network it is. The parameter `threads` (1) is the number of threads that work on
+    /// one evaluator's batch.
     ///
     /// # Errors
     /// [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Params`] for other parameters,
-    /// [`BackendError::Interface`] or [`BackendError::Model`] if the model is not one that we can call.
-    pub fn new(model: OnnxModel, options: &Params) -> Result<OnnxRuntime, BackendError> {
+    /// [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
+    pub fn new(model: OnnxModel, network: &str, options: &Params) -> Result<OnnxRuntime, BackendError> {
         options.allow_only(NAME, &["threads"], &[])?;
         let threads = options.integer("threads", 1, 1..=256)? as usize;
         let runtime = Runtime::get()?;
-        let prepacked = PrepackedWeights::new();
-        let session = open(runtime, &model.bytes, threads, &prepacked)
-            .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })?;
-        let interface = Interface::of(&session, &model.names)?;
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!("{}, ONNX Runtime {}, CPU", model.description, runtime.library().version),
+            description: format!("{network} on ONNX Runtime {}, CPU", runtime.library().version),
             input_format: model.input_format,
-            has_wdl: matches!(interface.value, ValueOutput::Wdl(_)),
-            has_moves_left: interface.moves_left.is_some(),
+            has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
+            has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
-            preferred_batch: interface.fixed_batch.unwrap_or(PREFERRED_BATCH).min(MAX_BATCH),
+            preferred_batch: model.fixed_batch.unwrap_or(PREFERRED_BATCH).min(MAX_BATCH),
         };
-        let shared = Shared { model, threads, interface, prepacked, idle: Mutex::new(vec![session]) };
-        let backend = OnnxRuntime { info, shared: Arc::new(shared) };
-        backend.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
-        Ok(backend)
+        let shared = Arc::new(Shared {
+            runtime,
+            model: model.bytes,
+            data_type: model.data_type,
+            interface: Interface { names: model.names, fixed_batch: model.fixed_batch },
+            threads,
+            prepacked: PrepackedWeights::new(),
+            idle: Mutex::default(),
+        });
+        // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
+        shared.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
+        Ok(OnnxRuntime { info, shared })
     }
-}
-
-/// A new session; the library then optimises the graph, which takes the time.
-fn open(
-    runtime: &Runtime,
-    model: &[u8],
-    threads: usize,
-    prepacked: &PrepackedWeights,
-) -> ort::Result<Session> {
-    Session::builder(runtime.environment())?
-        .with_optimization_level(GraphOptimizationLevel::All)?
-        .with_intra_threads(threads)?
-        .with_inter_threads(1)?
-        .with_intra_op_spinning(false)?
-        .with_inter_op_spinning(false)?
-        // Weights that can be shared must not lie in a session's own arena.
-        .with_config_entry("session.use_device_allocator_for_initializers", "0")?
-        .with_prepacked_weights(prepacked)?
-        .commit_from_memory(model)
 }
 
 impl Backend for OnnxRuntime {
@@ -122,42 +92,45 @@ impl Backend for OnnxRuntime {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        let shared = &self.shared;
-        let idle = shared.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let session = match idle {
-            Some(session) => session,
-            None => open(Runtime::get()?, &shared.model.bytes, shared.threads, &shared.prepacked)
-                .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })?,
-        };
-        Ok(Box::new(SessionEvaluator {
-            session: Some(session),
-            runner: AnyRunner::new(shared.interface.element),
-            shared: Arc::clone(shared),
-        }))
+        Ok(Box::new(self.shared.evaluator()?))
     }
 }
 
-/// A runner for the model's number type.
-enum AnyRunner {
-    F32(Runner<f32>),
-    F16(Runner<f16>),
-    Bf16(Runner<bf16>),
-}
+impl Shared {
+    fn evaluator(self: &Arc<Shared>) -> Result<SessionEvaluator, BackendError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let session = match idle {
+            Some(session) => session,
+            None => self
+                .open()
+                .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })?,
+        };
+        Ok(SessionEvaluator {
+            session: Some(session),
+            run: evaluator::runner(self.data_type),
+            shared: Arc::clone(self),
+        })
+    }
 
-impl AnyRunner {
-    fn new(element: Element) -> AnyRunner {
-        match element {
-            Element::F32 => AnyRunner::F32(Runner::default()),
-            Element::F16 => AnyRunner::F16(Runner::default()),
-            Element::Bf16 => AnyRunner::Bf16(Runner::default()),
-        }
+    /// A new session; the library then optimises the graph, which takes the time.
+    fn open(&self) -> ort::Result<Session> {
+        Session::builder(self.runtime.environment())?
+            .with_optimization_level(GraphOptimizationLevel::All)?
+            .with_intra_threads(self.threads)?
+            .with_inter_threads(1)?
+            .with_intra_op_spinning(false)?
+            .with_inter_op_spinning(false)?
+            // Weights that can be shared must not lie in a session's own arena.
+            .with_config_entry("session.use_device_allocator_for_initializers", "0")?
+            .with_prepacked_weights(&self.prepacked)?
+            .commit_from_memory(&self.model)
     }
 }
 
 struct SessionEvaluator {
     /// `None` only while it is dropped.
     session: Option<Session>,
-    runner: AnyRunner,
+    run: Box<dyn Run>,
     shared: Arc<Shared>,
 }
 
@@ -166,12 +139,9 @@ impl Evaluator for SessionEvaluator {
         let Some(session) = &mut self.session else { return Ok(()) };
         let interface = &self.shared.interface;
         for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
-            match &mut self.runner {
-                AnyRunner::F32(runner) => runner.run(session, interface, part),
-                AnyRunner::F16(runner) => runner.run(session, interface, part),
-                AnyRunner::Bf16(runner) => runner.run(session, interface, part),
-            }
-            .map_err(|reason| BackendError::Evaluation { backend: NAME.into(), reason })?;
+            self.run
+                .run(session, interface, part)
+                .map_err(|reason| BackendError::Evaluation { backend: NAME.into(), reason })?;
         }
         Ok(())
     }

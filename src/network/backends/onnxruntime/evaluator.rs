@@ -2,18 +2,47 @@
 
 use std::fmt::Debug;
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use ort::session::{Session, SessionOutputs};
 use ort::value::{PrimitiveTensorElementType, TensorRef};
 
-use super::interface::{Interface, ValueOutput};
+use crate::network::weights::{DataType, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
 /// Numbers of one position's input.
 const INPUT_SIZE: usize = PLANES * 64;
 
+/// How to call a model.
+#[derive(Clone, Debug)]
+pub(super) struct Interface {
+    pub names: TensorNames,
+    /// The only batch size that the model takes, if it takes but one.
+    pub fixed_batch: Option<usize>,
+}
+
+/// Runs batches of one model, whatever its number type.
+pub(super) trait Run: Debug + Send {
+    /// Fills the outputs of `batch`, which fits the model's batch size; fails with the library's words.
+    fn run(
+        &mut self,
+        session: &mut Session,
+        interface: &Interface,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), String>;
+}
+
+/// The runner for models of this type.
+pub(super) fn runner(data_type: DataType) -> Box<dyn Run> {
+    match data_type {
+        DataType::Float32 => Box::new(Runner::<f32>::default()),
+        DataType::Float16 => Box::new(Runner::<f16>::default()),
+        DataType::Bfloat16 => Box::new(Runner::<bf16>::default()),
+    }
+}
+
 /// A number type of models.
-pub(super) trait Number: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static {
+trait Number: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static {
     /// Writes the dense tensor `[112, 8, 8]` into `out`.
     fn write_planes(planes: &InputPlanes, out: &mut [Self]);
     /// The number as `f32`.
@@ -32,7 +61,7 @@ impl Number for f32 {
 
 impl Number for f16 {
     fn write_planes(planes: &InputPlanes, out: &mut [f16]) {
-        write_converted(planes, out, f16::from_f32);
+        out.convert_from_f32_slice(&dense(planes));
     }
 
     fn to_f32(self) -> f32 {
@@ -42,7 +71,7 @@ impl Number for f16 {
 
 impl Number for bf16 {
     fn write_planes(planes: &InputPlanes, out: &mut [bf16]) {
-        write_converted(planes, out, bf16::from_f32);
+        out.convert_from_f32_slice(&dense(planes));
     }
 
     fn to_f32(self) -> f32 {
@@ -50,24 +79,20 @@ impl Number for bf16 {
     }
 }
 
-fn write_converted<T: Number>(planes: &InputPlanes, out: &mut [T], convert: fn(f32) -> T) {
+fn dense(planes: &InputPlanes) -> [f32; INPUT_SIZE] {
     let mut dense = [0.0; INPUT_SIZE];
     planes.write_dense(&mut dense);
-    for (cell, value) in out.iter_mut().zip(dense) {
-        *cell = convert(value);
-    }
+    dense
 }
 
-/// Runs batches of a model whose numbers are `T`.
 #[derive(Debug, Default)]
-pub(super) struct Runner<T> {
+struct Runner<T> {
     /// `[batch, 112, 8, 8]`, as long as the largest batch so far.
     input: Vec<T>,
 }
 
-impl<T: Number> Runner<T> {
-    /// Fills the outputs of `batch`, which fits the model's batch size; fails with the library's words.
-    pub fn run(
+impl<T: Number> Run for Runner<T> {
+    fn run(
         &mut self,
         session: &mut Session,
         interface: &Interface,
@@ -83,50 +108,71 @@ impl<T: Number> Runner<T> {
         let input = &self.input[..positions * INPUT_SIZE];
         let text = |error: ort::Error| error.to_string();
         let tensor = TensorRef::from_array_view(([positions, PLANES, 8, 8], input)).map_err(text)?;
-        let outputs = session.run(ort::inputs![interface.input.as_str() => tensor]).map_err(text)?;
-        read_outputs::<T>(&outputs, interface, positions, batch)
+        let outputs = session.run(ort::inputs![interface.names.input.as_str() => tensor]).map_err(text)?;
+        let outputs = Outputs::<T>::of(&outputs, &interface.names, positions)?;
+        batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
     }
 }
 
-fn read_outputs<T: Number>(
-    outputs: &SessionOutputs,
-    interface: &Interface,
-    positions: usize,
-    batch: &mut [EvalSlot],
-) -> Result<(), String> {
-    let rows = |name: &str, width: usize| rows::<T>(outputs, name, positions * width);
-    let policy = rows(&interface.policy, POLICY_SIZE)?;
-    let moves_left = interface.moves_left.as_deref().map(|name| rows(name, 1)).transpose()?;
-    let value = match &interface.value {
-        ValueOutput::Wdl(name) => rows(name, 3)?,
-        ValueOutput::Scalar(name) => rows(name, 1)?,
-    };
-    for (i, slot) in batch.iter_mut().enumerate() {
-        let (q, d) = match &interface.value {
-            ValueOutput::Wdl(_) => {
-                let [win, draw, loss] = [0, 1, 2].map(|k| value[3 * i + k].to_f32());
+/// Views of a batch's outputs, checked for their sizes.
+struct Outputs<'a, T> {
+    /// `[batch, 1858]`
+    policy: &'a [T],
+    value: ValueRows<'a, T>,
+    /// `[batch, 1]`
+    moves_left: Option<&'a [T]>,
+}
+
+enum ValueRows<'a, T> {
+    /// `[batch, 3]`
+    Wdl(&'a [T]),
+    /// `[batch, 1]`
+    Scalar(&'a [T]),
+}
+
+impl<'a, T: Number> Outputs<'a, T> {
+    fn of(
+        outputs: &'a SessionOutputs,
+        names: &TensorNames,
+        positions: usize,
+    ) -> Result<Outputs<'a, T>, String> {
+        let rows = |name: &str, width: usize| numbers::<T>(outputs, name, positions * width);
+        Ok(Outputs {
+            policy: rows(&names.policy, POLICY_SIZE)?,
+            value: match &names.value {
+                ValueOutput::Wdl(name) => ValueRows::Wdl(rows(name, 3)?),
+                ValueOutput::Scalar(name) => ValueRows::Scalar(rows(name, 1)?),
+            },
+            moves_left: names.moves_left.as_deref().map(|name| rows(name, 1)).transpose()?,
+        })
+    }
+
+    /// Fills the outputs of `slot` from row `row`.
+    fn read(&self, row: usize, slot: &mut EvalSlot) -> Result<(), String> {
+        let (q, d) = match &self.value {
+            ValueRows::Wdl(wdl) => {
+                let [win, draw, loss] = [0, 1, 2].map(|i| wdl[3 * row + i].to_f32());
                 (win - loss, draw)
             }
-            ValueOutput::Scalar(_) => (value[i].to_f32(), 0.0),
+            ValueRows::Scalar(value) => (value[row].to_f32(), 0.0),
         };
-        let m = moves_left.map_or(0.0, |plies| plies[i].to_f32().max(0.0));
+        let m = self.moves_left.map_or(0.0, |plies| plies[row].to_f32().max(0.0));
         slot.evaluation = Evaluation { q, d, m };
-        let logits = &policy[i * POLICY_SIZE..][..POLICY_SIZE];
+        let policy = &self.policy[row * POLICY_SIZE..][..POLICY_SIZE];
         slot.logits.clear();
-        slot.logits.extend(slot.moves.iter().map(|&index| logits[usize::from(index)].to_f32()));
+        slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].to_f32()));
+        let is_finite = (q + d + m + slot.logits.iter().sum::<f32>()).is_finite();
+        if is_finite { Ok(()) } else { Err("the network gave numbers that are not finite".into()) }
     }
-    Ok(())
 }
 
 /// The numbers of output `name`, which must be `count`.
-fn rows<'a, T: Number>(outputs: &'a SessionOutputs, name: &str, count: usize) -> Result<&'a [T], String> {
+fn numbers<'a, T: Number>(outputs: &'a SessionOutputs, name: &str, count: usize) -> Result<&'a [T], String> {
     let output = outputs.get(name).ok_or_else(|| format!("the output \"{name}\" did not come"))?;
     let (shape, numbers) = output.try_extract_tensor::<T>().map_err(|error| error.to_string())?;
     if numbers.len() != count {
-        return Err(format!(
-            "the output \"{name}\" has the shape {shape}: {} numbers, not {count}",
-            numbers.len()
-        ));
+        let found = numbers.len();
+        return Err(format!("the output \"{name}\" has the shape {shape}: {found} numbers, not {count}"));
     }
     Ok(numbers)
 }

@@ -9,11 +9,9 @@ pub mod library;
 mod backend;
 mod evaluator;
 mod fetch;
-mod interface;
 mod python;
 mod runtime;
 
-pub use backend::{NAME, OnnxModel, OnnxRuntime};
-pub use interface::{InterfaceError, TensorNames};
+pub use backend::{NAME, OnnxRuntime};
 pub use library::LibraryError;
 pub use runtime::Runtime;

@@ -1,0 +1,129 @@
+//! Finds the network to use where the user names none.
+//!
+//! Used by tools and engine before they make a backend; uses `weights` to see whether a file is a network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use thiserror::Error;
+
+use super::folders;
+use super::weights::{HeadChoice, NetworkError, NetworkFile};
+
+/// How the names of network files end.
+const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
+
+/// Why there is no network.
+#[derive(Debug, Error)]
+pub enum DiscoverError {
+    /// The file that the user named is no good.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// No folder holds a network that can be read.
+    #[error(
+        "no network found: name one with --weights (or WeightsFile under UCI), or put a .pb.gz file into {}{}",
+        list(.folders.iter().map(|folder| folder.display())),
+        but(.refused)
+    )]
+    NoneFound {
+        /// The folders that were looked into.
+        folders: Vec<PathBuf>,
+        /// Files there that were tried and refused.
+        refused: Vec<NetworkError>,
+    },
+}
+
+fn list(items: impl Iterator<Item = impl ToString>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(" or ")
+}
+
+fn but(refused: &[NetworkError]) -> String {
+    let faults: Vec<String> = refused.iter().map(NetworkError::to_string).collect();
+    if faults.is_empty() { String::new() } else { format!("; not usable: {}", faults.join("; ")) }
+}
+
+/// Reads the network `named`, or where none is named the newest file that can be read.
+///
+/// Looked into are `models` beside the program, `models` in the source tree that the program was built from, and
+/// the working folder, in this order: the first folder that has a network wins. [`NetworkFile::path`] tells which file
+/// it was.
+///
+/// # Errors
+/// [`DiscoverError`].
+pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<NetworkFile, DiscoverError> {
+    match named {
+        Some(path) => Ok(NetworkFile::load(path, heads)?),
+        None => newest_in(default_folders(), heads),
+    }
+}
+
+fn default_folders() -> Vec<PathBuf> {
+    let beside = folders::executable().map(|folder| folder.join("models"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("models");
+    let working = std::env::current_dir().ok();
+    beside.into_iter().chain([source]).chain(working).collect()
+}
+
+fn newest_in(folders: Vec<PathBuf>, heads: HeadChoice) -> Result<NetworkFile, DiscoverError> {
+    let mut refused = Vec::new();
+    for path in folders.iter().flat_map(|folder| candidates(folder)) {
+        match NetworkFile::load(&path, heads) {
+            Ok(network) => return Ok(network),
+            Err(error) => refused.push(error),
+        }
+    }
+    Err(DiscoverError::NoneFound { folders, refused })
+}
+
+/// Files in `folder` that are called like networks, newest first.
+fn candidates(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<(SystemTime, PathBuf)> = entries
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+            ENDINGS.iter().any(|ending| name.ends_with(ending))
+        })
+        .filter_map(|entry| Some((fs::metadata(entry.path()).ok()?.modified().ok()?, entry.path())))
+        .collect();
+    files.sort();
+    files.into_iter().rev().map(|(_, path)| path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_file_with_a_networks_name_is_tried_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let now = SystemTime::now();
+        for (age, name) in [(3, "old.pb.gz"), (1, "new.PB"), (2, "middle.onnx"), (0, "notes.txt")] {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_modified(now - Duration::from_secs(age)).unwrap();
+        }
+        let names: Vec<_> = candidates(folder.path())
+            .iter()
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names, ["new.PB", "middle.onnx", "old.pb.gz"]);
+    }
+
+    #[test]
+    fn the_error_names_the_folders_and_the_files_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let bad = folder.path().join("bad.pb.gz");
+        fs::write(&bad, "no network").unwrap();
+        let folders = vec![folder.path().join("missing"), folder.path().to_path_buf()];
+        let error = newest_in(folders, HeadChoice::default()).unwrap_err().to_string();
+        let dir = folder.path().display();
+        assert!(
+            error.contains(&format!("into {dir}/missing or {dir}; not usable: {}: ", bad.display())),
+            "{error}"
+        );
+    }
+}
