@@ -1,5 +1,7 @@
 //! All rules that may end a search, in their order.
 
+use std::borrow::Cow;
+
 use super::facts::MoveFacts;
 use super::nodestime::NodesTimeOptions;
 use super::report::MoveReport;
@@ -42,7 +44,7 @@ impl Default for StopperOptions {
 }
 
 /// Where counting began, for searches that began as ponder searches.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Origin {
     elapsed_ms: f64,
     new_nodes: u64,
@@ -147,7 +149,10 @@ impl Chain {
 
     /// `stats` as counted from the moment when our clock began to run; under `nodestime` in the time that the
     /// new nodes stand for.
-    pub(super) fn counted_from_start(&self, stats: &SearchStats) -> SearchStats {
+    pub(super) fn counted_from_start<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
+        if self.nodes_per_ms.is_none() && self.origin == Origin::default() {
+            return Cow::Borrowed(stats);
+        }
         let new_nodes = stats.new_nodes.saturating_sub(self.origin.new_nodes);
         let elapsed_ms = match self.nodes_per_ms {
             Some(nodes_per_ms) => new_nodes as f64 / nodes_per_ms,
@@ -157,13 +162,13 @@ impl Chain {
             Some(_) => stats.since_first_eval_ms.map(|_| elapsed_ms),
             None => stats.since_first_eval_ms.map(|ms| ms.min(elapsed_ms)),
         };
-        SearchStats {
+        Cow::Owned(SearchStats {
             elapsed_ms,
             since_first_eval_ms,
             new_nodes,
             batches: stats.batches.saturating_sub(self.origin.batches),
             ..stats.clone()
-        }
+        })
     }
 }
 

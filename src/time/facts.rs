@@ -23,6 +23,8 @@ pub struct MoveFacts {
     pub limits: GoLimits,
     /// `MoveOverheadMs`: kept back from every clock for lag and the GUI, ms.
     pub overhead_ms: f64,
+    /// Kept back in games that may last longer than expected, ms; see [`super::Timekeeper`].
+    pub reserve_ms: f64,
     /// Time already gone since the `go` line was read, ms.
     pub elapsed_ms: f64,
     /// Plies played in the game so far, as the position counts them (0 = the first move of White).
@@ -48,10 +50,15 @@ pub struct MoveFacts {
 }
 
 impl MoveFacts {
-    /// Time that may be spent on this move at most, ms: the clock minus the overhead, not negative.
+    /// The clock minus the overhead, ms, not negative. `None` where there is no clock to watch.
+    pub fn clock_less_overhead_ms(&self) -> Option<f64> {
+        self.limits.game_clock().map(|(time, _)| (time - self.overhead_ms).max(0.0))
+    }
+
+    /// Time that may be spent on this move at most, ms: the clock minus overhead and reserve, not negative.
     /// `None` where there is no clock to watch.
     pub fn available_ms(&self) -> Option<f64> {
-        self.limits.game_clock().map(|(time, _)| (time - self.overhead_ms).max(0.0))
+        self.clock_less_overhead_ms().map(|ms| (ms - self.reserve_ms).max(0.0))
     }
 
     /// All time to the next time control, ms, if `moves` moves are still to be made before it: the increment

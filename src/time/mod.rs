@@ -18,6 +18,7 @@
 //! | `nodestime` | nodes in the place of time, under every manager |
 //! | `move_start` | when a move's clock began to run |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
+//! | `replay/` | whole games in virtual time |
 //! | `report` | one line of figures per move, for logs |
 
 mod chain;
@@ -29,6 +30,7 @@ mod manager;
 pub mod managers;
 mod move_start;
 mod nodestime;
+pub mod replay;
 mod report;
 pub mod smart_pruning;
 mod stats;

@@ -13,7 +13,16 @@ pub struct Timekeeper {
     manager: Box<dyn TimeManager>,
     options: StopperOptions,
     nodestime: NodesTime,
+    /// The clock at the first move of the game, ms.
+    first_clock_ms: Option<f64>,
 }
+
+/// A game may always last so many moves longer than expected.
+const RESERVE_MOVES: f64 = 40.0;
+/// What each of them costs beyond the increment, as a share of the overhead.
+const RESERVE_COST: f64 = 0.5;
+/// The most that may be kept back for them, as a share of the game's first clock.
+const RESERVE_SHARE: f64 = 0.1;
 
 /// How a search ended, as the engine tells it.
 #[derive(Clone, Debug)]
@@ -27,7 +36,7 @@ pub struct SearchEnd<'a> {
 impl Timekeeper {
     /// A game's timekeeper.
     pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
-        Timekeeper { manager, options, nodestime: NodesTime::default() }
+        Timekeeper { manager, options, nodestime: NodesTime::default(), first_clock_ms: None }
     }
 
     /// Takes new options, from the next search on.
@@ -37,7 +46,7 @@ impl Timekeeper {
 
     /// Makes the chain of stoppers for a search.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
-        let facts = &self.by_the_right_clock(facts);
+        let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
     }
@@ -46,7 +55,7 @@ impl Timekeeper {
     /// `ponder`, `reused_nodes` what is in the tree now, `elapsed_ms` since the `ponderhit` line was read.
     /// `stats` are the search's figures, counted from `go` as ever; the chain takes care of the difference.
     pub fn ponder_hit(&mut self, chain: &mut Chain, facts: &MoveFacts, stats: &SearchStats) {
-        let facts = &self.by_the_right_clock(facts);
+        let facts = &self.prepare(facts);
         let kept_nodes = chain.reused_nodes();
         let stopper = self.manager.ponder_hit(facts, kept_nodes);
         let mut resumed = Chain::new(facts, &self.options, stopper);
@@ -66,19 +75,33 @@ impl Timekeeper {
         self.nodestime.charge(stats.elapsed_ms, chain.inc_ms());
         self.manager.finish_move(&MoveOutcome {
             used_ms: stats.elapsed_ms,
-            stats,
+            stats: stats.into_owned(),
             legal_moves: chain.legal_moves(),
             reason: end.reason,
             report,
         });
     }
 
-    /// The facts with the account of nodes in the place of the clock, under `nodestime`.
-    fn by_the_right_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
-        match self.options.nodestime.rate(facts.pieces) {
+    /// The facts as managers are to see them: under `nodestime` with the account of nodes in the place of the
+    /// clock, and with the reserve for long games.
+    fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
+        let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
             None => facts.clone(),
-        }
+        };
+        MoveFacts { reserve_ms: self.reserve_ms(&facts), ..facts }
+    }
+
+    /// Kept back from every move, ms. Each move costs the clock some lag that no plan sees; without increment
+    /// a game that lasts much longer than expected would be lost by that alone. Nothing is kept back where the
+    /// increment pays for it, nor before a time control for more moves than are to go.
+    fn reserve_ms(&mut self, facts: &MoveFacts) -> f64 {
+        let Some((time_ms, inc_ms)) = facts.limits.game_clock() else { return 0.0 };
+        let first_clock_ms = *self.first_clock_ms.get_or_insert(time_ms);
+        let to_control =
+            facts.limits.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, |n| f64::from(n) - 1.0);
+        let cost_ms = (facts.overhead_ms * RESERVE_COST - inc_ms).max(0.0);
+        (cost_ms * to_control.min(RESERVE_MOVES)).min(first_clock_ms * RESERVE_SHARE)
     }
 }
 
@@ -126,6 +149,22 @@ mod tests {
             nodes_of_moves.push(stats.new_nodes);
         }
         nodes_of_moves
+    }
+
+    #[test]
+    fn long_games_without_increment_keep_a_reserve() {
+        let reserve = |time_ms, inc_ms, movestogo| {
+            let limits = GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() };
+            let facts = MoveFacts { limits, overhead_ms: 50.0, ..MoveFacts::default() };
+            Timekeeper::new(manager_from("smooth").unwrap(), StopperOptions::default()).reserve_ms(&facts)
+        };
+        // 40 moves at 50/2 ms
+        assert_eq!(reserve(300_000.0, 0.0, None), 1_000.0);
+        assert_eq!(reserve(3_000.0, 0.0, None), 300.0, "a tenth of the first clock");
+        assert_eq!(reserve(300_000.0, 600.0, None), 0.0, "the increment pays");
+        assert_eq!(reserve(300_000.0, 10.0, None), 600.0);
+        assert_eq!(reserve(300_000.0, 0.0, Some(3)), 50.0);
+        assert_eq!(reserve(300_000.0, 0.0, Some(1)), 0.0);
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl TimeManager for Alphazero {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let budget_ms = facts.available_ms()? * self.time_pct / 100.0;
+        let budget_ms = (facts.clock_less_overhead_ms()? * self.time_pct / 100.0).min(facts.available_ms()?);
         let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
         Some(Box::new(Budget::new(facts, report)))
     }

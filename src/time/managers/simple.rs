@@ -58,15 +58,15 @@ impl TimeManager for Simple {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let available_ms = facts.available_ms()?;
+        let clock_ms = facts.clock_less_overhead_ms()?;
         let (time_ms, inc_ms) = facts.limits.game_clock()?;
         let SimpleParams { base_pct, ply_pct, time_factor, opening_bonus_pct } = self.params;
         // An empty clock has no ratio to the increment, and nothing to share out.
         let inc_ratio = if time_ms > 0.0 { inc_ms / time_ms } else { 0.0 };
         let share = (base_pct + f64::from(facts.game_ply) * ply_pct) / 100.0 + time_factor * inc_ratio;
         let bonus = if facts.first_move { 1.0 + opening_bonus_pct / 100.0 } else { 1.0 };
-        let planned_ms = available_ms * share * bonus + std::mem::take(&mut self.saved_ms);
-        let budget_ms = planned_ms.min(available_ms);
+        let planned_ms = clock_ms * share * bonus + std::mem::take(&mut self.saved_ms);
+        let budget_ms = planned_ms.min(facts.available_ms()?);
         let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
         Some(Box::new(Budget::new(facts, report)))
     }

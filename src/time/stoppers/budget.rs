@@ -7,8 +7,8 @@ use crate::time::stopper::{StopReason, Stopper};
 
 /// Longest wait for the first evaluation when the clock is below the overhead, ms.
 const GRACE_MS: f64 = 50.0;
-/// The share of the clock that this wait may take.
-const GRACE_SHARE: f64 = 0.25;
+/// The share of the clock, less the reserve, that this wait may take.
+const GRACE_SHARE: f64 = 0.1;
 
 /// Stops when a fixed budget of time is spent.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ impl Budget {
 /// without any evaluation is worth less than a sliver of the clock.
 pub fn first_evaluation_grace_ms(facts: &MoveFacts) -> f64 {
     let (time, _) = facts.limits.game_clock().unwrap_or_default();
-    (time * GRACE_SHARE).min(GRACE_MS)
+    ((time - facts.reserve_ms).max(0.0) * GRACE_SHARE).min(GRACE_MS)
 }
 
 impl Stopper for Budget {
@@ -76,11 +76,11 @@ mod tests {
         let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
         let mut budget = Budget::new(&facts, MoveReport::default());
         let mut hints = Hints::default();
-        // A quarter of 120 ms.
-        assert_eq!(budget.deadline_ms(), Some(30.0));
+        // A tenth of 120 ms.
+        assert_eq!(budget.deadline_ms(), Some(12.0));
         assert_eq!(budget.should_stop(&stats(10.0, None), &mut hints), None);
         assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
         let mut late = Budget::new(&facts, MoveReport::default());
-        assert_eq!(late.should_stop(&stats(30.0, None), &mut hints), Some(StopReason::Budget));
+        assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
     }
 }

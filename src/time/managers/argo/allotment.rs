@@ -36,6 +36,8 @@ impl Default for ArgoParams {
 pub struct ArgoClock {
     /// The clock less the overhead, ms.
     pub main_ms: f64,
+    /// What the clock allows for one move, ms.
+    pub available_ms: f64,
     /// Increment, ms.
     pub inc_ms: f64,
     /// Moves to go, `1..=40`.
@@ -47,14 +49,23 @@ impl ArgoClock {
     pub fn new(facts: &MoveFacts) -> Option<Self> {
         let (_, inc_ms) = facts.limits.game_clock()?;
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
-        Some(ArgoClock { main_ms: facts.available_ms()?, inc_ms, moves: movestogo.min(MOVES_TO_GO) })
+        Some(ArgoClock {
+            main_ms: facts.clock_less_overhead_ms()?,
+            available_ms: facts.available_ms()?,
+            inc_ms,
+            moves: movestogo.min(MOVES_TO_GO),
+        })
     }
 
     /// Time limit for a move of `difficulty`, ms, never more than the clock allows.
     pub fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
+        self.planned_ms(difficulty, branch_factor).min(self.available_ms)
+    }
+
+    fn planned_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
         // The listing asks for less than 10 s before it asks for less than 5 s and so never gets there.
         if self.main_ms < CRITICAL_MS {
-            return CRITICAL_LIMIT_MS.min(self.main_ms);
+            return CRITICAL_LIMIT_MS;
         }
         if self.main_ms < EMERGENCY_MS {
             return self.main_ms * EMERGENCY_SHARE;
@@ -63,7 +74,7 @@ impl ArgoClock {
         let total_ms = self.main_ms + others * self.inc_ms;
         let share = difficulty * branch_factor / (difficulty * MAX_BRANCH_FACTOR + others);
         let limit_ms = share * total_ms * self.low_time_scale() * self.phase_scale();
-        limit_ms.max(MIN_LIMIT_MS).min(self.main_ms)
+        limit_ms.max(MIN_LIMIT_MS)
     }
 
     fn low_time_scale(&self) -> f64 {
@@ -90,7 +101,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn clock(main_ms: f64, inc_ms: f64, moves: u32) -> ArgoClock {
-        ArgoClock { main_ms, inc_ms, moves }
+        ArgoClock { main_ms, available_ms: main_ms, inc_ms, moves }
     }
 
     fn close(a: f64, b: f64) -> bool {

@@ -153,7 +153,7 @@ mod tests {
     /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1; maximum
     /// 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
-        let clock = ArgoClock { main_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
+        let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         ArgoStopper::new(&MoveFacts::default(), ArgoParams::default(), clock)
     }
 
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn tactical_positions_are_difficult_once() {
-        let clock = ArgoClock { main_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
+        let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         let facts = MoveFacts { legal_moves: 30, tactical_moves: 11, ..MoveFacts::default() };
         assert_eq!(ArgoStopper::new(&facts, ArgoParams::default(), clock).difficulty.value, 1.5);
         let calm = MoveFacts { tactical_moves: 10, ..facts };

@@ -113,6 +113,7 @@ impl Smooth {
             timeuse: self.timeuse.value(),
             max_move_budget: self.params.max_move_budget,
             min_move_share: if facts.has_choice() { self.params.min_move_share } else { 0.0 },
+            kept_ms: facts.reserve_ms,
             reserve_ms,
             saving: Saving { share: bank.per_move_share, room_ms: cap_ms - reserve_ms },
         };

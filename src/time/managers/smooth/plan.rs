@@ -28,6 +28,8 @@ pub struct PlanInput {
     pub max_move_budget: f64,
     /// `min-move-share`: least search time as a share of the average move time.
     pub min_move_share: f64,
+    /// Kept back for a game that lasts longer than expected, ms: no single move may have it.
+    pub kept_ms: f64,
     /// Reserve that is not to be planned with, ms.
     pub reserve_ms: f64,
     /// Share of the target time that is put into the reserve, and the reserve's free room, ms.
@@ -89,7 +91,7 @@ impl PlanInput {
 
     /// Time that the clock allows for this move, ms.
     pub fn available_ms(&self) -> f64 {
-        (self.time_ms - self.overhead_ms).max(0.0)
+        (self.time_ms - self.overhead_ms - self.kept_ms).max(0.0)
     }
 
     /// Longest time for a single move, ms. The moves before a time control may take at least an even share of
@@ -120,6 +122,7 @@ mod tests {
             timeuse: 0.7,
             max_move_budget: 0.3,
             min_move_share: 0.0,
+            kept_ms: 0.0,
             reserve_ms: 0.0,
             saving: Saving::default(),
         }

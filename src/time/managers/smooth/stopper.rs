@@ -123,7 +123,9 @@ impl Stopper for SmoothStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         self.evaluated |= stats.since_first_eval_ms.is_some();
         self.nps.observe(stats);
-        self.trend.observe(stats);
+        if self.basis.draw_ms > 0.0 {
+            self.trend.observe(stats);
+        }
         self.revise(stats);
         self.may_draw = self.needs_more_time(stats);
         self.drawn_ms =

@@ -48,7 +48,9 @@ impl Trend {
         while self.samples.get(1).is_some_and(|(ms, _)| *ms <= now - self.window_ms) {
             self.samples.pop_front();
         }
-        self.latest = Some((now, stats.root_visits.clone()));
+        let (ms, visits) = self.latest.get_or_insert_default();
+        *ms = now;
+        visits.clone_from(&stats.root_visits);
     }
 
     /// True if some move i would have more visits than the best one by `by_ms`, if all went on like this, with

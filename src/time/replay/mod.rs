@@ -1,0 +1,226 @@
+//! Whole games in virtual time: what a manager would have done with the clock, thousands of games in seconds.
+//!
+//! A [`ReplayGame`] is plain numbers, taken from a recorded game or made up by [`synthetic`]; an [`EngineModel`]
+//! says how fast the engine searches and how much of its tree survives. [`replay`] plays the engine's moves
+//! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`Summary`] adds
+//! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
+
+mod model;
+mod random;
+mod search;
+mod summary;
+pub mod synthetic;
+
+pub use model::EngineModel;
+pub use summary::Summary;
+
+use super::chain::StopperOptions;
+use super::facts::{MoveFacts, RootEvaluation};
+use super::limits::GoLimits;
+use super::manager::TimeManager;
+use super::stopper::StopReason;
+use super::timekeeper::{SearchEnd, Timekeeper};
+use random::Random;
+use search::VirtualSearch;
+
+/// One move of ours: the position before it, as far as time managers look at it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReplayMove {
+    /// Plies played before it.
+    pub game_ply: u32,
+    /// Pieces and pawns on the board.
+    pub pieces: u32,
+    /// Legal moves.
+    pub legal_moves: u32,
+    /// What the Moves Left Head would say, plies; `None` for networks without it.
+    pub m: Option<f64>,
+}
+
+/// Our moves of one game, from the first one after the book.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplayGame {
+    /// In the order played.
+    pub moves: Vec<ReplayMove>,
+}
+
+/// A time control.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TimeControl {
+    /// Time for the game, or for each period, ms.
+    pub time_ms: f64,
+    /// Increment, ms.
+    pub inc_ms: f64,
+    /// Moves per period; `None` for the whole game.
+    pub moves: Option<u32>,
+}
+
+/// What became of one move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReplayedMove {
+    /// Our clock before it, ms.
+    pub clock_ms: f64,
+    /// The manager's budget as last revised, ms.
+    pub budget_ms: f64,
+    /// Time that the clock lost, lag included, ms.
+    pub used_ms: f64,
+    /// Nodes in the tree at its end.
+    pub nodes: u64,
+    /// Those of them that were new.
+    pub new_nodes: u64,
+    /// Why it ended.
+    pub reason: StopReason,
+    /// Whether there was more than one legal move.
+    pub had_choice: bool,
+    /// Moves left as estimated, if the manager says so.
+    pub moves_left: Option<f64>,
+}
+
+/// What became of one game.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplayedGame {
+    /// Every move that was made on time, and the late one if there was one.
+    pub moves: Vec<ReplayedMove>,
+    /// Everything that the clock ever showed or was given, ms.
+    pub given_ms: f64,
+    /// The clock at the end, ms; negative after a loss on time.
+    pub final_clock_ms: f64,
+}
+
+/// How a game is replayed.
+#[derive(Clone, Debug, Default)]
+pub struct ReplayOptions {
+    /// The clock.
+    pub control: TimeControl,
+    /// The engine.
+    pub model: EngineModel,
+    /// `MoveOverheadMs`, ms.
+    pub overhead_ms: f64,
+    /// All other options of the stopper chain.
+    pub stoppers: StopperOptions,
+    /// Makes games different from each other; the same seed gives the same game.
+    pub seed: u64,
+}
+
+/// Plays our moves of `game` with `manager` and a clock. Ends early if the flag falls.
+pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &ReplayOptions) -> ReplayedGame {
+    let mut keeper = Timekeeper::new(manager, options.stoppers.clone());
+    let mut random = Random::new(options.seed);
+    let mut clock = RunningClock::new(options.control);
+    let mut replayed = ReplayedGame::default();
+    let mut nodes_before = 0;
+    for (i, position) in game.moves.iter().enumerate() {
+        let reused_nodes = options.model.reused_nodes(nodes_before, &mut random);
+        let facts = facts(position, &clock, reused_nodes, options);
+        let facts = MoveFacts { first_move: i == 0, ..facts };
+        let moved = play_move(&mut keeper, &facts, position, options, &mut random);
+        nodes_before = moved.nodes;
+        clock.press(moved.used_ms);
+        replayed.moves.push(moved);
+        if clock.has_fallen() {
+            break;
+        }
+        clock.next_move();
+    }
+    replayed.given_ms = clock.given_ms;
+    replayed.final_clock_ms = clock.now_ms;
+    replayed
+}
+
+fn facts(
+    position: &ReplayMove,
+    clock: &RunningClock,
+    reused_nodes: u64,
+    options: &ReplayOptions,
+) -> MoveFacts {
+    let limits = GoLimits {
+        time_ms: Some(clock.now_ms),
+        inc_ms: options.control.inc_ms,
+        movestogo: clock.movestogo,
+        ..GoLimits::default()
+    };
+    let kept = (reused_nodes > 0).then(|| RootEvaluation { m: position.m, ..RootEvaluation::default() });
+    MoveFacts {
+        limits,
+        overhead_ms: options.overhead_ms,
+        game_ply: position.game_ply,
+        pieces: position.pieces,
+        legal_moves: position.legal_moves,
+        reused_nodes,
+        root_visits: options.model.spread(reused_nodes, position.legal_moves),
+        root: kept,
+        has_moves_left: position.m.is_some(),
+        ..MoveFacts::default()
+    }
+}
+
+fn play_move(
+    keeper: &mut Timekeeper,
+    facts: &MoveFacts,
+    position: &ReplayMove,
+    options: &ReplayOptions,
+    random: &mut Random,
+) -> ReplayedMove {
+    let mut chain = keeper.start_move(facts);
+    let mut search = VirtualSearch::new(&options.model, facts, position, random);
+    let reason = search.run(&mut chain);
+    keeper.finish_move(&chain, &SearchEnd { stats: search.stats(), reason: Some(reason) });
+    let report = chain.report().unwrap_or_default();
+    ReplayedMove {
+        clock_ms: facts.limits.time_ms.unwrap_or_default(),
+        budget_ms: report.budget_ms,
+        used_ms: search.stats().elapsed_ms + options.model.lag_ms,
+        nodes: search.stats().nodes,
+        new_nodes: search.stats().new_nodes,
+        reason,
+        had_choice: facts.has_choice(),
+        moves_left: report.moves_left,
+    }
+}
+
+/// Our clock during a game.
+#[derive(Clone, Copy, Debug)]
+struct RunningClock {
+    control: TimeControl,
+    now_ms: f64,
+    given_ms: f64,
+    movestogo: Option<u32>,
+}
+
+impl RunningClock {
+    fn new(control: TimeControl) -> Self {
+        RunningClock {
+            control,
+            now_ms: control.time_ms,
+            given_ms: control.time_ms,
+            movestogo: control.moves.filter(|&moves| moves > 0),
+        }
+    }
+
+    fn press(&mut self, used_ms: f64) {
+        self.now_ms -= used_ms;
+    }
+
+    fn has_fallen(&self) -> bool {
+        self.now_ms < 0.0
+    }
+
+    fn next_move(&mut self) {
+        self.give(self.control.inc_ms);
+        match self.movestogo {
+            Some(1) => {
+                self.movestogo = self.control.moves;
+                self.give(self.control.time_ms);
+            }
+            Some(moves) => self.movestogo = Some(moves - 1),
+            None => {}
+        }
+    }
+
+    fn give(&mut self, ms: f64) {
+        self.now_ms += ms;
+        self.given_ms += ms;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! A search in virtual time: batches come back, visits spread over root moves, the chain is asked.
+
+use crate::time::chain::Chain;
+use crate::time::facts::{MoveFacts, RootEvaluation};
+use crate::time::stats::{Hints, SearchStats};
+use crate::time::stopper::StopReason;
+
+use super::ReplayMove;
+use super::model::EngineModel;
+use super::random::Random;
+
+/// How often two moves are about equally good.
+const CONTESTED: f64 = 0.4;
+
+/// A search that is under way.
+#[derive(Debug)]
+pub struct VirtualSearch<'a> {
+    model: &'a EngineModel,
+    stats: SearchStats,
+    nps: f64,
+    /// Shares of new visits that go to the best and the second move.
+    best_share: f64,
+    second_share: f64,
+    new_best: f64,
+    new_second: f64,
+    reused_visits: Vec<u32>,
+    root: RootEvaluation,
+}
+
+impl<'a> VirtualSearch<'a> {
+    /// A search that has not begun yet.
+    pub fn new(
+        model: &'a EngineModel,
+        facts: &MoveFacts,
+        position: &ReplayMove,
+        random: &mut Random,
+    ) -> Self {
+        let best_share =
+            if random.unit() < CONTESTED { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };
+        let stats = SearchStats {
+            nodes: facts.reused_nodes,
+            root_visits: facts.root_visits.clone(),
+            ..SearchStats::default()
+        };
+        VirtualSearch {
+            model,
+            nps: model.speed(position.pieces, random),
+            best_share,
+            second_share: (1.0 - best_share) * 0.7,
+            new_best: 0.0,
+            new_second: 0.0,
+            reused_visits: facts.root_visits.clone(),
+            root: RootEvaluation { m: position.m, ..RootEvaluation::default() },
+            stats,
+        }
+    }
+
+    /// The search's figures.
+    pub fn stats(&self) -> &SearchStats {
+        &self.stats
+    }
+
+    /// Searches until the chain wants to stop. A batch that is still out at the deadline is abandoned.
+    pub fn run(&mut self, chain: &mut Chain) -> StopReason {
+        let mut hints = Hints::default();
+        loop {
+            if let Some(reason) = chain.should_stop(&self.stats, &mut hints) {
+                return reason;
+            }
+            let batch = hints.batch_cap(self.model.batch, self.nps);
+            let batch_ms = self.model.batch_latency_ms + f64::from(batch) / self.nps * 1000.0;
+            let back_ms = self.stats.elapsed_ms + batch_ms;
+            match chain.deadline_ms() {
+                Some(deadline_ms) if back_ms > deadline_ms + self.model.reaction_ms => {
+                    let end_ms = deadline_ms + self.model.reaction_ms;
+                    self.stats.elapsed_ms = end_ms.max(self.stats.elapsed_ms);
+                    return StopReason::Budget;
+                }
+                _ => self.take_batch(batch, batch_ms),
+            }
+        }
+    }
+
+    fn take_batch(&mut self, batch: u32, batch_ms: f64) {
+        let stats = &mut self.stats;
+        stats.elapsed_ms += batch_ms;
+        stats.since_first_eval_ms = Some(stats.since_first_eval_ms.map_or(0.0, |ms| ms + batch_ms));
+        stats.new_nodes += u64::from(batch);
+        stats.nodes += u64::from(batch);
+        stats.playouts += u64::from(batch);
+        stats.batches += 1;
+        stats.root = Some(self.root);
+        self.new_best += f64::from(batch) * self.best_share;
+        self.new_second += f64::from(batch) * self.second_share;
+        for (i, new) in [self.new_best, self.new_second].into_iter().enumerate() {
+            if let (Some(visits), Some(reused)) = (stats.root_visits.get_mut(i), self.reused_visits.get(i)) {
+                *visits = reused + new as u32;
+            }
+        }
+    }
+}

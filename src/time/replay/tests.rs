@@ -1,0 +1,119 @@
+//! Every manager through many games, and what they were made for.
+
+use super::*;
+use crate::time::managers::manager_from;
+
+const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
+
+const CONTROLS: [TimeControl; 4] = [
+    TimeControl { time_ms: 60_000.0, inc_ms: 600.0, moves: None },
+    TimeControl { time_ms: 180_000.0, inc_ms: 2_000.0, moves: None },
+    TimeControl { time_ms: 300_000.0, inc_ms: 0.0, moves: None },
+    TimeControl { time_ms: 900_000.0, inc_ms: 0.0, moves: Some(40) },
+];
+
+fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> Vec<ReplayedGame> {
+    let options = |seed| ReplayOptions {
+        control,
+        model: model.clone(),
+        overhead_ms: 50.0,
+        stoppers: StopperOptions::default(),
+        seed,
+    };
+    (0..games)
+        .map(|seed| replay(&synthetic::game(seed), manager_from(manager).unwrap(), &options(seed)))
+        .collect()
+}
+
+fn summary(manager: &str, control: TimeControl, games: u64) -> Summary {
+    Summary::of(&run(manager, control, &EngineModel::default(), games))
+}
+
+#[test]
+fn no_manager_loses_on_time_or_moves_at_once() {
+    for control in CONTROLS {
+        for manager in MANAGERS.into_iter().chain(["smooth(preset=lc0)", "smooth(limit=nodes)"]) {
+            let summary = summary(manager, control, 40);
+            assert_eq!((summary.losses, summary.instamoves), (0, 0), "{manager} {control:?} {summary:?}");
+        }
+    }
+}
+
+/// What smooth was invented for.
+#[test]
+fn smooth_keeps_trees_more_even_than_legacy() {
+    for control in &CONTROLS[..3] {
+        let (smooth, legacy) = (summary("smooth", *control, 100), summary("legacy", *control, 100));
+        assert!(smooth.nodes_cv < 0.85 * legacy.nodes_cv, "{control:?} {smooth:?} {legacy:?}");
+    }
+}
+
+#[test]
+fn smooth_uses_most_of_the_clock() {
+    for control in CONTROLS {
+        let summary = summary("smooth", control, 100);
+        assert!(summary.time_used > 0.8, "{control:?} {summary:?}");
+    }
+}
+
+/// A device with half a second per batch in a game of one second.
+#[test]
+fn a_slow_device_is_never_late() {
+    let model = EngineModel { nps: 2.0, batch_latency_ms: 500.0, lag_ms: 1.0, ..EngineModel::default() };
+    let control = TimeControl { time_ms: 1_000.0, inc_ms: 10.0, moves: None };
+    for manager in MANAGERS {
+        let summary = Summary::of(&run(manager, control, &model, 20));
+        assert_eq!(summary.losses, 0, "{manager} {summary:?}");
+    }
+    // Without increment there is no end to how long a game may last; twenty moves must be possible.
+    let control = TimeControl { inc_ms: 0.0, ..control };
+    let mut game = synthetic::game(1);
+    game.moves.truncate(20);
+    for manager in MANAGERS {
+        let options =
+            ReplayOptions { control, model: model.clone(), overhead_ms: 50.0, ..Default::default() };
+        let replayed = replay(&game, manager_from(manager).unwrap(), &options);
+        assert!(replayed.final_clock_ms > 0.0, "{manager} {replayed:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_game() {
+    let play = || run("smooth(preset=lc0)", CONTROLS[0], &EngineModel::default(), 3);
+    assert_eq!(play(), play());
+}
+
+#[test]
+fn periods_are_paid_in() {
+    let control = TimeControl { time_ms: 10_000.0, inc_ms: 0.0, moves: Some(10) };
+    let game = ReplayGame {
+        moves: (0..25)
+            .map(|i| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, m: None })
+            .collect(),
+    };
+    let options = ReplayOptions { control, overhead_ms: 50.0, ..ReplayOptions::default() };
+    let replayed = replay(&game, manager_from("legacy").unwrap(), &options);
+    assert_eq!(replayed.moves.len(), 25);
+    assert_eq!(replayed.given_ms, 30_000.0);
+}
+
+/// The table of the documentation: `cargo test --release --lib replay_table -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints a table; takes minutes"]
+fn replay_table() {
+    let variants = ["smooth(preset=lc0)", "smooth(mle-pieces)", "smooth(mle-mlh)", "smooth(blend)"];
+    for control in CONTROLS {
+        println!("{control:?}");
+        for manager in MANAGERS.into_iter().chain(variants) {
+            let s = summary(manager, control, 500);
+            println!(
+                "| {manager} | {:.1} % | {:.0} | {} | {} | {:.3} |",
+                100.0 * s.time_used,
+                s.min_clock_ms,
+                s.losses,
+                s.instamoves,
+                s.nodes_cv
+            );
+        }
+    }
+}
