@@ -21,7 +21,7 @@ struct Bench {
 
 impl Bench {
     fn new(backend: &str, threads: usize, position: &str) -> Bench {
-        let backend = create(&BackendConfig::parse(backend, "").unwrap()).unwrap();
+        let backend = create(&BackendConfig::parse(backend, "").unwrap(), None).unwrap();
         Bench {
             pool: WorkerPool::new(&*backend, threads).unwrap(),
             backend,
