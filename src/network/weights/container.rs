@@ -10,6 +10,7 @@ use std::path::Path;
 
 use bytes::{Buf, Bytes};
 use flate2::bufread::GzDecoder;
+use prost::Message;
 use sha2::{Digest, Sha256};
 
 use super::error::Fault;
@@ -74,7 +75,7 @@ pub fn open(path: &Path) -> Result<Content, Fault> {
         collector.read_from(&mut reader)?;
     }
     let Some(kind) = collector.kind else {
-        return Err(Fault::Foreign { found: "none, the file is empty".into() });
+        return Err(Fault::Foreign { found: "nothing, the file is empty".into() });
     };
     let digest = reader.into_inner().sha256.finalize();
     let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -136,7 +137,7 @@ fn recognise(start: &[u8]) -> Result<Kind, Fault> {
         }
         _ => {
             let bytes: Vec<_> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-            bytes.join(" ")
+            format!("starts with {}", bytes.join(" "))
         }
     };
     Err(Fault::Foreign { found })
@@ -156,17 +157,46 @@ impl<R: Read> Read for Fingerprint<R> {
     }
 }
 
-/// Bytes in chunks; reading frees them.
+/// Steps that reading a network may take: fields cost two or more, each chunk of weights one.
+///
+/// The largest networks known take 20,000. Small fields make large messages: without a bound, a file of a few
+/// kilobytes could fill the memory with empty layers.
+const MAX_STEPS: usize = 1 << 17;
+/// What a [`Chunks`] gives after too many steps: no message can begin with it, so that the parser stops.
+static NOTHING: [u8; 256] = [0; 256];
+
+/// Bytes in chunks for the protobuf parser; reading frees them.
 #[derive(Debug, Default)]
 pub struct Chunks {
     queue: VecDeque<Bytes>,
     remaining: usize,
+    steps: usize,
 }
 
 impl Chunks {
     fn push(&mut self, chunk: Bytes) {
         self.remaining += chunk.len();
         self.queue.push_back(chunk);
+    }
+
+    /// Parses a message.
+    ///
+    /// # Errors
+    /// [`Fault::Protobuf`].
+    pub fn decode<M: Message + Default>(mut self) -> Result<M, Fault> {
+        let message = M::decode(&mut self);
+        if self.steps > MAX_STEPS {
+            return Err(Fault::Protobuf { reason: "more fields than any network has".into() });
+        }
+        Ok(message?)
+    }
+}
+
+impl From<Bytes> for Chunks {
+    fn from(bytes: Bytes) -> Chunks {
+        let mut chunks = Chunks::default();
+        chunks.push(bytes);
+        chunks
     }
 }
 
@@ -176,12 +206,16 @@ impl Buf for Chunks {
     }
 
     fn chunk(&self) -> &[u8] {
+        if self.steps > MAX_STEPS {
+            return &NOTHING[..self.remaining.min(NOTHING.len())];
+        }
         self.queue.front().map_or(&[], |front| front)
     }
 
     fn advance(&mut self, count: usize) {
         assert!(count <= self.remaining, "advanced past the end: a broken contract of Buf");
         self.remaining -= count;
+        self.steps += 1;
         let mut left = count;
         while let Some(front) = self.queue.front_mut() {
             if left < front.len() {

@@ -35,11 +35,11 @@ pub enum Fault {
     #[error("gzip: {compressed} bytes inflate to more than {limit}: no network compresses like this")]
     TooLarge { compressed: u64, limit: u64 },
     /// The first bytes are not those of a network.
-    #[error("first bytes: {found}, not an Lc0 network (.pb.gz, .pb) or an ONNX model")]
+    #[error("content: {found}; an Lc0 network (.pb.gz, .pb) or an ONNX model is expected")]
     Foreign { found: String },
     /// A protobuf message is malformed.
-    #[error("protobuf: {0}; is the file complete and undamaged?")]
-    Protobuf(#[source] prost::DecodeError),
+    #[error("protobuf: {reason}; is the file complete and undamaged?")]
+    Protobuf { reason: String },
     /// The file was made for a newer Lc0.
     #[error("min_version: made for Lc0 {needed} or newer; formats up to Lc0 {known} are known")]
     Version { needed: String, known: String },
@@ -61,4 +61,13 @@ pub enum Fault {
     /// The chosen head is not in the file.
     #[error("{kind} head: \"{wanted}\" is not in this network; present: {present}")]
     Head { kind: &'static str, wanted: String, present: String },
+}
+
+impl From<prost::DecodeError> for Fault {
+    /// Keeps the path of the field at fault, and says in plain words what prost says in its own.
+    fn from(error: prost::DecodeError) -> Fault {
+        let text = error.to_string();
+        let reason = text.trim_start_matches("failed to decode Protobuf message: ");
+        Fault::Protobuf { reason: reason.replace("buffer underflow", "data end early") }
+    }
 }

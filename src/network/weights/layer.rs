@@ -23,9 +23,9 @@ pub struct Shape<'a> {
     pub words: &'a str,
 }
 
-/// Has `layer` any numbers? Lc0 writes some absent layers as empty ones.
+/// Is `layer` there? Lc0 writes some absent layers as empty ones; one with a bad encoding is there, and at fault.
 pub fn is_present(layer: &Option<Layer>) -> bool {
-    count(layer) > 0
+    count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
 }
 
 /// How many numbers `layer` holds.
@@ -64,18 +64,18 @@ impl Encoding {
 /// # Errors
 /// [`Fault::Missing`], [`Fault::Unsupported`] encodings, [`Fault::Size`] for odd bytes, [`Fault::NotFinite`].
 pub fn numbers(layer: Option<Layer>, part: &str) -> Result<Vec<f32>, Fault> {
-    let layer = layer.filter(|layer| layer.params.as_ref().is_some_and(|p| !p.is_empty()));
-    let Some(layer) = layer else {
-        return Err(Fault::Missing { part: part.into(), reason: "the network's format needs it".into() });
-    };
+    let layer = layer.unwrap_or_default();
     let encoding = Encoding::of(&layer).ok_or_else(|| Fault::Unsupported {
         part: format!("{part} encoding"),
         found: layer.encoding.unwrap_or_default().to_string(),
         supported: "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32".into(),
     })?;
     let params = layer.params.unwrap_or_default();
+    if params.is_empty() {
+        return Err(Fault::Missing { part: part.into(), reason: "the network's format needs it".into() });
+    }
     let width = if matches!(encoding, Encoding::Float32) { 4 } else { 2 };
-    if params.len() % width != 0 {
+    if !params.len().is_multiple_of(width) {
         let reason = format!("{} bytes are no whole number of {width}-byte values", params.len());
         return Err(Fault::Mismatch { part: part.into(), reason });
     }
@@ -112,16 +112,17 @@ fn require_finite(values: Vec<f32>, part: &str) -> Result<Vec<f32>, Fault> {
 /// # Errors
 /// As [`numbers`], and [`Fault::Size`].
 pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>, Fault> {
-    if is_present(&layer) && count(&layer) != shape.len {
+    let values = numbers(layer, part)?;
+    if values.len() != shape.len {
         return Err(Fault::Size {
             part: part.into(),
             what: shape.what.into(),
             expected: shape.len,
             shape: shape.words.into(),
-            found: count(&layer),
+            found: values.len(),
         });
     }
-    numbers(layer, part)
+    Ok(values)
 }
 
 /// A fully connected layer with `inputs` inputs and as many outputs as it has biases.
@@ -147,16 +148,11 @@ pub fn dense_sized(
     part: &str,
     (inputs, outputs): (usize, usize),
 ) -> Result<Dense, Fault> {
-    if is_present(&bias) && count(&bias) != outputs {
-        return Err(Fault::Size {
-            part: part.into(),
-            what: "biases".into(),
-            expected: outputs,
-            shape: format!("{inputs}→{outputs}"),
-            found: count(&bias),
-        });
-    }
-    dense(weights, bias, part, inputs)
+    let words = format!("{inputs}→{outputs}");
+    let shape = |what, len| Shape { what, len, words: &words };
+    let bias = sized(bias, &format!("{part} biases"), shape("values", outputs))?;
+    let weights = sized(weights, part, shape("weights", inputs * outputs))?;
+    Ok(Dense { inputs, outputs, weights, bias })
 }
 
 /// A layer norm over `size` values.

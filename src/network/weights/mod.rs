@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Buf;
-use prost::Message;
 
 mod attention;
 mod container;
@@ -109,7 +108,7 @@ fn read_file(path: &Path, choice: HeadChoice) -> Result<NetworkFile, Fault> {
             (Facts::default(), only_heads, Model::Onnx(onnx_model::bare(bytes)?))
         }
         Kind::Lc0 => {
-            let net = Net::decode(chunks).map_err(Fault::Protobuf)?;
+            let net: Net = chunks.decode()?;
             check_version(&net)?;
             let facts = Facts::of(&net);
             let declared = net.format.and_then(|format| format.network_format);

@@ -4,8 +4,8 @@
 //! run ONNX take it as it is.
 
 use bytes::Bytes;
-use prost::Message;
 
+use super::container::Chunks;
 use super::error::Fault;
 use super::onnx_message::{self, ValueInfo};
 use super::{format, message};
@@ -142,7 +142,7 @@ pub fn bare(bytes: Bytes) -> Result<OnnxModel, Fault> {
 }
 
 fn parse(bytes: &Bytes) -> Result<onnx_message::Model, Fault> {
-    let model = onnx_message::Model::decode(&bytes[..]).map_err(Fault::Protobuf)?;
+    let model: onnx_message::Model = Chunks::from(bytes.clone()).decode()?;
     match &model.graph {
         Some(graph) if !graph.node.is_empty() => Ok(model),
         _ => Err(Fault::Missing { part: "ONNX graph".into(), reason: "a model needs one with nodes".into() }),
