@@ -10,6 +10,7 @@
 //! | [`options`] | UCI options and flags, declared once |
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
+//! | [`training`] | games with labels, and the tables that networks are trained on |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
@@ -24,4 +25,5 @@ pub mod params;
 pub mod search;
 pub mod time;
 pub mod tools;
+pub mod training;
 pub mod uci;

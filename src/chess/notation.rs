@@ -1,5 +1,6 @@
 //! Moves in UCI notation, both ways.
 
+use shakmaty::san::San;
 use shakmaty::{CastlingSide, File, Role, Square};
 use thiserror::Error;
 
@@ -22,6 +23,9 @@ pub enum MoveError {
     /// Not of the form `e2e4` or `e7e8q`.
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
     Syntax(String),
+    /// Not of the form `Nf3`.
+    #[error("\"{0}\" is not a move in algebraic notation (such as Nf3, exd5 or O-O)")]
+    San(String),
     /// Well written, but not legal.
     #[error("{text} is not legal in \"{fen}\"")]
     Illegal {
@@ -53,6 +57,17 @@ impl Position {
             .flatten()
             .find(|m| legal.contains(m) && Some(m.to_square()) != king)
             .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
+    }
+
+    /// The legal move that standard algebraic notation writes, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`.
+    ///
+    /// # Errors
+    /// If it is not well written, not legal or ambiguous.
+    pub fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
+        let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
+            .map_err(|_| MoveError::San(san.to_owned()))?;
+        let illegal = |_| MoveError::Illegal { text: san.to_owned(), fen: self.to_fen() };
+        written.to_move(self.chess()).map(Move::from_shakmaty).map_err(illegal)
     }
 
     /// `m` in UCI notation; legal in this position.

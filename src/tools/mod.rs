@@ -5,6 +5,7 @@
 //! files live here and nowhere below.
 
 mod bench;
+mod datagen;
 mod eval;
 mod failure;
 mod network_args;
@@ -48,6 +49,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Count the move paths of a length from a position
     Perft(perft::PerftArgs),
+    /// Make training data
+    Datagen(datagen::DatagenArgs),
 }
 
 /// How a command that ran to its end answers.
@@ -88,6 +91,7 @@ impl Command {
             Command::Setup => setup::run(output),
             Command::Eval(args) => eval::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
+            Command::Datagen(args) => datagen::run(&args, output),
         }
     }
 }

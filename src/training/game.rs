@@ -1,0 +1,133 @@
+//! A game with labels, the unit that the importers make and everything else here reads.
+
+use crate::chess::Move;
+
+/// Where a game's labels come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Moves played in engine tournaments: one move per position is known to be good.
+    Tournament,
+    /// Games played and labelled by a teacher with several principal variations.
+    Teacher,
+}
+
+/// How a game ended. Numbers are those of the record format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Checkmate.
+    Checkmate = 0,
+    /// Stalemate.
+    Stalemate = 1,
+    /// Fifty moves without capture or pawn move.
+    FiftyMoves = 2,
+    /// Third repetition.
+    Repetition = 3,
+    /// Nobody can mate.
+    InsufficientMaterial = 4,
+    /// Stopped because it was a dead draw: the result is sound, the length says nothing.
+    DeadDraw = 5,
+    /// Stopped for its length: the result is a guess.
+    Length = 6,
+    /// Stopped by a tournament's rule (tablebase, agreement of evaluations, draw rule).
+    Adjudication = 7,
+    /// Time, crash, lost connection, resignation: neither result nor length follow from the position.
+    Broken = 8,
+}
+
+impl Ending {
+    /// The ending with this number in the record format.
+    pub fn from_code(code: u8) -> Option<Ending> {
+        use Ending::*;
+        let all = [
+            Checkmate,
+            Stalemate,
+            FiftyMoves,
+            Repetition,
+            InsufficientMaterial,
+            DeadDraw,
+            Length,
+            Adjudication,
+            Broken,
+        ];
+        all.get(usize::from(code)).copied()
+    }
+
+    /// Does the result tell how good the positions were?
+    pub fn result_counts(self) -> bool {
+        !matches!(self, Ending::Length | Ending::Broken)
+    }
+
+    /// Do the plies to the end tell how long such a game lasts? Adjudicated games count: they end where the rule ended them.
+    pub fn length_counts(self) -> bool {
+        !matches!(self, Ending::DeadDraw | Ending::Length | Ending::Broken)
+    }
+}
+
+/// Why the move was played, and so whether it and the result may be learnt from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The player's own best or nearly best move.
+    #[default]
+    Best = 0,
+    /// The teacher deviated for variety, by more than 60 centipawns.
+    Deviation = 1,
+    /// A random blunder.
+    Blunder = 2,
+    /// From an opening book, not the player's choice.
+    Book = 3,
+}
+
+impl Choice {
+    /// The choice with this number in the record format.
+    pub fn from_code(code: u8) -> Option<Choice> {
+        [Choice::Best, Choice::Deviation, Choice::Blunder, Choice::Book].get(usize::from(code)).copied()
+    }
+}
+
+/// A move that was considered, with its evaluation in centipawns from the side to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The move.
+    pub candidate: Move,
+    /// Centipawns; a mate in n plies is 32000 − n, being mated n − 32000.
+    pub centipawns: i16,
+}
+
+/// What is known of one ply: the move played and what was thought before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ply {
+    /// The move played.
+    pub played: Move,
+    /// Why it was played.
+    pub choice: Choice,
+    /// The player's evaluation in centipawns from the side to move, with mates as in [`Candidate`].
+    pub centipawns: Option<i16>,
+    /// The teacher's moves, best first; empty where only the move played is known.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Ply {
+    /// A ply of which only the move is known.
+    pub fn new(played: Move, choice: Choice) -> Ply {
+        Ply { played, choice, centipawns: None, candidates: Vec::new() }
+    }
+}
+
+/// A game with labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Game {
+    /// Where the labels come from.
+    pub source: Source,
+    /// Kept for measuring, never for training.
+    pub held_out: bool,
+    /// A game of the reference set of moves-left measurements: adjudicated, at least 1800 s base time.
+    pub reference: bool,
+    /// The start position; `None` is the standard one.
+    pub start: Option<String>,
+    /// −1, 0 or 1, White's point of view.
+    pub result: i8,
+    /// How it ended.
+    pub ending: Ending,
+    /// The moves with their labels.
+    pub plies: Vec<Ply>,
+}

@@ -1,0 +1,166 @@
+//! Expands games to the tables that the trainer maps into memory: one row of 128 bytes per position, and all legal moves
+//! back to back, u16 each, in the bits of [`Move::to_bits`] but as the side to move sees them.
+//!
+//! A row, little-endian (`models/training/table.py` reads it):
+//!
+//! | offset | what |
+//! |---|---|
+//! | 0 | 12 × u64 bitboards, White's P N B R Q K, then Black's; a1 = bit 0 |
+//! | 96 | u32 first of this position's legal moves in the table of moves |
+//! | 100 | u16 plies to the end of the game |
+//! | 102 | u16 plies since its start |
+//! | 104 | i16 evaluation, centipawns from the side to move, mates ±(32000 − plies); −32768: none |
+//! | 106 | 5 × i16 evaluations of the candidates, best first |
+//! | 116 | 5 × u8 places of the candidates among the legal moves |
+//! | 121 | u8 number of candidates |
+//! | 122 | u8 number of legal moves |
+//! | 123 | u8 plies since a capture or pawn move, at most 255 |
+//! | 124 | u8 board: 1 White may castle queenside, 2 kingside, 4, 8 Black, 16 Black moves, 32 repeated, 64 en passant possible, 128 the game began at another position than the standard one |
+//! | 125 | u8 number of earlier rows of this game, at most 7 |
+//! | 126 | i8 result, side to move |
+//! | 127 | u8 labels: 1 policy, 2 result, 4 moves left count; 8 held out, 16 by the teacher, 32 of the reference set |
+//!
+//! Rows of a game follow each other, so that a position's history is the rows before it.
+
+use std::io::Write;
+
+use super::TrainingDataError;
+use super::game::{Choice, Game, Ply, Source};
+use super::record::MAX_CANDIDATES;
+use super::replay::Replay;
+use crate::chess::{CastlingSide, Color, Move, Role};
+
+/// Bytes of a row.
+pub const ROW: usize = 128;
+
+/// Writes tables.
+#[derive(Debug)]
+pub struct TableWriter<R, M> {
+    rows: R,
+    moves: M,
+    move_count: u32,
+}
+
+impl<R: Write, M: Write> TableWriter<R, M> {
+    /// Rows go to `rows`, legal moves to `moves`.
+    pub fn new(rows: R, moves: M) -> Self {
+        TableWriter { rows, moves, move_count: 0 }
+    }
+
+    /// Hands everything to the files.
+    ///
+    /// # Errors
+    /// Failure to write.
+    pub fn finish(mut self) -> Result<(), TrainingDataError> {
+        self.rows.flush()?;
+        Ok(self.moves.flush()?)
+    }
+
+    /// Appends one row for each ply of the game.
+    ///
+    /// # Errors
+    /// An illegal move in the game; failure to write.
+    pub fn write_game(&mut self, game: &Game) -> Result<(), TrainingDataError> {
+        let mut replay = Replay::new(game.start.as_deref())?;
+        let odd_start = !replay.history().current().is_standard_start();
+        let last_oddity =
+            game.plies.iter().rposition(|ply| matches!(ply.choice, Choice::Deviation | Choice::Blunder));
+        for (i, ply) in game.plies.iter().enumerate() {
+            let mut row = [0u8; ROW];
+            write_board(&mut row, &replay, odd_start);
+            let result_counts = game.ending.result_counts() && last_oddity.is_none_or(|oddity| i > oddity);
+            write_labels(&mut row, game, i, result_counts);
+            write_policy(&mut row, &replay, ply)?;
+            row[96..100].copy_from_slice(&self.move_count.to_le_bytes());
+            self.write_moves(&replay)?;
+            self.rows.write_all(&row)?;
+            replay.play(ply.played)?;
+        }
+        Ok(())
+    }
+
+    fn write_moves(&mut self, replay: &Replay) -> Result<(), TrainingDataError> {
+        let turn = replay.history().current().turn();
+        let moves = replay.legal_moves();
+        let bytes: Vec<u8> = moves.iter().flat_map(|&m| relative_bits(m, turn).to_le_bytes()).collect();
+        self.move_count = self
+            .move_count
+            .checked_add(moves.len() as u32)
+            .ok_or_else(|| TrainingDataError::TooLarge("a table has room for 2^32 legal moves".into()))?;
+        Ok(self.moves.write_all(&bytes)?)
+    }
+}
+
+/// The move's bits as the side to move sees it.
+fn relative_bits(m: Move, turn: Color) -> u16 {
+    match turn {
+        Color::White => m.to_bits(),
+        Color::Black => m.to_bits() ^ (56 | 56 << 6),
+    }
+}
+
+fn write_board(row: &mut [u8; ROW], replay: &Replay, odd_start: bool) {
+    let position = replay.history().current();
+    let colors = [Color::White, Color::Black];
+    let pieces = colors.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
+    for (slot, piece) in row[..96].chunks_exact_mut(8).zip(pieces) {
+        slot.copy_from_slice(&position.board().by_piece(piece).0.to_le_bytes());
+    }
+    // No position has more legal moves than a byte counts, see `MoveList`.
+    row[122] = replay.legal_moves().len() as u8;
+    row[123] = position.rule50().min(255) as u8;
+    row[124] = board_flags(replay, odd_start);
+}
+
+fn board_flags(replay: &Replay, odd_start: bool) -> u8 {
+    let position = replay.history().current();
+    let may_castle = |color, side| position.castling_rook(color, side).is_some();
+    [
+        may_castle(Color::White, CastlingSide::QueenSide),
+        may_castle(Color::White, CastlingSide::KingSide),
+        may_castle(Color::Black, CastlingSide::QueenSide),
+        may_castle(Color::Black, CastlingSide::KingSide),
+        position.turn().is_black(),
+        replay.history().repetitions() > 0,
+        position.en_passant().is_some(),
+        odd_start,
+    ]
+    .into_iter()
+    .enumerate()
+    .fold(0, |flags, (bit, set)| flags | u8::from(set) << bit)
+}
+
+fn write_labels(row: &mut [u8; ROW], game: &Game, ply: usize, result_counts: bool) {
+    let left = (game.plies.len() - ply).min(usize::from(u16::MAX)) as u16;
+    row[100..102].copy_from_slice(&left.to_le_bytes());
+    row[102..104].copy_from_slice(&(ply.min(usize::from(u16::MAX)) as u16).to_le_bytes());
+    row[104..106].copy_from_slice(&game.plies[ply].centipawns.unwrap_or(i16::MIN).to_le_bytes());
+    row[125] = ply.min(7) as u8;
+    let black = row[124] & 16 != 0;
+    row[126] = if black { -game.result } else { game.result } as u8;
+    let teacher = game.source == Source::Teacher;
+    // The teacher labels with its own choice even where another move was played.
+    let policy =
+        if teacher { !game.plies[ply].candidates.is_empty() } else { game.plies[ply].choice == Choice::Best };
+    row[127] = u8::from(policy)
+        | u8::from(result_counts) << 1
+        | u8::from(game.ending.length_counts()) << 2
+        | u8::from(game.held_out) << 3
+        | u8::from(teacher) << 4
+        | u8::from(game.reference) << 5;
+}
+
+fn write_policy(row: &mut [u8; ROW], replay: &Replay, ply: &Ply) -> Result<(), TrainingDataError> {
+    if ply.candidates.is_empty() {
+        row[121] = 1;
+        row[116] = replay.place_of(ply.played)?;
+        return Ok(());
+    }
+    let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
+    row[121] = candidates.len() as u8;
+    for (i, candidate) in candidates.iter().enumerate() {
+        row[106 + 2 * i..108 + 2 * i].copy_from_slice(&candidate.centipawns.to_le_bytes());
+        row[116 + i] = replay.place_of(candidate.candidate)?;
+    }
+    Ok(())
+}
