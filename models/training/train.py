@@ -1,0 +1,205 @@
+"""Trains a network on the tables that `zeitnot datagen` made. One command, interruptible and resumable.
+
+Usage: python train.py TABLE_FOLDER RUN_FOLDER [--blocks 4 --channels 32 --positions 12e6 --processes 2 …]
+
+The learning rate rises over the first steps, stays, and falls to zero over the last `--decay` of `--positions`; a
+stopped run goes on where it was, also with another `--positions`. RUN_FOLDER gets `checkpoint.pt` and `log.jsonl`.
+"""
+
+import argparse
+import json
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import Tensor
+
+import losses
+import sampler
+import table
+from network import Network
+from optimizer import Optimizers
+
+WARMUP_STEPS = 200
+GRADIENT_NORM = 5.0
+#: Averaged over about so many last steps.
+EMA_STEPS = 400
+LOG_EVERY_STEPS = 100
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--blocks", type=int, default=4)
+    parser.add_argument("--channels", type=int, default=32)
+    parser.add_argument("--positions", type=float, default=12e6, help="how many to train on, in all")
+    parser.add_argument("--decay", type=float, default=0.3, help="last part of the positions, in which the rate falls")
+    parser.add_argument("--batch", type=int, default=256, help="positions per step and process")
+    parser.add_argument("--processes", type=int, default=2, help="one thread each")
+    parser.add_argument("--adam-lr", type=float, default=2e-3)
+    parser.add_argument("--muon-lr", type=float, default=0.02)
+    parser.add_argument("--fp32", action="store_true", help="don't compute in bfloat16")
+    parser.add_argument("--measure-every", type=float, default=500e3, help="positions between measurements")
+    parser.add_argument("--pause-file", type=Path, help="training rests while this file exists")
+    parser.add_argument("--port", type=int, default=29511)
+    return parser.parse_args()
+
+
+class Trainer:
+    """One process's share of a run."""
+
+    def __init__(self, arguments: argparse.Namespace, rank: int) -> None:
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        self.arguments, self.rank, self.world = arguments, rank, arguments.processes
+        self.table = table.Table(arguments.table)
+        flags = self.table.labels()
+        self.sampler = sampler.Sampler(flags, arguments.batch, rank, self.world)
+        self.held_out = {
+            "tournament": sampler.held_out(flags, 0, 12000),
+            "teacher": sampler.held_out(flags, table.TEACHER, 6000),
+        }
+        self.network = Network(arguments.blocks, arguments.channels).to(memory_format=torch.channels_last)
+        self.optimizers = Optimizers(self.network, arguments.adam_lr, arguments.muon_lr)
+        self.average = {name: value.clone() for name, value in self.network.state_dict().items()}
+        self.step = self.seen = 0
+        self.seconds = 0.0
+        # A worker whose parent was killed stops.
+        self.parent = os.getppid()
+        self.checkpoint = arguments.run / "checkpoint.pt"
+        if self.checkpoint.exists():
+            self.load()
+
+    def load(self) -> None:
+        state = torch.load(self.checkpoint, weights_only=False)
+        self.network.load_state_dict(state["network"])
+        self.optimizers.load_state_dict(state["optimizers"])
+        self.average = state["average"]
+        self.step, self.seen, self.seconds = state["step"], state["seen"], state["seconds"]
+
+    def save(self) -> None:
+        state = {
+            "blocks": self.arguments.blocks,
+            "channels": self.arguments.channels,
+            "network": self.network.state_dict(),
+            "average": self.average,
+            "optimizers": self.optimizers.state_dict(),
+            "step": self.step,
+            "seen": self.seen,
+            "seconds": self.seconds,
+        }
+        unfinished = self.checkpoint.with_suffix(".tmp")
+        torch.save(state, unfinished)
+        unfinished.replace(self.checkpoint)
+
+    def rate(self) -> float:
+        """The share of the full learning rate at this step."""
+        left = 1 - self.seen / self.arguments.positions
+        return min(1.0, (self.step + 1) / WARMUP_STEPS, max(0.02, left / self.arguments.decay))
+
+    def train_step(self, indices: np.ndarray, rng: np.random.Generator) -> losses.Outputs:
+        no_history = rng.random(len(indices)) < sampler.NO_HISTORY_SHARE
+        batch = self.table.batch(indices, no_history, rng.random(len(indices)) < 0.5)
+        out = losses.evaluate_batch(self.network, batch, bf16=not self.arguments.fp32)
+        self.network.zero_grad()
+        out.total().backward()
+        self.share_gradients()
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), GRADIENT_NORM)
+        self.optimizers.step(self.rate())
+        self.step += 1
+        self.seen += len(indices) * self.world
+        self.update_average()
+        return out
+
+    def share_gradients(self) -> None:
+        """Averages the gradients over the processes."""
+        if self.world == 1:
+            return
+        gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
+        flat: Tensor = torch.cat([g.flatten() for g in gradients])
+        dist.all_reduce(flat)
+        flat /= self.world
+        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+            gradient.copy_(part.view_as(gradient))
+
+    @torch.no_grad()
+    def update_average(self) -> None:
+        weight = 1 / min(EMA_STEPS, 1 + self.step / 4)
+        for name, value in self.network.state_dict().items():
+            if value.dtype.is_floating_point:
+                self.average[name].lerp_(value, weight)
+            else:
+                self.average[name].copy_(value)
+
+    def report(self, **facts: float | str) -> None:
+        line = {"step": self.step, "positions": self.seen, "seconds": round(self.seconds), **facts}
+        text = json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()})
+        print(text, flush=True)
+        with open(self.arguments.run / "log.jsonl", "a") as log:
+            log.write(text + "\n")
+
+    def measure(self) -> None:
+        """Measures the averaged network on held-out positions."""
+        averaged = Network(self.arguments.blocks, self.arguments.channels).to(memory_format=torch.channels_last)
+        averaged.load_state_dict(self.average)
+        for name, rows in self.held_out.items():
+            self.report(held_out=name, **losses.measure(averaged, self.table, rows))
+
+    def run(self) -> None:
+        next_measurement = self.seen + self.arguments.measure_every
+        sums = np.zeros(3)
+        for indices, rng in self.sampler.batches(self.step):
+            if self.seen >= self.arguments.positions or os.getppid() != self.parent:
+                break
+            self.rest_while_asked()
+            began = time.monotonic()
+            out = self.train_step(indices, rng)
+            self.seconds += time.monotonic() - began
+            if self.rank > 0:
+                continue
+            sums += [loss.mean().item() for loss in (out.policy, out.value, out.moves_left)]
+            if self.step % LOG_EVERY_STEPS == 0:
+                policy, value, moves_left = sums / LOG_EVERY_STEPS
+                sums[:] = 0
+                self.report(rate=self.rate(), policy_loss=policy, value_loss=value, moves_left_loss=moves_left)
+            if self.seen >= next_measurement:
+                next_measurement += self.arguments.measure_every
+                self.save()
+                self.measure()
+        if self.rank == 0:
+            self.save()
+            self.measure()
+
+    def rest_while_asked(self) -> None:
+        pause = self.arguments.pause_file
+        while pause is not None and pause.exists():
+            time.sleep(1)
+
+
+def work(rank: int, arguments: argparse.Namespace) -> None:
+    """The main function of one process."""
+    if arguments.processes > 1:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(arguments.port))
+        dist.init_process_group("gloo", rank=rank, world_size=arguments.processes)
+    Trainer(arguments, rank).run()
+    if arguments.processes > 1:
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    arguments.run.mkdir(parents=True, exist_ok=True)
+    if arguments.processes == 1:
+        work(0, arguments)
+    else:
+        mp.spawn(work, (arguments,), arguments.processes)
+
+
+if __name__ == "__main__":
+    main()
