@@ -296,6 +296,11 @@ impl Engine {
         self.running.as_ref().is_some_and(|running| running.job.referee.with_chain(|c| c.is_open_ended()))
     }
 
+    /// The backend in force, if there is one.
+    pub fn backend(&self) -> Option<&BackendInfo> {
+        self.network.as_ref().map(Network::info)
+    }
+
     /// Search threads of the network in force; 0 if there is none.
     pub fn threads(&self) -> usize {
         self.network.as_ref().map_or(0, |network| network.workers().len())

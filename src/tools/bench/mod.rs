@@ -12,7 +12,9 @@ use clap::Args;
 use super::output::Format;
 use super::{Failure, Output, Verdict};
 use crate::chess::History;
-use crate::engine::{Answer, Engine, GoRequest, Listener};
+use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
+use crate::network::BackendInfo;
+use crate::network::discover::DiscoverError;
 use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult};
 use crate::time::GoLimits;
@@ -45,8 +47,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
         Some(file) => positions::read(file)?,
         None => positions::BUILT_IN.map(String::from).into(),
     };
-    let mut engine = Engine::new(settings(args))?;
-    let backend = engine.prepare()?.ok_or_else(|| Failure::Input("no backend".into()))?;
+    let (mut engine, backend) = open(args)?;
     if output.format() == Format::Text {
         output.write(&(), &HEAD)?;
     }
@@ -83,15 +84,25 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
     Ok(Verdict::Yes)
 }
 
-/// One thread unless the user wants more, and no rule but the limit ends a search.
-fn settings(args: &BenchArgs) -> Settings {
+/// An engine with its backend made ready: the network that was named or is found, else the backend `random`.
+fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
+    // One thread unless the user wants more, and no rule but the limit ends a search.
     let mut settings = Settings { smart_pruning_factor: 0.0, ..args.settings.clone() };
     settings.threads = settings.threads.max(1);
-    if settings.weights_file.is_empty() && settings.backend == "auto" {
-        eprintln!("no network was named: searching with the backend \"random\"");
-        settings.backend = "random".into();
+    let is_named = !settings.weights_file.is_empty() || settings.backend != Settings::default().backend;
+    let mut engine = Engine::new(settings)?;
+    match engine.prepare() {
+        Err(EngineError::Network(DiscoverError::NoneFound { .. })) if !is_named => {
+            eprintln!("zeitnot: no network is here: searching with the backend random, which plays no chess");
+            engine.set_option("Backend", "random")?;
+            engine.prepare()?;
+        }
+        prepared => {
+            prepared?;
+        }
     }
-    settings
+    let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
+    Ok((engine, backend))
 }
 
 fn limits(args: &BenchArgs) -> GoLimits {
