@@ -82,6 +82,39 @@ fn names() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::facts::MoveFacts;
+    use crate::time::limits::GoLimits;
+    use proptest::prelude::*;
+
+    /// The first budget of a fresh manager, ms.
+    fn budget(name: &str, facts: &MoveFacts) -> f64 {
+        manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget_ms
+    }
+
+    proptest! {
+        #[test]
+        fn budgets_stay_within_the_clock_and_grow_with_it(
+            time_ms in -1e4..1e8, more_ms in 0.0..1e7, inc_ms in -10.0..1e6, overhead_ms in 0.0..1e4,
+            reserve_ms in 0.0..1e4, movestogo in proptest::option::of(0u32..100), game_ply in 0u32..2000,
+            first_move: bool, reused_nodes in 0u64..1_000_000,
+        ) {
+            let limits = GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() };
+            let facts = MoveFacts {
+                limits, overhead_ms, reserve_ms, game_ply, first_move, reused_nodes,
+                pieces: 20, legal_moves: 30, ..MoveFacts::default()
+            };
+            let mut richer = facts.clone();
+            richer.limits.time_ms = Some(time_ms + more_ms);
+            for (name, _) in MANAGERS {
+                let less = budget(name, &facts);
+                prop_assert!(less >= 0.0 && less <= facts.available_ms().unwrap(), "{} {}", name, less);
+                // ArGO's manager has steps at 5, 10, 30 and 60 s on purpose.
+                if name != "argo" {
+                    prop_assert!(budget(name, &richer) >= less * (1.0 - 1e-9) - 1e-6, "{}", name);
+                }
+            }
+        }
+    }
 
     #[test]
     fn each_manager_is_made_by_its_name() {

@@ -34,6 +34,8 @@ pub struct ReplayMove {
     pub legal_moves: u32,
     /// What the Moves Left Head would say, plies; `None` for networks without it.
     pub m: Option<f64>,
+    /// What our clock showed before it in the recorded game, ms.
+    pub clock_ms: Option<f64>,
 }
 
 /// Our moves of one game, from the first one after the book.
@@ -86,11 +88,23 @@ pub struct ReplayedGame {
     pub final_clock_ms: f64,
 }
 
+/// Which clock the manager sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockSource {
+    /// One that runs down by what the manager itself uses.
+    #[default]
+    Running,
+    /// The recorded one, where a move has it: what would this manager have done in that situation?
+    Recorded,
+}
+
 /// How a game is replayed.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// The clock.
     pub control: TimeControl,
+    /// Which clock counts.
+    pub clock_source: ClockSource,
     /// The engine.
     pub model: EngineModel,
     /// `MoveOverheadMs`, ms.
@@ -109,6 +123,9 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
     let mut replayed = ReplayedGame::default();
     let mut nodes_before = 0;
     for (i, position) in game.moves.iter().enumerate() {
+        if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
+            clock.now_ms = ms;
+        }
         let reused_nodes = options.model.reused_nodes(nodes_before, &mut random);
         let facts = facts(position, &clock, reused_nodes, options);
         let facts = MoveFacts { first_move: i == 0, ..facts };

@@ -33,6 +33,7 @@ pub fn game(seed: u64) -> ReplayGame {
             pieces,
             legal_moves: if forced { 1 } else { random.between(5.0, 40.0) as u32 },
             m: Some((left * (1.0 + 0.3 * random.normal())).max(0.0)),
+            clock_ms: None,
         }
     });
     ReplayGame { moves: moves.collect() }

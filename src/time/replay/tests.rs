@@ -17,8 +17,8 @@ fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> 
         control,
         model: model.clone(),
         overhead_ms: 50.0,
-        stoppers: StopperOptions::default(),
         seed,
+        ..ReplayOptions::default()
     };
     (0..games)
         .map(|seed| replay(&synthetic::game(seed), manager_from(manager).unwrap(), &options(seed)))
@@ -88,13 +88,25 @@ fn periods_are_paid_in() {
     let control = TimeControl { time_ms: 10_000.0, inc_ms: 0.0, moves: Some(10) };
     let game = ReplayGame {
         moves: (0..25)
-            .map(|i| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, m: None })
+            .map(|i| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, ..ReplayMove::default() })
             .collect(),
     };
     let options = ReplayOptions { control, overhead_ms: 50.0, ..ReplayOptions::default() };
     let replayed = replay(&game, manager_from("legacy").unwrap(), &options);
     assert_eq!(replayed.moves.len(), 25);
     assert_eq!(replayed.given_ms, 30_000.0);
+}
+
+#[test]
+fn recorded_clocks_can_drive_a_manager() {
+    let clocks = [60_000.0, 20_000.0, 1_000.0];
+    let position = |clock_ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms, ..ReplayMove::default() };
+    let game = ReplayGame { moves: clocks.map(|ms| position(Some(ms))).into() };
+    let clock_source = ClockSource::Recorded;
+    let options = ReplayOptions { control: CONTROLS[2], clock_source, ..ReplayOptions::default() };
+    let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
+    assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
+    assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), [7_200.0, 2_400.0, 120.0]);
 }
 
 /// The table of the documentation: `cargo test --release --lib replay_table -- --ignored --nocapture`.
