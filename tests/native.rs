@@ -90,7 +90,7 @@ impl GoldenPosition {
 }
 
 fn native(network: &Network, options: &str) -> Native {
-    Native::new(network, &Params::parse(options).unwrap()).unwrap()
+    Native::new(network, "test", &Params::parse(options).unwrap()).unwrap()
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn an_evaluation_does_not_depend_on_its_batch() {
 fn attention_bodies_and_wrong_options_are_refused_with_a_remedy() {
     let fault = |net: &str, options: &str| {
         let network = load_network(net).unwrap();
-        Native::new(&network, &Params::parse(options).unwrap()).unwrap_err().to_string()
+        Native::new(&network, net, &Params::parse(options).unwrap()).unwrap_err().to_string()
     };
     assert!(fault("ab_tiny.pb.gz", "").contains("use --backend=onnxruntime"));
     let valid = available_kernels().join(", ");

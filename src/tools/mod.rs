@@ -4,6 +4,7 @@
 //! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
 //! files live here and nowhere below.
 
+mod backendbench;
 mod bench;
 mod datagen;
 mod eval;
@@ -43,6 +44,8 @@ enum Command {
     Uci(uci::UciArgs),
     /// Search ten positions and report the speed
     Bench(bench::BenchArgs),
+    /// Measure how fast a backend evaluates, by batch size
+    Backendbench(backendbench::BackendbenchArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup,
     /// Say what the network thinks of positions
@@ -88,6 +91,7 @@ impl Command {
         match self {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),
+            Command::Backendbench(args) => backendbench::run(&args, output),
             Command::Setup => setup::run(output),
             Command::Eval(args) => eval::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),

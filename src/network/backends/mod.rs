@@ -5,7 +5,8 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | the fastest one that can evaluate the network |
+//! | `auto` | `native` for residual towers, else `onnxruntime` |
+//! | `native` | residual towers on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
@@ -18,9 +19,10 @@ pub mod synthetic;
 use std::sync::Arc;
 
 use super::onnx::{self, BuildOptions};
-use super::weights::{Model, NetworkFile};
+use super::weights::{Body, Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::{ParamError, Params};
+use native::Native;
 use onnxruntime::OnnxRuntime;
 
 /// The name of the choice that is made for the user.
@@ -28,7 +30,8 @@ pub const AUTO: &str = "auto";
 /// The names of the backends that need no network.
 const SYNTHETIC: [&str; 3] = ["trivial", "random", "simulated"];
 /// The names that [`create`] knows, in the order in which help texts list them.
-pub const NAMES: [&str; 5] = [AUTO, onnxruntime::NAME, SYNTHETIC[0], SYNTHETIC[1], SYNTHETIC[2]];
+pub const NAMES: [&str; 6] =
+    [AUTO, native::NAME, onnxruntime::NAME, SYNTHETIC[0], SYNTHETIC[1], SYNTHETIC[2]];
 
 /// Which backend the user wants, and how.
 #[derive(Clone, Debug)]
@@ -76,12 +79,34 @@ pub fn create(
     let options = &config.options;
     let network = || network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
     Ok(match config.name.as_str() {
-        AUTO | onnxruntime::NAME => Arc::new(onnx_runtime(network()?, options)?),
+        AUTO => automatic(network()?, options)?,
+        native::NAME => Arc::new(native(&network()?, options)?),
+        onnxruntime::NAME => Arc::new(onnx_runtime(network()?, options)?),
         "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
         "random" => Arc::new(synthetic::random::Random::new(options)?),
         "simulated" => Arc::new(synthetic::simulated::Simulated::new(options)?),
         name => return Err(unknown_name(name).into()),
     })
+}
+
+/// The native backend for residual towers, ONNX Runtime for all other networks.
+fn automatic(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
+    match &network.model {
+        Model::Layers(layers, _) if matches!(layers.body, Body::Tower(_)) => {
+            Ok(Arc::new(native(&network, options)?))
+        }
+        _ => Ok(Arc::new(onnx_runtime(network, options)?)),
+    }
+}
+
+fn native(network: &NetworkFile, options: &Params) -> Result<Native, BackendError> {
+    match &network.model {
+        Model::Layers(layers, _) => Native::new(layers, &network.path.display().to_string(), options),
+        Model::Onnx(_) => Err(BackendError::Model {
+            backend: native::NAME.into(),
+            reason: "it is an ONNX model, this backend evaluates layers; use --backend=onnxruntime".into(),
+        }),
+    }
 }
 
 fn onnx_runtime(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {

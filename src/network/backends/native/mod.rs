@@ -38,7 +38,7 @@ pub struct Native {
 }
 
 impl Native {
-    /// Packs `network` for this CPU.
+    /// Packs `network`, which people know as `name`, for this CPU.
     ///
     /// | option | values | meaning |
     /// |---|---|---|
@@ -47,7 +47,7 @@ impl Native {
     /// # Errors
     /// [`BackendError::Params`] for unknown options and for kernels that this CPU cannot run;
     /// [`BackendError::Model`] for networks that are no residual tower.
-    pub fn new(network: &Network, options: &Params) -> Result<Native, BackendError> {
+    pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
         options.allow_only(NAME, &["kernel"], &[])?;
         let kernels = choose_kernels(options.get("kernel").unwrap_or(AUTO))?;
         let Some(model) = Model::new(kernels, network) else {
@@ -57,7 +57,7 @@ impl Native {
         };
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!("native {}, {} kernels, fp32", model.description(), model.kernels().name()),
+            description: format!("{name}, {}, {} kernels, fp32", model.description(), model.kernels().name()),
             input_format: network.input_format,
             has_wdl: network.has_wdl(),
             has_moves_left: network.moves_left.is_some(),
