@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::engine::EngineError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
+use crate::network::weights::NetworkError;
 
 /// Why a command could not do what it was asked for. Its text is the one message that the user sees.
 #[derive(Debug, Error)]
@@ -17,6 +18,9 @@ pub enum Failure {
     /// The engine refused an option or a position.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The network file is no good.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
     /// There is no ONNX Runtime.
     #[error(transparent)]
     Library(#[from] LibraryError),

@@ -6,7 +6,9 @@
 
 mod backendbench;
 mod bench;
+mod convert;
 mod datagen;
+mod describenet;
 mod eval;
 mod failure;
 mod network_args;
@@ -50,6 +52,10 @@ enum Command {
     Setup,
     /// Say what the network thinks of positions
     Eval(eval::EvalArgs),
+    /// Say what a network file holds
+    Describenet(describenet::DescribeArgs),
+    /// Write a network as an ONNX model
+    Convert(convert::ConvertArgs),
     /// Count the move paths of a length from a position
     Perft(perft::PerftArgs),
     /// Make training data
@@ -94,6 +100,8 @@ impl Command {
             Command::Backendbench(args) => backendbench::run(&args, output),
             Command::Setup => setup::run(output),
             Command::Eval(args) => eval::run(&args, output),
+            Command::Describenet(args) => describenet::run(&args, output),
+            Command::Convert(args) => convert::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
             Command::Datagen(args) => datagen::run(&args, output),
         }

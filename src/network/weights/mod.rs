@@ -10,6 +10,8 @@ use bytes::Buf;
 
 mod attention;
 mod container;
+mod cost;
+mod describe;
 mod error;
 mod format;
 mod heads;
@@ -21,6 +23,7 @@ mod onnx_model;
 mod read;
 
 pub use attention::PIECE_PLANES;
+pub use cost::Cost;
 pub use error::{Fault, NetworkError};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
 pub use heads::{HeadChoice, PolicyHeadName, UnknownHead, ValueHeadName};

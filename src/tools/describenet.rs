@@ -1,0 +1,212 @@
+//! `zeitnot describenet`: what a network file holds.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Failure, Output, Verdict};
+use crate::network::weights::{
+    DataType, Facts, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
+    ValueOutput,
+};
+
+#[derive(Debug, Args)]
+pub(super) struct DescribeArgs {
+    /// Network file (.pb.gz, .pb or .onnx)
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Policy head to describe: vanilla, optimistic, soft, opponent
+    #[arg(long, value_name = "HEAD", default_value_t)]
+    policy_head: PolicyHeadName,
+    /// Value head to describe: winner, q, st
+    #[arg(long, value_name = "HEAD", default_value_t)]
+    value_head: ValueHeadName,
+}
+
+/// All that can be said of a file.
+#[derive(Serialize)]
+struct Description {
+    file: String,
+    sha256: String,
+    /// Bytes on disk.
+    size: u64,
+    input_format: i32,
+    input: String,
+    body: String,
+    policy: String,
+    value: String,
+    /// `None` without a Moves Left Head.
+    moves_left: Option<String>,
+    /// `None` for ONNX models.
+    activation: Option<String>,
+    policy_heads: Vec<&'static str>,
+    value_heads: Vec<&'static str>,
+    /// `None` for ONNX models.
+    cost: Option<CostReport>,
+    unusual: Vec<String>,
+    license: Option<String>,
+    min_version: Option<String>,
+    training_steps: Option<u32>,
+    learning_rate: Option<f32>,
+    value_loss: Option<f32>,
+    policy_loss: Option<f32>,
+    accuracy: Option<f32>,
+    training_params: Option<String>,
+}
+
+/// What the network costs, with the chosen heads.
+#[derive(Serialize)]
+struct CostReport {
+    parameters: u64,
+    macs_per_position: u64,
+    /// Bytes of the weights in float32.
+    weight_bytes: u64,
+    /// Bytes of the largest layer's inputs and outputs for one position in float32: an estimate of what one more
+    /// position in a batch costs.
+    bytes_per_position: u64,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
+    let file = NetworkFile::load(&args.file, heads)?;
+    let description = describe(&file);
+    output.write(&description, &description)?;
+    Ok(Verdict::Yes)
+}
+
+fn describe(file: &NetworkFile) -> Description {
+    let Facts {
+        license,
+        min_version,
+        training_steps,
+        learning_rate,
+        value_loss,
+        policy_loss,
+        accuracy,
+        training_params,
+    } = file.facts.clone();
+    let description = Description {
+        file: file.path.display().to_string(),
+        sha256: file.sha256.clone(),
+        size: file.size,
+        input_format: 0,
+        input: String::new(),
+        body: String::new(),
+        policy: String::new(),
+        value: String::new(),
+        moves_left: None,
+        activation: None,
+        policy_heads: file.policy_heads.iter().map(|head| head.name()).collect(),
+        value_heads: file.value_heads.iter().map(|head| head.name()).collect(),
+        cost: None,
+        unusual: Vec::new(),
+        license,
+        min_version,
+        training_steps,
+        learning_rate,
+        value_loss,
+        policy_loss,
+        accuracy,
+        training_params,
+    };
+    match &file.model {
+        Model::Layers(network, _) => of_layers(network, description),
+        Model::Onnx(model) => of_onnx(model, description),
+    }
+}
+
+fn of_layers(network: &Network, rest: Description) -> Description {
+    let cost = network.cost();
+    Description {
+        input_format: network.input_format.number(),
+        input: format!("{:?}", network.input_format),
+        body: network.describe_body(),
+        policy: network.describe_policy(),
+        value: network.describe_value(),
+        moves_left: network.describe_moves_left(),
+        activation: Some(format!("{:?}", network.activation)),
+        cost: Some(CostReport {
+            parameters: cost.parameters,
+            macs_per_position: cost.macs,
+            weight_bytes: 4 * cost.parameters,
+            bytes_per_position: 4 * cost.widest,
+        }),
+        unusual: network.unusual(),
+        ..rest
+    }
+}
+
+fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
+    let element = match model.data_type {
+        DataType::Float32 => "float32",
+        DataType::Float16 => "float16",
+        DataType::Bfloat16 => "bfloat16",
+    };
+    let batch = model.fixed_batch.map_or("any batch size".into(), |size| format!("batches of {size} only"));
+    let kind = match &model.names.value {
+        ValueOutput::Wdl(_) => "win, draw, loss",
+        ValueOutput::Scalar(_) => "scalar",
+    };
+    Description {
+        input_format: model.input_format.number(),
+        input: format!("{:?}", model.input_format),
+        body: format!("ONNX model of {} bytes, {element}, {batch}", model.bytes.len()),
+        policy: model.names.policy.clone(),
+        value: format!("{kind}; {}", model.names.value.name()),
+        moves_left: model.names.moves_left.clone(),
+        unusual: vec!["an ONNX model: its layers cannot be checked or rearranged".into()],
+        ..rest
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = |key: &str, value: &dyn fmt::Display| writeln!(f, "{key:<16} {value}");
+        line("file", &format_args!("{} ({} bytes)", self.file, self.size))?;
+        line("sha256", &self.sha256)?;
+        line("input", &format_args!("{} (format {})", self.input, self.input_format))?;
+        line("body", &self.body)?;
+        line("policy", &self.policy)?;
+        line("value", &self.value)?;
+        line("moves left", &self.moves_left.as_deref().unwrap_or("none"))?;
+        if let Some(activation) = &self.activation {
+            line("activation", activation)?;
+        }
+        line("policy heads", &self.policy_heads.join(", "))?;
+        line("value heads", &self.value_heads.join(", "))?;
+        if let Some(cost) = &self.cost {
+            line("parameters", &format_args!("{:.3} M", cost.parameters as f64 / 1e6))?;
+            line(
+                "work",
+                &format_args!("{:.1} M multiplications a position", cost.macs_per_position as f64 / 1e6),
+            )?;
+            line("weights", &format_args!("{:.1} MB in float32", cost.weight_bytes as f64 / 1e6))?;
+            line(
+                "buffers",
+                &format_args!("about {:.0} kB a position", cost.bytes_per_position as f64 / 1e3),
+            )?;
+        }
+        for part in &self.unusual {
+            line("unusual", part)?;
+        }
+        let facts: [(&str, Option<String>); 8] = [
+            ("min. Lc0", self.min_version.clone()),
+            ("training steps", self.training_steps.map(|n| n.to_string())),
+            ("learning rate", self.learning_rate.map(|n| n.to_string())),
+            ("value loss", self.value_loss.map(|n| n.to_string())),
+            ("policy loss", self.policy_loss.map(|n| n.to_string())),
+            ("accuracy", self.accuracy.map(|n| format!("{n} %"))),
+            ("trained with", self.training_params.clone()),
+            ("licence", self.license.clone()),
+        ];
+        for (key, value) in facts {
+            if let Some(value) = value {
+                line(key, &value)?;
+            }
+        }
+        Ok(())
+    }
+}
