@@ -38,14 +38,18 @@ pub struct Wheel<'a> {
 /// # Errors
 /// One line that says why no Python could do it.
 pub fn download(wheel: &Wheel, folder: &Path) -> Result<(), String> {
-    let mut faults = Vec::new();
+    let mut faults: Vec<(String, Vec<&str>)> = Vec::new();
     for name in NAMES {
         match download_with(name, wheel, folder) {
             Ok(()) => return Ok(()),
-            Err(fault) => faults.push(format!("{name}: {fault}")),
+            Err(fault) => match faults.iter_mut().find(|(known, _)| *known == fault) {
+                Some((_, names)) => names.push(name),
+                None => faults.push((fault, vec![name])),
+            },
         }
     }
-    Err(faults.join("; "))
+    let texts = faults.iter().map(|(fault, names)| format!("{}: {fault}", names.join(", ")));
+    Err(texts.collect::<Vec<_>>().join("; "))
 }
 
 fn download_with(name: &str, wheel: &Wheel, folder: &Path) -> Result<(), String> {

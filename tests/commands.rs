@@ -1,0 +1,207 @@
+//! The commands of the command line, run as a user runs them.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn zeitnot(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zeitnot"));
+    command.args(arguments);
+    command
+}
+
+/// Runs the command with `input` on its standard input.
+fn run(arguments: &[&str], input: &str) -> Output {
+    let mut child = zeitnot(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that ends before it has read everything is no fault.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+fn json_lines(output: &Output) -> Vec<Value> {
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn network(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets");
+    folder.join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn eval_reports_every_key_of_the_contract() {
+    let output = run(&["eval", "--json", "--backend", "random"], "startpos\nstartpos moves e2e4\n");
+    assert_eq!(output.status.code(), Some(0));
+    let lines = json_lines(&output);
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[1]["position"], "startpos moves e2e4");
+    let report = &lines[0];
+    let sum: f64 = ["w", "d", "l"].map(|key| report[key].as_f64().unwrap()).iter().sum();
+    assert!((sum - 1.0).abs() < 1e-6);
+    let q = report["w"].as_f64().unwrap() - report["l"].as_f64().unwrap();
+    assert!((report["q"].as_f64().unwrap() - q).abs() < 1e-6);
+    assert!(report["m"].as_f64().unwrap() >= 0.0);
+    let policy = report["policy"].as_array().unwrap();
+    assert_eq!(policy.len(), 20);
+    let sum: f64 = policy.iter().map(|m| m["p"].as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-5);
+    let e2e4 = policy.iter().find(|m| m["move"] == "e2e4").unwrap();
+    assert_eq!(e2e4["index"], 322);
+    assert!(e2e4["logit"].is_number());
+}
+
+#[test]
+fn eval_uses_a_network_file() {
+    let weights = network("maia_like.pb.gz");
+    let output = run(&["eval", "--json", "--weights", &weights, "-"], "startpos\n");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let lines = json_lines(&output);
+    assert_eq!(lines[0]["m"], Value::Null, "this network has no Moves Left Head");
+    assert_eq!(lines[0]["policy"].as_array().unwrap().len(), 20);
+}
+
+#[test]
+fn eval_names_bad_lines_and_does_the_others() {
+    let input = "startpos\nrubbish\n\nstartpos moves e2e5\nstartpos moves e2e4";
+    let output = run(&["eval", "--json", "--backend", "trivial"], input);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(json_lines(&output).len(), 2);
+    let message = stderr(&output);
+    assert!(
+        message.contains("line 2: ") && message.contains("line 4: ") && message.contains("e2e5"),
+        "{message}"
+    );
+    assert!(!message.contains("line 3"), "{message}");
+}
+
+#[test]
+fn eval_answers_each_line_at_once() {
+    let mut child = zeitnot(&["eval", "--json", "--backend", "random"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut answers = std::io::BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..3 {
+        input.write_all(b"startpos\n").unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut answers, &mut line).unwrap();
+        assert!(line.starts_with("{\"position\":\"startpos\""), "{line}");
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn eval_writes_chess960_castling_as_king_takes_rook() {
+    let position = "fen r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1\n";
+    for (flags, castling) in [(&["--chess960"][..], "e1h1"), (&[], "e1g1")] {
+        let output = run(&[&["eval", "--json", "--backend", "random"], flags].concat(), position);
+        let policy = json_lines(&output)[0]["policy"].clone();
+        let m = policy.as_array().unwrap().iter().find(|m| m["index"] == 103).unwrap();
+        assert_eq!(m["move"], castling);
+    }
+}
+
+#[test]
+fn perft_counts_and_refuses() {
+    let output = run(&["perft", "3", "--json"], "");
+    assert_eq!(json_lines(&output)[0]["nodes"], 8902);
+    let output = run(&["perft", "2", "8/8/8/8/8/8/8/8 w - - 0 1"], "");
+    assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(2), 1), "{}", stderr(&output));
+}
+
+#[test]
+fn bad_choices_end_in_one_message_and_exit_code_2() {
+    let missing = network("missing.pb.gz");
+    for (arguments, expected) in [
+        (&["eval", "--backend", "cudnn"][..], "valid: auto, "),
+        (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "valid: seed"),
+        (&["eval", "--weights", &missing], "missing.pb.gz"),
+        (&["eval", "--backend", "random", "no-such-file"], "no-such-file"),
+        (&["eval", "--value-head", "x"], "winner, q, st"),
+    ] {
+        let output = run(arguments, "startpos\n");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert!(message.lines().count() == 1 && message.contains(expected), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_fault() {
+    let input = "startpos\n".repeat(5000);
+    let mut child = zeitnot(&["eval", "--json", "--backend", "random", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+}
+
+#[test]
+fn setup_says_what_it_found() {
+    let output = run(&["setup", "--json"], "");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = &json_lines(&output)[0];
+    assert!(Path::new(report["library"].as_str().unwrap()).is_file());
+    assert!(report["version"].as_str().unwrap().starts_with("1."));
+    assert!(report["providers"].as_array().unwrap().contains(&Value::from("CPUExecutionProvider")));
+}
+
+#[test]
+fn setup_refuses_a_library_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libonnxruntime.so");
+    std::fs::write(&library, "junk").unwrap();
+    let output = zeitnot(&["setup", "--json"]).env("ORT_DYLIB_PATH", &library).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(message.lines().count() == 1 && message.contains("ORT_DYLIB_PATH"), "{message}");
+}
+
+/// Without Python and with an empty cache, only a library of the system can be found.
+#[test]
+fn setup_without_python_tells_the_remedies() {
+    let cache = tempfile::tempdir().unwrap();
+    let output = zeitnot(&["setup", "--json"])
+        .env_remove("ORT_DYLIB_PATH")
+        .env_remove("LD_LIBRARY_PATH")
+        .env("ZEITNOT_CACHE_DIR", cache.path())
+        .env("PATH", "")
+        .output()
+        .unwrap();
+    if output.status.success() {
+        let source = json_lines(&output)[0]["source"].clone();
+        assert!(source == "system" || source == "executable", "{source}");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    for part in ["python3 -m pip install onnxruntime", "ORT_DYLIB_PATH", "is not installed"] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(!message.contains("panicked"), "{message}");
+}
