@@ -9,6 +9,7 @@ stopped run goes on where it was, also with another `--positions`. RUN_FOLDER ge
 import argparse
 import json
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def parse_arguments() -> argparse.Namespace:
 class Trainer:
     """One process's share of a run."""
 
-    def __init__(self, arguments: argparse.Namespace, rank: int) -> None:
+    def __init__(self, arguments: argparse.Namespace, rank: int, parent: int) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(0)
         self.arguments, self.rank, self.world = arguments, rank, arguments.processes
@@ -69,11 +70,18 @@ class Trainer:
         self.average = {name: value.clone() for name, value in self.network.state_dict().items()}
         self.step = self.seen = 0
         self.seconds = 0.0
-        # A worker whose parent was killed stops.
-        self.parent = os.getppid()
+        # A worker that is told to stop, or whose parent was, finishes its step, and the first one saves.
+        self.parent = parent
+        self.stopping = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.stop)
         self.checkpoint = arguments.run / "checkpoint.pt"
         if self.checkpoint.exists():
             self.load()
+
+    def stop(self, *_: object) -> None:
+        """The handler of signals."""
+        self.stopping = True
 
     def load(self) -> None:
         state = torch.load(self.checkpoint, weights_only=False)
@@ -117,14 +125,16 @@ class Trainer:
         return out
 
     def share_gradients(self) -> None:
-        """Averages the gradients over the processes."""
+        """Averages the gradients over the processes, which also agree whether to stop."""
+        self.stopping |= os.getppid() != self.parent
         if self.world == 1:
             return
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
-        flat: Tensor = torch.cat([g.flatten() for g in gradients])
+        flat: Tensor = torch.cat([g.flatten() for g in gradients] + [torch.tensor([float(self.stopping)])])
         dist.all_reduce(flat)
+        self.stopping = bool(flat[-1] > 0)
         flat /= self.world
-        for gradient, part in zip(gradients, flat.split([g.numel() for g in gradients]), strict=True):
+        for gradient, part in zip(gradients, flat[:-1].split([g.numel() for g in gradients]), strict=True):
             gradient.copy_(part.view_as(gradient))
 
     @torch.no_grad()
@@ -152,9 +162,9 @@ class Trainer:
 
     def run(self) -> None:
         next_measurement = self.seen + self.arguments.measure_every
-        sums = np.zeros(3)
+        sums, count = np.zeros(3), 0
         for indices, rng in self.sampler.batches(self.step):
-            if self.seen >= self.arguments.positions or os.getppid() != self.parent:
+            if self.seen >= self.arguments.positions or self.stopping:
                 break
             self.rest_while_asked()
             began = time.monotonic()
@@ -163,9 +173,10 @@ class Trainer:
             if self.rank > 0:
                 continue
             sums += [loss.mean().item() for loss in (out.policy, out.value, out.moves_left)]
+            count += 1
             if self.step % LOG_EVERY_STEPS == 0:
-                policy, value, moves_left = sums / LOG_EVERY_STEPS
-                sums[:] = 0
+                policy, value, moves_left = sums / count
+                sums, count = np.zeros(3), 0
                 self.report(rate=self.rate(), policy_loss=policy, value_loss=value, moves_left_loss=moves_left)
             if self.seen >= next_measurement:
                 next_measurement += self.arguments.measure_every
@@ -173,7 +184,8 @@ class Trainer:
                 self.measure()
         if self.rank == 0:
             self.save()
-            self.measure()
+            if not self.stopping:
+                self.measure()
 
     def rest_while_asked(self) -> None:
         pause = self.arguments.pause_file
@@ -181,12 +193,12 @@ class Trainer:
             time.sleep(1)
 
 
-def work(rank: int, arguments: argparse.Namespace) -> None:
-    """The main function of one process."""
+def work(rank: int, arguments: argparse.Namespace, parent: int) -> None:
+    """The main function of one process, which ends when the process `parent` does."""
     if arguments.processes > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(arguments.port))
         dist.init_process_group("gloo", rank=rank, world_size=arguments.processes)
-    Trainer(arguments, rank).run()
+    Trainer(arguments, rank, parent).run()
     if arguments.processes > 1:
         dist.barrier()
         dist.destroy_process_group()
@@ -196,9 +208,9 @@ def main() -> None:
     arguments = parse_arguments()
     arguments.run.mkdir(parents=True, exist_ok=True)
     if arguments.processes == 1:
-        work(0, arguments)
+        work(0, arguments, os.getppid())
     else:
-        mp.spawn(work, (arguments,), arguments.processes)
+        mp.spawn(work, (arguments, os.getpid()), arguments.processes)
 
 
 if __name__ == "__main__":
