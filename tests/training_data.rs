@@ -279,3 +279,78 @@ fn results_before_a_teachers_oddities_are_no_evidence() {
     // The position with the deviation itself is no evidence either: the result came after it.
     assert_eq!(rows.iter().map(|row| row[127] & 2).collect::<Vec<_>>(), [0, 0]);
 }
+
+/// Runs the program and gives its exit code, stdout and stderr.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// The engine itself, on the backend that needs no network, as the teacher.
+fn play(games: &str, out: &str) -> (Option<i32>, String, String) {
+    let teacher = env!("CARGO_BIN_EXE_zeitnot");
+    run(&[
+        "datagen",
+        "play",
+        "--json",
+        "--teacher",
+        teacher,
+        "--teacher-arg=--backend=trivial",
+        "--nodes",
+        "8",
+        "--games",
+        games,
+        "--out",
+        out,
+    ])
+}
+
+#[test]
+fn a_teacher_plays_and_an_interrupted_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("games.zng");
+    let out = file.to_str().unwrap();
+    let (code, first, errors) = play("2", out);
+    assert_eq!(code, Some(0), "{errors}");
+    let whole = std::fs::read(&file).unwrap();
+
+    // As if the second game had not been written to its end.
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    let (code, second, errors) = play("2", out);
+    assert_eq!(code, Some(0), "{errors}");
+    let games = read_records(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(games.len(), 2);
+    assert!(games.iter().all(|game| game.source == Source::Teacher && !game.plies.is_empty()));
+    assert_eq!([games[0].held_out, games[1].held_out], [true, false]);
+    assert_eq!(games[0], read_records(&whole).unwrap()[0], "the first game stays");
+    assert!(first.contains("\"games\":2") && second.contains("\"games\":2"), "{first}{second}");
+
+    let table = folder.path().join("table");
+    let (code, summary, errors) = run(&["datagen", "table", "--json", out, "--out", table.to_str().unwrap()]);
+    assert_eq!(code, Some(0), "{errors}");
+    let positions: usize = games.iter().map(|game| game.plies.len()).sum();
+    assert!(summary.contains(&format!("\"positions\":{positions},")), "{summary}");
+    assert_eq!(std::fs::metadata(table.join("rows.bin")).unwrap().len(), (positions * ROW) as u64);
+}
+
+#[test]
+fn import_reads_compressed_files_and_names_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("games.pgn.zst"), zstd::encode_all(PGN.as_bytes(), 3).unwrap()).unwrap();
+    std::fs::write(path("teacher.bin"), teacher_bytes()).unwrap();
+    let (pgn, teacher, out) = (path("games.pgn.zst"), path("teacher.bin"), path("games.zng.zst"));
+    let (code, _, errors) = run(&["datagen", "import", "--pgn", &pgn, "--teacher", &teacher, "--out", &out]);
+    assert_eq!(code, Some(0), "{errors}");
+    let records = zstd::decode_all(&std::fs::read(&out).unwrap()[..]).unwrap();
+    assert_eq!(read_records(&records).unwrap().len(), 3);
+
+    let (code, _, errors) = run(&["datagen", "import", "--out", &out]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("name files with --pgn or --teacher"), "{errors}");
+    let (code, _, errors) =
+        run(&["datagen", "play", "--teacher", "/no/such/engine", "-g", "1", "-o", &path("new.zng")]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("/no/such/engine cannot be started"), "{errors}");
+}

@@ -18,6 +18,11 @@ impl<'a> ByteReader<'a> {
         self.offset >= self.bytes.len()
     }
 
+    /// Bytes read so far.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8], TrainingDataError> {
         let rest = &self.bytes[self.offset..];
         let taken = rest.get(..count).ok_or_else(|| self.fault("the file ends early"))?;

@@ -83,6 +83,11 @@ impl<W: Write> RecordWriter<W> {
         Ok(RecordWriter { sink })
     }
 
+    /// Goes on with a file that has its beginning and perhaps games.
+    pub fn append_to(sink: W) -> Self {
+        RecordWriter { sink }
+    }
+
     /// Appends a game.
     ///
     /// # Errors
@@ -147,6 +152,7 @@ fn encode_ply(ply: &Ply, replay: &Replay, bytes: &mut Vec<u8>) -> Result<(), Tra
 #[derive(Debug)]
 pub struct RecordReader<'a> {
     bytes: ByteReader<'a>,
+    whole: usize,
     failed: bool,
 }
 
@@ -160,7 +166,12 @@ impl<'a> RecordReader<'a> {
         if bytes.take(MAGIC.len())? != MAGIC {
             return Err(bytes.fault("no file of training records, or of a newer version"));
         }
-        Ok(RecordReader { bytes, failed: false })
+        Ok(RecordReader { bytes, whole: MAGIC.len(), failed: false })
+    }
+
+    /// Bytes of the file up to the end of the last game that was read whole.
+    pub fn whole_bytes(&self) -> usize {
+        self.whole
     }
 
     fn game(&mut self) -> Result<Game, TrainingDataError> {
@@ -201,7 +212,10 @@ impl Iterator for RecordReader<'_> {
             return None;
         }
         let game = self.game();
-        self.failed = game.is_err();
+        match game {
+            Ok(_) => self.whole = self.bytes.offset(),
+            Err(_) => self.failed = true,
+        }
         Some(game)
     }
 }

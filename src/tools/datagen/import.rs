@@ -1,0 +1,55 @@
+//! `zeitnot datagen import`: other people's games to records.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Summary;
+use super::files::{create, fault, open, read};
+use crate::tools::Failure;
+use crate::training::game::Game;
+use crate::training::record::RecordWriter;
+use crate::training::{pgn, teacher};
+
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// PGN of tournament games with evaluations in comments, also compressed (.zst)
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    /// Games by a teacher with several variations per position, also compressed (.zst)
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    teacher: Vec<PathBuf>,
+    /// The file of records to write; compressed if it ends in .zst
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// Runs the step.
+pub(super) fn import(args: &ImportArgs) -> Result<Summary, Failure> {
+    if args.pgn.is_empty() && args.teacher.is_empty() {
+        return Err(Failure::Input("nothing to import: name files with --pgn or --teacher".into()));
+    }
+    let mut records = RecordWriter::new(create(&args.out)?).map_err(|error| fault(&args.out, error))?;
+    let mut summary = Summary::default();
+    let mut keep = |games: &[Game]| -> Result<(), Failure> {
+        for game in games {
+            records.write(game).map_err(|error| fault(&args.out, error))?;
+            summary.count(game);
+        }
+        Ok(())
+    };
+    let mut skipped = 0;
+    for path in &args.pgn {
+        let import = pgn::read_games(open(path)?).map_err(|error| fault(path, error))?;
+        skipped += import.skipped;
+        keep(&import.games)?;
+    }
+    for path in &args.teacher {
+        let games = teacher::read_games(&read(path)?).map_err(|error| fault(path, error))?;
+        keep(&games)?;
+    }
+    summary.skipped = skipped;
+    records.into_inner().flush().map_err(|error| fault(&args.out, error.into()))?;
+    Ok(summary)
+}

@@ -1,0 +1,67 @@
+//! `zeitnot datagen`: makes training data: plays or imports labelled games, and expands them to the trainer's tables.
+
+mod files;
+mod import;
+mod play;
+mod table;
+
+use std::fmt;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::{Failure, Output, Verdict};
+use crate::training::game::Game;
+
+#[derive(Debug, Args)]
+pub(super) struct DatagenArgs {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(Debug, Subcommand)]
+enum Step {
+    /// Let a UCI engine play and label games, and write them as records
+    Play(play::PlayArgs),
+    /// Read labelled games and write them as records, at most 12 bytes per position
+    Import(import::ImportArgs),
+    /// Expand records to tables, one row per position, for models/training/train.py
+    Table(table::TableArgs),
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    games: usize,
+    skipped: usize,
+    positions: usize,
+    held_out_positions: usize,
+}
+
+impl Summary {
+    fn count(&mut self, game: &Game) {
+        self.games += 1;
+        self.positions += game.plies.len();
+        self.held_out_positions += if game.held_out { game.plies.len() } else { 0 };
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Summary { games, skipped, positions, held_out_positions } = self;
+        writeln!(
+            f,
+            "{games} games ({skipped} skipped), {positions} positions, {held_out_positions} of them held out"
+        )
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &DatagenArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let summary = match &args.step {
+        Step::Play(args) => play::play(args)?,
+        Step::Import(args) => import::import(args)?,
+        Step::Table(args) => table::expand(args)?,
+    };
+    output.write(&summary, &summary)?;
+    Ok(Verdict::Yes)
+}

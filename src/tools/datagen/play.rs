@@ -1,0 +1,102 @@
+//! `zeitnot datagen play`: a UCI engine plays and labels games. Interrupted, it goes on where it was.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::Summary;
+use super::files::{fault, read};
+use crate::chess::Position;
+use crate::tools::Failure;
+use crate::training::TrainingDataError;
+use crate::training::play::{PlayOptions, play_game};
+use crate::training::record::{RecordReader, RecordWriter};
+use crate::training::uci_teacher::UciTeacher;
+
+#[derive(Debug, Args)]
+pub(super) struct PlayArgs {
+    /// The engine, such as Debian's /usr/games/stockfish
+    #[arg(long, value_name = "PROGRAM")]
+    teacher: PathBuf,
+    /// An argument for the engine; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    teacher_arg: Vec<String>,
+    /// Games that the file shall have in all
+    #[arg(long, short, value_name = "N")]
+    games: u64,
+    /// Nodes per move; half as many once a game is decided
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: u64,
+    /// Balanced start positions, one FEN or EPD a line [default: the standard position and random moves]
+    #[arg(long, value_name = "FILE")]
+    openings: Option<PathBuf>,
+    /// Another seed plays other games
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The file of records; if it exists, games are added
+    #[arg(long, short, value_name = "FILE.zng")]
+    out: PathBuf,
+}
+
+/// Runs the step.
+pub(super) fn play(args: &PlayArgs) -> Result<Summary, Failure> {
+    let openings = args.openings.as_deref().map(read_openings).transpose()?.unwrap_or_default();
+    let options = PlayOptions { nodes: args.nodes, openings, seed: args.seed };
+    let (mut records, mut summary) = resume(&args.out)?;
+    let teacher_fault = |error: TrainingDataError| Failure::Input(error.to_string());
+    let mut teacher = UciTeacher::start(&args.teacher, &args.teacher_arg).map_err(teacher_fault)?;
+    let progress = progress_bar(args.games);
+    while (summary.games as u64) < args.games {
+        progress.set_position(summary.games as u64);
+        let game = play_game(&mut teacher, &options, summary.games as u64).map_err(teacher_fault)?;
+        // Written at once: an interruption costs the game in progress.
+        records.write(&game).map_err(|error| fault(&args.out, error))?;
+        summary.count(&game);
+    }
+    progress.finish_and_clear();
+    Ok(summary)
+}
+
+/// Opens or makes the file, at the end of its last whole game; with it what it has already.
+fn resume(path: &Path) -> Result<(RecordWriter<File>, Summary), Failure> {
+    let io_fault = |error: std::io::Error| fault(path, error.into());
+    let mut summary = Summary::default();
+    if !path.exists() {
+        let file = File::create(path).map_err(io_fault)?;
+        return Ok((RecordWriter::new(file).map_err(|error| fault(path, error))?, summary));
+    }
+    let bytes = read(path)?;
+    let mut reader = RecordReader::new(&bytes).map_err(|error| fault(path, error))?;
+    for game in reader.by_ref().map_while(Result::ok) {
+        summary.count(&game);
+    }
+    let file = OpenOptions::new().append(true).open(path).map_err(io_fault)?;
+    file.set_len(reader.whole_bytes() as u64).map_err(io_fault)?;
+    Ok((RecordWriter::append_to(file), summary))
+}
+
+fn read_openings(path: &Path) -> Result<Vec<String>, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| fault(path, error.into()))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let openings: Vec<String> = lines
+        .map(|(i, line)| {
+            // An EPD's operations follow its four fields; counters matter little here.
+            let fen = line.split_ascii_whitespace().take(4).collect::<Vec<_>>().join(" ");
+            match Position::from_fen(&fen) {
+                Ok(_) => Ok(format!("{fen} 0 1")),
+                Err(error) => Err(Failure::Input(format!("{} line {}: {error}", path.display(), i + 1))),
+            }
+        })
+        .collect::<Result<_, _>>()?;
+    if openings.is_empty() {
+        return Err(Failure::Input(format!("{} has no openings", path.display())));
+    }
+    Ok(openings)
+}
+
+fn progress_bar(games: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{pos} of {len} games {wide_bar} {eta}");
+    ProgressBar::new(games).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

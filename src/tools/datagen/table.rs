@@ -1,0 +1,40 @@
+//! `zeitnot datagen table`: records to the tables that the trainer maps into memory.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Summary;
+use super::files::{create, fault, read};
+use crate::tools::Failure;
+use crate::training::record::RecordReader;
+use crate::training::table::TableWriter;
+
+#[derive(Debug, Args)]
+pub(super) struct TableArgs {
+    /// Files of records, also compressed (.zst)
+    #[arg(required = true, value_name = "RECORDS")]
+    records: Vec<PathBuf>,
+    /// The folder to write rows.bin and moves.bin to
+    #[arg(long, short, value_name = "FOLDER")]
+    out: PathBuf,
+}
+
+/// Runs the step.
+pub(super) fn expand(args: &TableArgs) -> Result<Summary, Failure> {
+    fs::create_dir_all(&args.out).map_err(|error| fault(&args.out, error.into()))?;
+    let mut table =
+        TableWriter::new(create(&args.out.join("rows.bin"))?, create(&args.out.join("moves.bin"))?);
+    let mut summary = Summary::default();
+    for path in &args.records {
+        let bytes = read(path)?;
+        for game in RecordReader::new(&bytes).map_err(|error| fault(path, error))? {
+            let game = game.map_err(|error| fault(path, error))?;
+            table.write_game(&game).map_err(|error| fault(path, error))?;
+            summary.count(&game);
+        }
+    }
+    table.finish().map_err(|error| fault(&args.out, error))?;
+    Ok(summary)
+}
