@@ -115,6 +115,16 @@ pub(super) fn search_params(settings: &Settings) -> SearchParams {
         minibatch_size: settings.minibatch_size as u32,
         max_collision_events: settings.max_collision_events as u32,
         max_collision_visits: settings.max_collision_visits as u32,
+        moves_left_max_effect: settings.moves_left_max_effect as f32,
+        moves_left_threshold: settings.moves_left_threshold as f32,
+        moves_left_slope: settings.moves_left_slope as f32,
+        moves_left_factors: [
+            settings.moves_left_constant_factor as f32,
+            settings.moves_left_scaled_factor as f32,
+            settings.moves_left_quadratic_factor as f32,
+        ],
+        sticky_endgames: settings.sticky_endgames,
+        two_fold_draws: settings.two_fold_draws,
         // The option's choices are the names of the variants.
         history_fill: settings.history_fill.parse().unwrap_or(HistoryFill::FenOnly),
     }

@@ -77,6 +77,22 @@ settings! {
     policy_temperature: Decimal { default: 1.359, min: 0.1, max: 10.0 }, "PolicyTemperature", "policy-softmax-temp";
     /// What the network sees for positions before the known game.
     history_fill: Choice { default: "fen_only", choices: &["no", "fen_only", "always"] }, "HistoryFill", "history-fill";
+    /// The most that the Moves Left Head can add to a move's value.
+    moves_left_max_effect: Decimal { default: 0.0345, min: 0.0, max: 1.0 }, "MovesLeftMaxEffect", "moves-left-max-effect";
+    /// The Moves Left Head counts only where the value is beyond this.
+    moves_left_threshold: Decimal { default: 0.8, min: 0.0, max: 1.0 }, "MovesLeftThreshold", "moves-left-threshold";
+    /// What a ply less or more adds to a move's value.
+    moves_left_slope: Decimal { default: 0.0027, min: 0.0, max: 1.0 }, "MovesLeftSlope", "moves-left-slope";
+    /// Part of that effect that does not depend on the value.
+    moves_left_constant_factor: Decimal { default: 0.0, min: -1.0, max: 1.0 }, "MovesLeftConstantFactor", "moves-left-constant-factor";
+    /// Part of that effect that grows with the value.
+    moves_left_scaled_factor: Decimal { default: 1.6521, min: -2.0, max: 2.0 }, "MovesLeftScaledFactor", "moves-left-scaled-factor";
+    /// Part of that effect that grows with the square of the value.
+    moves_left_quadratic_factor: Decimal { default: -0.6521, min: -1.0, max: 1.0 }, "MovesLeftQuadraticFactor", "moves-left-quadratic-factor";
+    /// A move that certainly wins, loses or draws decides the position before it where it can.
+    sticky_endgames: Switch { default: true }, "StickyEndgames", "sticky-endgames";
+    /// A position that repeats one in the tree is taken for a draw.
+    two_fold_draws: Switch { default: true }, "TwoFoldDraws", "two-fold-draws";
     /// Leaves under evaluation that one batch's gathering may run into.
     max_collision_events: Integer { default: 917, min: 1, max: 65536 }, "MaxCollisionEvents", "max-collision-events";
     /// Visits that one batch's gathering may lose to such leaves.

@@ -1,11 +1,12 @@
-//! Backing up: evaluations become edges and values, and every node on a leaf's path gets its share.
+//! Backing up: evaluations become policies and values, and every node on a leaf's path gets its share.
 //!
 //! A backup follows the path that the descent took; nodes don't know their parents.
 
-use super::batch::{Batch, Leaf};
+use std::cmp::Ordering::Equal;
+
+use super::batch::Batch;
 use super::job::Job;
-use super::tree::{Edge, NodeId, TreeFull, Value};
-use crate::chess::MoveList;
+use super::tree::{Node, NodeId, Outcome, Proof, Tree, Value};
 use crate::network::{EvalSlot, Evaluation};
 
 /// An evaluation, which is for the side to move at the leaf, as the leaf's node keeps it.
@@ -30,19 +31,45 @@ pub(super) fn cancel(job: &Job, path: &[NodeId], visits: u32) {
     }
 }
 
-/// Gives the claimed node `id` its edges: `policy` belongs to `moves`, in their order, and sums to 1.
-/// `buffer` is for the edges while they are sorted.
-pub(super) fn expand(
-    job: &Job,
-    id: NodeId,
-    moves: &MoveList,
-    policy: &[f32],
-    buffer: &mut Vec<Edge>,
-) -> Result<(), TreeFull> {
-    buffer.clear();
-    buffer.extend(moves.iter().zip(policy).map(|(&mv, &p)| Edge::new(mv, p)));
-    buffer.sort_unstable_by(|a, b| b.cmp(a));
-    job.tree.expand(id, buffer)
+/// The last node of `path` has just been proven: its ancestors are proven too as far as that decides them.
+pub(super) fn propagate_proof(job: &Job, path: &[NodeId]) {
+    if !job.params.sticky_endgames {
+        return;
+    }
+    for depth in (0..path.len() - 1).rev() {
+        let node = job.tree.node(path[depth]);
+        if node.proof().is_some() {
+            return;
+        }
+        let Some(proof) = proof_from_children(&job.tree, node) else { return };
+        let mut change = node.prove(proof);
+        for &ancestor in path[..depth].iter().rev() {
+            change = -change;
+            job.tree.node(ancestor).correct(change);
+        }
+    }
+}
+
+/// What the children's proofs say of `node`: a winning move decides it, and so do all moves together.
+fn proof_from_children(tree: &Tree, node: &Node) -> Option<Proof> {
+    let proofs = || tree.children(node).map(|(_, child)| child.proof());
+    // The nearest win, where there is one.
+    let wins = proofs().flatten().filter(|proof| proof.outcome == Outcome::Win);
+    if let Some(win) =
+        wins.min_by(|a, b| (!a.is_mate, a.plies).partial_cmp(&(!b.is_mate, b.plies)).unwrap_or(Equal))
+    {
+        return Some(Proof { outcome: Outcome::Loss, plies: win.plies + 1.0, is_mate: win.is_mate });
+    }
+    if node.child_count() < node.edge_count() || proofs().any(|proof| proof.is_none()) {
+        return None;
+    }
+    let is_draw = proofs().flatten().any(|proof| proof.outcome == Outcome::Draw);
+    let outcome = if is_draw { Outcome::Draw } else { Outcome::Win };
+    // The side to move puts the end off as long as it can.
+    let longest = proofs().flatten().filter(|proof| is_draw == (proof.outcome == Outcome::Draw));
+    let plies = longest.map(|proof| proof.plies).fold(0.0, f32::max);
+    let is_mate = !is_draw && proofs().flatten().all(|proof| proof.is_mate);
+    Some(Proof { outcome, plies: plies + 1.0, is_mate })
 }
 
 /// Turns logits into probabilities in place: softmax at `temperature`.
@@ -60,20 +87,19 @@ pub(super) fn softmax(logits: &mut [f32], temperature: f32) {
 }
 
 /// Backs up an evaluated batch and takes its collisions back.
-pub(super) fn finish_batch(job: &Job, batch: &mut Batch, edges: &mut Vec<Edge>) {
+pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
     for index in 0..batch.leaves.len() {
         softmax(&mut batch.slots_mut()[index].logits, job.params.policy_temperature);
-        finish_leaf(job, batch, index, edges);
+        finish_leaf(job, batch, index);
     }
     release_collisions(job, batch);
 }
 
-fn finish_leaf(job: &Job, batch: &Batch, index: usize, edges: &mut Vec<Edge>) {
-    let Leaf { path, moves } = &batch.leaves[index];
+fn finish_leaf(job: &Job, batch: &Batch, index: usize) {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
-    let path = batch.path(path);
+    let path = batch.path(&batch.leaves[index]);
     let leaf = path[path.len() - 1];
-    match expand(job, leaf, moves, policy, edges) {
+    match job.tree.expand(leaf, policy) {
         Ok(()) => finish(job, path, 1, leaf_value(*evaluation)),
         Err(full) => {
             job.tree.node(leaf).unclaim();
@@ -87,7 +113,7 @@ fn finish_leaf(job: &Job, batch: &Batch, index: usize, edges: &mut Vec<Edge>) {
 /// Takes everything back that the batch has under way: the evaluation failed.
 pub(super) fn abandon_batch(job: &Job, batch: &Batch) {
     for leaf in &batch.leaves {
-        let path = batch.path(&leaf.path);
+        let path = batch.path(leaf);
         job.tree.node(path[path.len() - 1]).unclaim();
         cancel(job, path, 1);
     }

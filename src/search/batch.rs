@@ -3,17 +3,7 @@
 use std::ops::Range;
 
 use super::tree::NodeId;
-use crate::chess::MoveList;
 use crate::network::EvalSlot;
-
-/// A leaf that waits for its evaluation.
-#[derive(Debug)]
-pub(super) struct Leaf {
-    /// From the root to the leaf, in [`Batch::nodes`].
-    pub(super) path: Range<usize>,
-    /// Its legal moves; their policy indices stand in the slot, in the same order.
-    pub(super) moves: MoveList,
-}
 
 /// Visits that ended at a leaf which is being evaluated already. They stay under way until the batch is backed
 /// up, so that the next descents of the gathering go elsewhere.
@@ -28,7 +18,8 @@ pub(super) struct Collision {
 pub(super) struct Batch {
     /// One per leaf, and more from larger batches before.
     slots: Vec<EvalSlot>,
-    pub(super) leaves: Vec<Leaf>,
+    /// From the root to each leaf, in `nodes`.
+    pub(super) leaves: Vec<Range<usize>>,
     pub(super) collisions: Vec<Collision>,
     /// The nodes of all paths.
     nodes: Vec<NodeId>,
@@ -42,15 +33,15 @@ impl Batch {
         self.nodes.clear();
     }
 
-    /// Adds a leaf; the caller fills the slot it gets. Gives the moves back.
-    pub(super) fn push_leaf(&mut self, path: &[NodeId], moves: MoveList) -> (&MoveList, &mut EvalSlot) {
+    /// Adds a leaf; the caller fills the slot it gets.
+    pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
         let index = self.leaves.len();
-        self.leaves.push(Leaf { path, moves });
+        self.leaves.push(path);
         if self.slots.len() == index {
             self.slots.push(EvalSlot::default());
         }
-        (&self.leaves[index].moves, &mut self.slots[index])
+        &mut self.slots[index]
     }
 
     pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 
 use super::job::Job;
-use super::stats::is_win;
-use super::tree::{Node, NodeId, State, Tree};
+use super::tree::{Node, NodeId, Outcome, Proof, State, Tree};
 use crate::chess::Move;
 
 /// The longest principal variation that is told, plies.
@@ -17,7 +16,7 @@ pub(crate) struct RootMove {
     pub(crate) node: NodeId,
 }
 
-/// The visited root moves, best first: a mate on the spot, else by visits, then Q, then policy.
+/// The visited root moves, best first: certain wins, then by visits, Q, policy, then certain losses.
 pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
     let root = job.tree.node(job.root);
     let mut moves: Vec<_> =
@@ -43,7 +42,7 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node) -> Option<(NodeId, &'a Node)> 
     if node.state() != State::Expanded {
         return None;
     }
-    // `max_by` prefers the last of equals; edges are sorted by falling policy.
+    // `max_by` prefers the last of equals; children were made by falling policy.
     visited(tree, node).max_by(|(_, a), (_, b)| compare(a, b).then(Ordering::Greater))
 }
 
@@ -51,9 +50,16 @@ fn visited<'a>(tree: &'a Tree, node: &'a Node) -> impl Iterator<Item = (NodeId, 
     tree.children(node).filter(|(_, child)| child.visits() > 0)
 }
 
-/// Is `a` the better move to play?
+/// Is `a` the better move to play? A certain win is best, the shortest first; a certain loss is worst, the longest first.
 fn compare(a: &Node, b: &Node) -> Ordering {
-    (is_win(a).cmp(&is_win(b)))
+    let rank = |node: &Node| match node.proof() {
+        Some(Proof { outcome: Outcome::Win, plies, .. }) => (2, -plies),
+        Some(Proof { outcome: Outcome::Loss, plies, .. }) => (0, plies),
+        _ => (1, 0.0),
+    };
+    let ((a_class, a_plies), (b_class, b_plies)) = (rank(a), rank(b));
+    (a_class.cmp(&b_class))
+        .then(a_plies.total_cmp(&b_plies))
         .then(a.visits().cmp(&b.visits()))
         .then(a.q().total_cmp(&b.q()))
         .then(a.edge().policy().total_cmp(&b.edge().policy()))

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use super::backup;
 use super::batch::Batch;
 use super::job::Job;
-use super::select::{self, Candidate};
-use super::tree::{Edge, Node, NodeId, State, Value};
+use super::select::{self, Candidate, MovesLeftUtility, Target};
+use super::tree::{Node, NodeId, Outcome, Proof, State, Unvisited, Value};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::{Evaluation, encode, policy_map};
 
@@ -37,8 +37,6 @@ pub(super) struct Gatherer {
     path: Vec<NodeId>,
     /// A stack of candidates: each level of a descent has its stretch.
     candidates: Vec<Candidate>,
-    /// Buffer for the edges of one node.
-    pub(super) edges: Vec<Edge>,
     /// Buffer for a policy out of the cache.
     policy: Vec<f32>,
     pub(super) batch: Batch,
@@ -51,7 +49,6 @@ impl Gatherer {
             history,
             path: Vec::new(),
             candidates: Vec::new(),
-            edges: Vec::new(),
             policy: Vec::new(),
             batch: Batch::default(),
             tally: Tally::default(),
@@ -92,16 +89,31 @@ impl Gatherer {
         self.path.push(id);
         let node = job.tree.node(id);
         node.start_visits(visits);
-        match node.state() {
-            State::Expanded => self.split(job, node, visits),
-            State::Terminal => {
-                self.finish_known(job, visits, node.mean());
-                job.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
+        if self.path.len() > 1
+            && let Some(proof) = node.proof()
+        {
+            self.end_in_known(job, visits, proof.value());
+        } else {
+            match node.state() {
+                State::Expanded => self.split(job, node, visits),
+                State::Terminal if self.still_repeats(node) => self.end_in_known(job, visits, node.mean()),
+                State::Terminal => self.collide(visits),
+                State::Unexpanded if node.claim() => self.open_leaf(job, node, visits),
+                State::Unexpanded | State::Claimed => self.collide(visits),
             }
-            State::Unexpanded if node.claim() => self.open_leaf(job, node, visits),
-            State::Unexpanded | State::Claimed => self.collide(visits),
         }
         self.path.pop();
+    }
+
+    /// Is this terminal node, a draw by repetition within the tree, still one below the present root? If not, it
+    /// becomes a leaf again, for the next visit.
+    fn still_repeats(&self, node: &Node) -> bool {
+        let depth = self.path.len() - 1;
+        let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
+        if !repeats {
+            node.revert_two_fold_draw();
+        }
+        repeats
     }
 
     /// Splits visits among the children of `node` and takes them there.
@@ -111,18 +123,27 @@ impl Gatherer {
         if unplaced > 0 {
             self.cancel(job, unplaced);
         }
+        // Listed again only where a child is made.
+        let mut moves = None;
         for index in first..self.candidates.len() {
-            let Candidate { taken, edge, .. } = self.candidates[index];
+            let Candidate { taken, target, .. } = self.candidates[index];
             if taken == 0 {
                 continue;
             }
-            match job.tree.child_or_new(node, edge.into()) {
+            let child = match target {
+                Target::Child(child) => Ok(Some(child)),
+                Target::Unvisited(edge) => {
+                    let moves = moves.get_or_insert_with(|| self.history.legal_moves());
+                    job.tree.new_child(node, edge, moves[edge.index as usize])
+                }
+            };
+            match child {
                 Ok(Some(child)) => {
                     self.history.push(job.tree.node(child).edge().mv());
                     self.descend(job, child, taken);
                     self.history.pop();
                 }
-                // Another worker is making this child at this moment; it will be under evaluation.
+                // Another worker is making a child of this node, maybe this one, at this moment.
                 Ok(None) => self.collide(taken),
                 Err(full) => {
                     job.fail(full.to_string());
@@ -137,107 +158,125 @@ impl Gatherer {
     fn choose(&mut self, job: &Job, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
         let exploration = select::exploration(&job.params, node.visits());
-        let is_root = self.path.len() == 1;
+        let mean = node.mean();
+        let has_moves_left = job.backend.has_moves_left;
+        let utility = MovesLeftUtility::new(&job.params, has_moves_left, (mean.v, mean.m));
         let mut visited_policy = 0.0;
-        for (index, (_, child)) in job.tree.children(node).enumerate() {
+        for (id, child) in job.tree.children(node) {
             let edge = child.edge();
-            if is_root && !job.allows(edge.mv()) {
+            if self.path.len() == 1 && !job.allows(edge.mv()) {
                 continue;
             }
             let finished = child.visits();
+            let mut q = f32::NAN;
             if finished > 0 {
                 visited_policy += edge.policy();
+                q = child.q();
+                q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
             self.candidates.push(Candidate {
-                q: if finished > 0 { child.q() } else { f32::NAN },
+                q,
                 pu: edge.policy() * exploration,
                 started: finished + child.in_flight(),
                 taken: 0,
-                edge: index as u8,
+                target: Target::Child(id),
             });
         }
-        let fpu = select::fpu(&job.params, -node.q(), visited_policy);
+        let fpu = select::fpu(&job.params, -mean.v, visited_policy);
         for candidate in &mut self.candidates[first..] {
             if candidate.q.is_nan() {
                 candidate.q = fpu;
             }
         }
-        let mut next_edge = node.child_count();
-        let mut fresh = self.push_fresh(job, node, &mut next_edge, (fpu, exploration));
+        self.give_out(job, node, (first, visits), (fpu, exploration))
+    }
+
+    /// Gives `visits` to the candidates from `first` on and to moves without a child, as many as are worth it.
+    /// Returns the visits that found no place.
+    fn give_out(
+        &mut self,
+        job: &Job,
+        node: &Node,
+        (first, visits): (usize, u32),
+        (fpu, exploration): (f32, f32),
+    ) -> u32 {
+        let mut last = None;
+        let mut fresh = self.push_unvisited(job, node, &mut last, (fpu, exploration));
         let mut left = visits;
         while left > 0 {
             let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
             let candidate = &mut self.candidates[first + best];
             let is_fresh = fresh == Some(first + best);
-            // A new leaf takes one visit; the next unvisited edge then becomes a candidate.
+            // A new leaf takes one visit; the next unvisited move then becomes a candidate.
             let run = if is_fresh { 1 } else { candidate.visits_until_below(rival, left) };
             candidate.started += run;
             candidate.taken += run;
             left -= run;
             if is_fresh {
-                fresh = self.push_fresh(job, node, &mut next_edge, (fpu, exploration));
+                fresh = self.push_unvisited(job, node, &mut last, (fpu, exploration));
             }
         }
         left
     }
 
-    /// Puts the next edge without a child on the stack, passing over root moves that may not be searched.
-    /// Returns its place.
-    fn push_fresh(
+    /// Puts the best move without a child that comes after `last` on the stack, and makes it `last`. Root moves that
+    /// may not be searched are passed over. Returns its place on the stack.
+    fn push_unvisited(
         &mut self,
         job: &Job,
         node: &Node,
-        next_edge: &mut usize,
+        last: &mut Option<Unvisited>,
         (fpu, exploration): (f32, f32),
     ) -> Option<usize> {
-        while *next_edge < node.edge_count() {
-            let index = *next_edge;
-            *next_edge += 1;
-            let edge = job.tree.unvisited_edge(node, index);
-            if self.path.len() == 1 && !job.allows(edge.mv()) {
-                // Children exist in the order of their edges, also the ones that are never visited.
-                let _ = job.tree.child_or_new(node, index);
-                continue;
+        loop {
+            let edge = job.tree.best_unvisited(node, *last)?;
+            *last = Some(edge);
+            if self.path.len() > 1 || job.allows_index(edge.index) {
+                let pu = edge.policy() * exploration;
+                let target = Target::Unvisited(edge);
+                self.candidates.push(Candidate { q: fpu, pu, started: 0, taken: 0, target });
+                return Some(self.candidates.len() - 1);
             }
-            let pu = edge.policy() * exploration;
-            self.candidates.push(Candidate { q: fpu, pu, started: 0, taken: 0, edge: index as u8 });
-            return Some(self.candidates.len() - 1);
         }
-        None
     }
 
     /// The claimed `node` is evaluated: at once if it is terminal or in the cache, else with the batch.
     fn open_leaf(&mut self, job: &Job, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
-        if !is_root && let Some(terminal) = self.history.terminal(&moves) {
-            let value = match terminal {
-                Terminal::Checkmate => Value { v: 1.0, d: 0.0, m: 0.0 },
-                _ => Value { v: 0.0, d: 1.0, m: 0.0 },
-            };
-            node.set_terminal();
-            self.finish_known(job, visits, value);
-            job.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
-            return;
+        if !is_root {
+            if let Some(terminal) = self.history.terminal(&moves) {
+                let is_mate = terminal == Terminal::Checkmate;
+                let outcome = if is_mate { Outcome::Win } else { Outcome::Draw };
+                let proof = Proof { outcome, plies: 0.0, is_mate };
+                node.set_terminal(proof);
+                self.end_in_known(job, visits, proof.value());
+                return backup::propagate_proof(job, &self.path);
+            }
+            if let Some(cycle) = self.two_fold_cycle(job) {
+                node.set_two_fold_draw(cycle);
+                return self.end_in_known(job, visits, Value { v: 0.0, d: 1.0, m: 0.0 });
+            }
         }
         let key = self.history.evaluation_key();
         match job.cache.get(key, moves.len(), &mut self.policy) {
-            Some(evaluation) => self.open_cached(job, node, evaluation, (&moves, visits)),
-            None => self.queue_leaf(job, key, moves, visits),
+            Some(evaluation) => self.open_cached(job, node, evaluation, visits),
+            None => self.queue_leaf(job, key, &moves, visits),
         }
+    }
+
+    /// Plies back to an earlier occurrence of this position that lies in the tree.
+    fn two_fold_cycle(&self, job: &Job) -> Option<u8> {
+        let cycle = self.history.plies_since_repetition()?;
+        let is_in_tree = (cycle as usize) < self.path.len();
+        (job.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
     /// The evaluation of `node` was in the cache, its policy is in the buffer: one visit ends here, the others are
     /// not needed.
-    fn open_cached(
-        &mut self,
-        job: &Job,
-        node: &Node,
-        evaluation: Evaluation,
-        (moves, visits): (&MoveList, u32),
-    ) {
+    fn open_cached(&mut self, job: &Job, node: &Node, evaluation: Evaluation, visits: u32) {
         let leaf = self.path[self.path.len() - 1];
-        match backup::expand(job, leaf, moves, &self.policy, &mut self.edges) {
+        match job.tree.expand(leaf, &self.policy) {
             Ok(()) => {
                 self.finish_known(job, 1, backup::leaf_value(evaluation));
                 job.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
@@ -252,9 +291,9 @@ impl Gatherer {
     }
 
     /// The leaf goes into the batch with one visit; the others collide with it.
-    fn queue_leaf(&mut self, job: &Job, key: u64, moves: MoveList, visits: u32) {
+    fn queue_leaf(&mut self, job: &Job, key: u64, moves: &MoveList, visits: u32) {
         let turn = self.history.current().turn();
-        let (moves, slot) = self.batch.push_leaf(&self.path, moves);
+        let slot = self.batch.push_leaf(&self.path);
         slot.key = key;
         let fill = job.params.history_fill;
         let transform = encode::encode(&self.history, job.backend.input_format, fill, &mut slot.planes);
@@ -263,6 +302,12 @@ impl Gatherer {
         if visits > 1 {
             self.collide(visits - 1);
         }
+    }
+
+    /// The visits end in a node whose value is certain, or taken to be.
+    fn end_in_known(&mut self, job: &Job, visits: u32, value: Value) {
+        self.finish_known(job, visits, value);
+        job.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
     /// The visits end here with a known value.

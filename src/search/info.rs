@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::best_move::{RootMove, principal_variation, ranked_root_moves};
 use super::job::Job;
 use super::stats;
+use super::tree::{Node, Outcome};
 use crate::chess::Move;
 
 /// A line with its value, from the point of view of the side to move at the root.
@@ -81,7 +82,18 @@ fn line(job: &Job, root_move: &RootMove) -> Line {
         q: mean.v,
         d: mean.d,
         moves_left: job.backend.has_moves_left.then_some(mean.m + 1.0),
-        mate: stats::is_win(child).then_some(1),
+        mate: mate(child),
         moves: principal_variation(job, root_move),
+    }
+}
+
+/// Moves to the mate that a root move leads to for certain, as [`Line::mate`].
+fn mate(child: &Node) -> Option<i32> {
+    let proof = child.proof().filter(|proof| proof.is_mate)?;
+    let moves = stats::moves_to_mate(proof.plies + 1.0) as i32;
+    match proof.outcome {
+        Outcome::Win => Some(moves),
+        Outcome::Loss => Some(-moves),
+        Outcome::Draw => None,
     }
 }

@@ -122,6 +122,12 @@ impl Job {
         self.root_moves.is_empty() || self.root_moves.contains(&mv)
     }
 
+    /// May the root move at this place of the list of legal moves be searched?
+    pub(crate) fn allows_index(&self, index: u8) -> bool {
+        self.root_moves.is_empty()
+            || self.history.legal_moves().get(index as usize).is_some_and(|&mv| self.allows(mv))
+    }
+
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -19,6 +19,19 @@ pub struct SearchParams {
     pub max_collision_events: u32,
     /// `MaxCollisionVisits`: visits that one gathering may lose to such leaves.
     pub max_collision_visits: u32,
+    /// `MovesLeftMaxEffect`: the most that the plies left can add to a value.
+    pub moves_left_max_effect: f32,
+    /// `MovesLeftThreshold`: values beyond which they count.
+    pub moves_left_threshold: f32,
+    /// `MovesLeftSlope`: effect of one ply.
+    pub moves_left_slope: f32,
+    /// `MovesLeftConstantFactor`, `MovesLeftScaledFactor`, `MovesLeftQuadraticFactor`: how the effect grows with the
+    /// value.
+    pub moves_left_factors: [f32; 3],
+    /// `StickyEndgames`: a proven result of a move decides its parent where it can.
+    pub sticky_endgames: bool,
+    /// `TwoFoldDraws`: a position that repeats one in the tree is taken for a draw.
+    pub two_fold_draws: bool,
     /// `HistoryFill`: what stands for positions before the known game.
     pub history_fill: crate::network::encode::HistoryFill,
 }
@@ -34,6 +47,12 @@ impl Default for SearchParams {
             minibatch_size: 0,
             max_collision_events: 917,
             max_collision_visits: 80_000,
+            moves_left_max_effect: 0.0345,
+            moves_left_threshold: 0.8,
+            moves_left_slope: 0.0027,
+            moves_left_factors: [0.0, 1.6521, -0.6521],
+            sticky_endgames: true,
+            two_fold_draws: true,
             history_fill: crate::network::encode::HistoryFill::FenOnly,
         }
     }

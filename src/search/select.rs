@@ -6,6 +6,7 @@
 //! Logarithms come from `libm`, so that a search is the same on every machine.
 
 use super::SearchParams;
+use super::tree::{NodeId, Unvisited};
 
 /// Exploration constant at a node with `visits`: `c + factor · ln((visits + base) / base)`.
 pub(crate) fn cpuct(params: &SearchParams, visits: u32) -> f32 {
@@ -27,6 +28,41 @@ pub(crate) fn fpu(params: &SearchParams, parent_q: f32, visited_policy: f32) -> 
     parent_q - params.fpu_reduction * visited_policy.sqrt()
 }
 
+/// How the Moves Left Head bends values: shorter wins and longer losses are better. Facts of Lc0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MovesLeftUtility<'a> {
+    params: &'a SearchParams,
+    /// Plies left at the parent.
+    parent_m: f32,
+}
+
+impl<'a> MovesLeftUtility<'a> {
+    /// For the children of a node with the value `parent_q` (of either side) and `parent_m` plies left.
+    /// `None` where the game is not decided enough, or the network has no such head.
+    pub(crate) fn new(
+        params: &'a SearchParams,
+        has_moves_left: bool,
+        (parent_q, parent_m): (f32, f32),
+    ) -> Option<MovesLeftUtility<'a>> {
+        let counts = has_moves_left && parent_q.abs() > params.moves_left_threshold;
+        counts.then_some(MovesLeftUtility { params, parent_m })
+    }
+
+    /// What is added to the value `q` of a child with `m` plies left, both for the side that chooses.
+    pub(crate) fn of(&self, q: f32, m: f32) -> f32 {
+        let params = self.params;
+        let max = params.moves_left_max_effect;
+        let length = (params.moves_left_slope * (m - self.parent_m)).clamp(-max, max);
+        let threshold = params.moves_left_threshold;
+        let x = match threshold > 0.0 && threshold < 1.0 {
+            true => (q.abs() - threshold).max(0.0) / (1.0 - threshold),
+            false => q.abs(),
+        };
+        let [constant, linear, square] = params.moves_left_factors;
+        -length * q.signum() * (constant + linear * x + square * x * x)
+    }
+}
+
 /// A child, or the first unvisited edge, among which visits are split.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
@@ -38,8 +74,17 @@ pub(crate) struct Candidate {
     pub started: u32,
     /// Visits given out by this split.
     pub taken: u32,
-    /// Which edge of its node it is.
-    pub edge: u8,
+    /// Where they go.
+    pub target: Target,
+}
+
+/// What a candidate stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Target {
+    /// A child.
+    Child(NodeId),
+    /// A move without a child.
+    Unvisited(Unvisited),
 }
 
 impl Candidate {
@@ -104,6 +149,21 @@ mod tests {
         assert!((fpu(&params, 0.25, 0.49) - 0.019).abs() < 1e-6);
     }
 
+    #[test]
+    fn short_wins_and_long_losses_are_better() {
+        let params = SearchParams::default();
+        assert!(MovesLeftUtility::new(&params, false, (0.9, 40.0)).is_none());
+        assert!(MovesLeftUtility::new(&params, true, (0.8, 40.0)).is_none());
+        let utility = MovesLeftUtility::new(&params, true, (-0.9, 40.0)).unwrap();
+        // m 30: length 0.0027 · (30 − 40) = −0.027; x = (0.9 − 0.8) / 0.2 = 0.5;
+        // 0.027 · (1.6521 · 0.5 − 0.6521 · 0.25) = 0.027 · 0.663025
+        assert!((utility.of(0.9, 30.0) - 0.017_901_7).abs() < 1e-6);
+        assert!((utility.of(-0.9, 30.0) + 0.017_901_7).abs() < 1e-6);
+        // The effect is capped: 0.0345 · (1.6521 − 0.6521).
+        assert!((utility.of(1.0, 400.0) + 0.0345).abs() < 1e-6);
+        assert_eq!(utility.of(0.5, 10.0), 0.0);
+    }
+
     proptest! {
         /// Handing out visits one by one gives the same as handing them out in runs.
         #[test]
@@ -111,9 +171,10 @@ mod tests {
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),
             visits in 1u32..200,
         ) {
+            let target = Target::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
             let fresh: Vec<_> = children
                 .iter()
-                .map(|&(q, pu, started)| Candidate { q, pu, started, taken: 0, edge: 0 })
+                .map(|&(q, pu, started)| Candidate { q, pu, started, taken: 0, target })
                 .collect();
             let split = |by_runs: bool| {
                 let mut candidates = fresh.clone();

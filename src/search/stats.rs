@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::job::Job;
-use super::tree::{Node, NodeId, State, Tree};
+use super::tree::{Node, NodeId, Outcome, Tree};
 use crate::time::{RootEvaluation, SearchStats};
 
 /// What the stoppers are asked with.
@@ -13,7 +13,11 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
     let visits = root.visits();
     let new_nodes = u64::from(visits.saturating_sub(job.reused_visits));
     let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
-    let proven_win = children.iter().any(|child| is_win(child));
+    let outcomes = || children.iter().filter_map(|child| child.proof()).map(|proof| proof.outcome);
+    let mate = root.proof().filter(|proof| proof.is_mate);
+    // The root's proof is for the side that moved last.
+    let mate_in =
+        |outcome| mate.filter(|proof| proof.outcome == outcome).map(|proof| moves_to_mate(proof.plies));
     SearchStats {
         elapsed_ms: elapsed.as_secs_f64() * 1000.0,
         since_first_eval_ms: job
@@ -30,16 +34,16 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
             .filter(|&i| children[i].visits() > 0)
             .max_by(|&a, &b| children[a].q().total_cmp(&children[b].q())),
         root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
-        proven_win,
-        losing_moves: 0,
-        mate_in: proven_win.then_some(1),
-        mated_in: None,
+        proven_win: outcomes().any(|outcome| outcome == Outcome::Win),
+        losing_moves: outcomes().filter(|outcome| *outcome == Outcome::Loss).count() as u32,
+        mate_in: mate_in(Outcome::Loss),
+        mated_in: mate_in(Outcome::Win),
     }
 }
 
-/// Does this move end the game with a win?
-pub(crate) fn is_win(child: &Node) -> bool {
-    child.state() == State::Terminal && child.mean().v > 0.5
+/// Moves of the winning side, or of the losing one, until a mate that is `plies` away.
+pub(crate) fn moves_to_mate(plies: f32) -> u32 {
+    (plies as u32).div_ceil(2)
 }
 
 /// Average depth of this search's visits, plies.

@@ -74,13 +74,13 @@ fn check_subtree(tree: &Tree, id: NodeId) -> u64 {
         assert_eq!(node.child_count(), 0);
         return 1;
     }
-    let children: Vec<_> = tree.children(node).collect();
-    let below: u32 = children.iter().map(|(_, child)| child.visits()).sum();
-    assert_eq!(node.visits(), below + 1, "visits of the children and the node's own");
-    for pair in children.windows(2) {
-        assert!(pair[0].1.edge().policy() >= pair[1].1.edge().policy(), "edges are sorted by policy");
+    let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
+    match node.proof() {
+        None => assert_eq!(node.visits(), below + 1, "visits of the children and the node's own"),
+        // Once a node is decided, visits end there.
+        Some(_) => assert!(node.visits() > below),
     }
-    1 + children.iter().map(|&(child, _)| check_subtree(tree, child)).sum::<u64>()
+    1 + tree.children(node).map(|(child, _)| check_subtree(tree, child)).sum::<u64>()
 }
 
 #[test]
@@ -184,4 +184,38 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
         assert_eq!(child.state() == State::Terminal, is_quiet);
         assert!(!is_quiet || child.q() == 0.0);
     }
+}
+
+#[test]
+fn proofs_reach_the_root() {
+    for (position, shortest) in [
+        ("fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", 1),
+        // 1.Kb6 Kb8 2.Rd8#
+        ("fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1", 2),
+        // Black's only move is Kb8, and then Rd8 mates.
+        ("fen k7/3R4/1K6/8/8/8/8/8 b - - 0 1", -1),
+    ] {
+        let bench = Bench::new("random", 1, position);
+        let (job, result) = bench.search(20_000);
+        check_subtree(&job.tree, job.root);
+        let mate = result.info.unwrap().lines[0].mate.unwrap();
+        // The first win that is found decides a position; it need not be the shortest.
+        assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
+        assert!(mate.abs() >= shortest.abs(), "{position}: {mate}");
+    }
+}
+
+#[test]
+fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
+    let mut bench = Bench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
+    let (job, result) = bench.search(20_000);
+    assert!(result.summary.terminals > 0, "kings shuffle back and forth");
+    check_subtree(&job.tree, job.root);
+    let mut history = job.history.clone();
+    let line = result.info.unwrap().lines[0].moves.clone();
+    line[..2].iter().for_each(|&mv| history.push(mv));
+    bench.tree.advance(history, &Reclaimer::new(), || {}).unwrap();
+    let kept = bench.tree.tree().node(bench.tree.root()).visits();
+    let (_, result) = bench.search(u64::from(kept) + 5_000);
+    assert_eq!(result.summary.new_nodes, 5_000);
 }

@@ -143,7 +143,7 @@ fn search(job: &Job, evaluator: &mut dyn Evaluator) {
         let leaves = gatherer.batch.leaves.len() as u64;
         match evaluator.evaluate(gatherer.batch.slots_mut()) {
             Ok(()) => {
-                backup::finish_batch(job, &mut gatherer.batch, &mut gatherer.edges);
+                backup::finish_batch(job, &mut gatherer.batch);
                 job.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
                 job.counters.batches.fetch_add(1, Ordering::Relaxed);
                 job.batch_done();

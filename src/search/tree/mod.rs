@@ -1,10 +1,10 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
-//! An expanded node has a run of edges (move and policy), sorted by falling policy. Unvisited siblings share one
-//! estimate of their value, so the one with the largest policy always comes next: the children that exist are
-//! those of the first edges. A child keeps its edge in itself; the cells of edges that have a child are free,
-//! and some of them hold where the children are: children 0 and 1 lie in a run whose index stands in edge cell 0,
-//! children 2 and 3 in cell 2, 4–7 in cell 4, 8–15 in cell 8, and so on.
+//! An expanded node has a run of 32-bit cells. The first says where its children begin; the others hold the policy of
+//! its legal moves, two to a cell, in the order in which the rules list them; the moves themselves are found again by
+//! listing them when a child is made. A child keeps its move and policy in itself, and its policy cell is marked as
+//! taken. Children lie in the order in which they were made, in runs of 1, 1, 2, 4, 8, … nodes; the last node of
+//! a run leads to the next run. Most nodes are visited once: they cost a node and two bytes per legal move.
 //!
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other files of `search`; uses `chess` only for moves.
@@ -14,7 +14,7 @@ mod reclaim;
 mod root;
 mod slab;
 
-pub(crate) use node::{Edge, Node, State, Value};
+pub(crate) use node::{Edge, Node, Outcome, Proof, State, Value};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
 
@@ -23,6 +23,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use thiserror::Error;
 
 use slab::Slab;
+
+use crate::chess::Move;
+use crate::network::cache;
 
 /// Where a node lives. Valid until the node's subtree is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,17 +40,38 @@ pub(crate) struct TreeFull;
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Slab<Node>,
-    edges: Slab<AtomicU32>,
+    policies: Slab<AtomicU32>,
 }
 
-/// Edge cells are handed out in multiples of this.
-const EDGE_STEP: usize = 4;
+/// Stands for the policy of a move that has a child; larger than any policy.
+const TAKEN: u16 = u16::MAX;
+
+/// A move without a child: its place in the list of legal moves, and its policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unvisited {
+    /// Place in the list of legal moves.
+    pub(crate) index: u8,
+    policy: u16,
+}
+
+impl Unvisited {
+    #[inline]
+    pub(crate) fn policy(self) -> f32 {
+        cache::expand(self.policy)
+    }
+
+    /// Larger policies come first, then earlier moves.
+    #[inline]
+    fn rank(self) -> u32 {
+        u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
+    }
+}
 
 /// The first child of the run that holds child `index`, and the length of that run.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
-    if index < 2 {
-        (0, 2)
+    if index == 0 {
+        (0, 1)
     } else {
         let start = 1 << index.ilog2();
         (start, start)
@@ -56,7 +80,7 @@ fn run_of_child(index: usize) -> (usize, usize) {
 
 impl Tree {
     pub(crate) fn new() -> Tree {
-        Tree { nodes: Slab::new(), edges: Slab::new() }
+        Tree { nodes: Slab::new(), policies: Slab::new() }
     }
 
     #[inline]
@@ -64,74 +88,109 @@ impl Tree {
         self.nodes.slot(id.0)
     }
 
-    /// Bytes that nodes and edges in use take.
+    /// Bytes that nodes and policies in use take.
     pub(crate) fn bytes(&self) -> u64 {
-        self.nodes.used() * size_of::<Node>() as u64 + self.edges.used() * size_of::<AtomicU32>() as u64
+        self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
     /// A fresh node without a parent.
     fn new_root(&self) -> Result<NodeId, TreeFull> {
-        let id = NodeId(self.allocate_nodes(2)?);
+        let id = NodeId(self.allocate_nodes(1)?);
         self.node(id).reset(Edge(0));
         Ok(id)
     }
 
-    /// Gives a claimed node its edges, which the caller has sorted by falling policy, and ends the claim.
-    pub(crate) fn expand(&self, id: NodeId, edges: &[Edge]) -> Result<(), TreeFull> {
-        let (class, len) = edge_class(edges.len());
-        let start = self.edges.allocate(class, len).ok_or(TreeFull)?;
-        for (cell, edge) in self.edges.run(start, edges.len()).iter().zip(edges) {
-            cell.store(edge.0, Ordering::Relaxed);
+    /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
+    pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
+        let (class, len) = policy_class(policy.len());
+        let start = self.policies.allocate(class, len).ok_or(TreeFull)?;
+        let cells = &self.policies.run(start, len as usize)[1..];
+        for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
+            let high = pair.get(1).map_or(0, |&p| u32::from(cache::compress(p)));
+            cell.store(high << 16 | u32::from(cache::compress(pair[0])), Ordering::Relaxed);
         }
-        self.node(id).set_expanded(start, edges.len());
+        self.node(id).set_expanded(start, policy.len());
         Ok(())
     }
 
-    /// The edge `index` of an expanded node that has no child there yet.
+    /// Moves of an expanded node that have no child.
+    pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
+        let count = node.edge_count();
+        let cells = match count {
+            0 => &[],
+            _ => &self.policies.run(node.policy_start(), 1 + count.div_ceil(2))[1..],
+        };
+        (0..count).filter_map(|index| {
+            let policy = (cells[index / 2].load(Ordering::Relaxed) >> (index % 2 * 16)) as u16;
+            (policy != TAKEN).then_some(Unvisited { index: index as u8, policy })
+        })
+    }
+
+    /// The unvisited move with the largest policy, among those that come after `last`.
     #[inline]
-    pub(crate) fn unvisited_edge(&self, node: &Node, index: usize) -> Edge {
-        Edge(self.edges.slot(node.edges_start() + index as u32).load(Ordering::Relaxed))
+    pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+        let below = last.map_or(u32::MAX, Unvisited::rank);
+        self.unvisited(node).filter(|edge| edge.rank() < below).max_by_key(|edge| edge.rank())
     }
 
-    /// The child of edge `index`, which exists (`index < child_count`).
-    #[inline]
-    pub(crate) fn child(&self, node: &Node, index: usize) -> NodeId {
-        let (start, _) = run_of_child(index);
-        let run = self.edges.slot(node.edges_start() + start as u32).load(Ordering::Relaxed);
-        NodeId(run + (index - start) as u32)
-    }
-
-    /// All children that exist, in the order of their edges.
-    pub(crate) fn children(&self, node: &Node) -> Children<'_> {
-        Children { tree: self, edges: node.edges_start(), next: 0, count: node.child_count(), run: 0 }
-    }
-
-    /// The child of edge `index`, made if `index` is the first edge without one.
-    /// `Ok(None)`: another worker is appending right now, or `index` is further on.
-    pub(crate) fn child_or_new(&self, node: &Node, index: usize) -> Result<Option<NodeId>, TreeFull> {
-        if index < node.child_count() {
-            return Ok(Some(self.child(node, index)));
-        }
-        if !node.lock_for_growth(index) {
+    /// Makes the child of an unvisited move. `mv` is that move.
+    /// `Ok(None)`: another worker is appending to this node right now, or has made this child.
+    pub(crate) fn new_child(
+        &self,
+        node: &Node,
+        unvisited: Unvisited,
+        mv: Move,
+    ) -> Result<Option<NodeId>, TreeFull> {
+        if !node.lock_for_growth() {
             return Ok(None);
         }
-        let edge = self.unvisited_edge(node, index);
-        let (start, len) = run_of_child(index);
-        if index == start {
-            match self.allocate_nodes(len as u32) {
-                Ok(run) => {
-                    self.edges.slot(node.edges_start() + start as u32).store(run, Ordering::Relaxed);
-                }
-                Err(full) => {
-                    node.unlock();
-                    return Err(full);
-                }
-            }
-        }
-        let child = self.child(node, index);
-        self.node(child).reset(edge);
+        let shift = unvisited.index % 2 * 16;
+        let cell = self.policies.slot(node.policy_start() + 1 + u32::from(unvisited.index / 2));
+        let is_taken = (cell.load(Ordering::Relaxed) >> shift) as u16 == TAKEN;
+        let place = if is_taken { Ok(None) } else { self.next_place(node).map(Some) };
+        let Ok(Some(child)) = place else {
+            node.unlock();
+            return place;
+        };
+        self.node(child).reset(Edge::packed(mv, unvisited.policy));
+        cell.fetch_or(u32::from(TAKEN) << shift, Ordering::Relaxed);
         node.unlock_with_new_child();
         Ok(Some(child))
+    }
+
+    /// Where the next child of a node goes, whose lock for growth is held.
+    fn next_place(&self, node: &Node) -> Result<NodeId, TreeFull> {
+        let count = node.child_count();
+        let (start, len) = run_of_child(count);
+        let last = self.children(node).last();
+        if count != start {
+            // The run has room behind the last child.
+            return last.map(|(NodeId(last), _)| NodeId(last + 1)).ok_or(TreeFull);
+        }
+        let run = self.allocate_nodes(len as u32)?;
+        match last {
+            None => self.policies.slot(node.policy_start()).store(run, Ordering::Relaxed),
+            Some((_, last)) => last.set_next_run(run),
+        }
+        Ok(NodeId(run))
+    }
+
+    /// All children that exist, in the order in which they were made.
+    #[inline]
+    pub(crate) fn children(&self, node: &Node) -> Children<'_> {
+        let count = node.child_count();
+        let next =
+            if count == 0 { 0 } else { self.policies.slot(node.policy_start()).load(Ordering::Relaxed) };
+        Children { tree: self, id: next, index: 0, count }
+    }
+
+    /// The runs of a node's children: first index, length, and how many of it are children.
+    fn runs(&self, node: &Node) -> impl Iterator<Item = (Run, u32)> {
+        let count = node.child_count();
+        self.children(node).enumerate().filter_map(move |(index, (id, _))| {
+            let (start, len) = run_of_child(index);
+            (index == start).then_some(((id.0, len as u32), len.min(count - index) as u32))
+        })
     }
 
     fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {
@@ -142,26 +201,29 @@ impl Tree {
         self.nodes.release(len.ilog2() as usize, run, len);
     }
 
-    fn release_edges(&self, node: &Node) {
-        let (class, len) = edge_class(node.edge_count());
-        self.edges.release(class, node.edges_start(), len);
+    fn release_policy(&self, node: &Node) {
+        let (class, len) = policy_class(node.edge_count());
+        self.policies.release(class, node.policy_start(), len);
     }
 }
 
-fn edge_class(edges: usize) -> (usize, u32) {
-    let class = edges.div_ceil(EDGE_STEP);
-    (class, (class * EDGE_STEP) as u32)
+/// Size class and cells for the policy of so many moves, and the cell for the children.
+fn policy_class(moves: usize) -> (usize, u32) {
+    let cells = 1 + moves.div_ceil(2);
+    (cells, cells as u32)
 }
+
+/// A run of nodes: first index and length.
+type Run = (u32, u32);
 
 /// Iterates over a node's children; see [`Tree::children`].
 #[derive(Debug)]
 pub(crate) struct Children<'a> {
     tree: &'a Tree,
-    edges: u32,
-    next: usize,
+    /// The next child, while `index < count`.
+    id: u32,
+    index: usize,
     count: usize,
-    /// Index of the node that child 0 would have if the present run reached back to it.
-    run: u32,
 }
 
 impl<'a> Iterator for Children<'a> {
@@ -169,75 +231,86 @@ impl<'a> Iterator for Children<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        if self.next == self.count {
+        if self.index == self.count {
             return None;
         }
-        let (start, _) = run_of_child(self.next);
-        if start == self.next {
-            let run = self.tree.edges.slot(self.edges + start as u32).load(Ordering::Relaxed);
-            self.run = run.wrapping_sub(start as u32);
-        }
-        let id = NodeId(self.run.wrapping_add(self.next as u32));
-        self.next += 1;
-        Some((id, self.tree.node(id)))
+        let id = NodeId(self.id);
+        let node = self.tree.node(id);
+        self.index += 1;
+        // A run ends before each power of two.
+        self.id = if self.index.is_power_of_two() { node.next_run() } else { self.id + 1 };
+        Some((id, node))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chess::Move;
 
-    fn expanded(tree: &Tree, edges: u16) -> NodeId {
+    fn expanded(tree: &Tree, moves: u16) -> NodeId {
         let root = tree.new_root().unwrap();
         assert!(tree.node(root).claim());
-        let edges: Vec<_> =
-            (0..edges).map(|i| Edge::new(Move::from_bits(i), 1.0 / f32::from(i + 1))).collect();
-        tree.expand(root, &edges).unwrap();
+        let policy: Vec<_> = (0..moves).map(|i| 1.0 / f32::from((i * 7) % moves + 1)).collect();
+        tree.expand(root, &policy).unwrap();
         root
     }
 
     #[test]
-    fn children_keep_their_edges_in_order() {
-        let tree = Tree::new();
-        let root = tree.node(expanded(&tree, 218));
-        for index in 0..218 {
-            assert!(tree.child_or_new(root, index + 1).unwrap().is_none(), "children are made in order");
-            let child = tree.child_or_new(root, index).unwrap().unwrap();
-            assert_eq!(tree.child(root, index), child);
-            assert_eq!(root.child_count(), index + 1);
+    fn moves_are_taken_by_falling_policy() {
+        for moves in [1, 2, 3, 20, 218] {
+            let tree = Tree::new();
+            let root = tree.node(expanded(&tree, moves));
+            let mut last = None;
+            for made in 0..usize::from(moves) {
+                assert_eq!(tree.unvisited(root).count(), usize::from(moves) - made);
+                let best = tree.best_unvisited(root, None).unwrap();
+                assert!(last.is_none_or(|policy| policy >= best.policy()));
+                last = Some(best.policy());
+                let mv = Move::from_bits(best.index.into());
+                let child = tree.new_child(root, best, mv).unwrap().unwrap();
+                assert!(tree.new_child(root, best, mv).unwrap().is_none(), "made twice");
+                assert_eq!(tree.node(child).edge().policy(), best.policy());
+                let moves: Vec<_> = tree.children(root).map(|(_, child)| child.edge().mv()).collect();
+                assert_eq!((moves.len(), moves[made]), (made + 1, mv));
+            }
+            assert_eq!(tree.best_unvisited(root, None), None);
         }
-        for (index, (id, child)) in tree.children(root).enumerate() {
-            assert_eq!(id, tree.child(root, index));
-            assert_eq!(child.edge().mv(), Move::from_bits(index as u16));
-        }
-        assert_eq!(tree.children(root).count(), 218);
     }
 
     #[test]
-    fn one_worker_claims_and_one_appends() {
+    fn unvisited_moves_can_be_walked_without_taking_them() {
+        let tree = Tree::new();
+        let root = tree.node(expanded(&tree, 33));
+        let walk = std::iter::successors(tree.best_unvisited(root, None), |&last| {
+            tree.best_unvisited(root, Some(last))
+        });
+        let policies: Vec<_> = walk.map(Unvisited::policy).collect();
+        assert_eq!(policies.len(), 33);
+        assert!(policies.is_sorted_by(|a, b| a >= b));
+    }
+
+    #[test]
+    fn one_worker_makes_and_claims_each_child() {
         let tree = Tree::new();
         for _ in 0..200 {
-            let id = expanded(&tree, 40);
-            let root = tree.node(id);
+            let root = tree.node(expanded(&tree, 40));
             let claims = AtomicU32::new(0);
             std::thread::scope(|scope| {
                 for _ in 0..3 {
                     scope.spawn(|| {
-                        while root.child_count() < 40 {
-                            let count = root.child_count();
-                            if let Some(child) = tree.child_or_new(root, count.min(39)).unwrap()
-                                && tree.node(child).claim()
-                            {
+                        while let Some(best) = tree.best_unvisited(root, None) {
+                            let child =
+                                tree.new_child(root, best, Move::from_bits(best.index.into())).unwrap();
+                            if child.is_some_and(|child| tree.node(child).claim()) {
                                 claims.fetch_add(1, Ordering::Relaxed);
                             }
                         }
                     });
                 }
             });
-            let seen: std::collections::HashSet<_> = tree.children(root).map(|(id, _)| id).collect();
-            assert_eq!(seen.len(), 40);
-            assert!(claims.into_inner() <= 40);
+            let moves: std::collections::HashSet<_> =
+                tree.children(root).map(|(_, child)| child.edge().mv()).collect();
+            assert_eq!((moves.len(), claims.into_inner()), (40, 40));
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::network::cache;
 /// Steps of the fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
 const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
-/// Bits of `Node::meta`: what the node is, the lock for appending a child, and counts of edges and children.
+/// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
 mod meta {
     pub(super) const STATE: u32 = 0b11;
     pub(super) const UNEXPANDED: u32 = 0;
@@ -21,8 +21,48 @@ mod meta {
     pub(super) const EXPANDED: u32 = 2;
     pub(super) const TERMINAL: u32 = 3;
     pub(super) const GROWING: u32 = 1 << 2;
+    pub(super) const PROOF_SHIFT: u32 = 3;
+    pub(super) const PROOF: u32 = 0b11 << PROOF_SHIFT;
+    /// The proven result is a mate, at most M plies away.
+    pub(super) const MATE: u32 = 1 << 5;
     pub(super) const EDGES_SHIFT: u32 = 8;
     pub(super) const CHILDREN_SHIFT: u32 = 16;
+    /// Plies back to the position that a draw by repetition within the tree repeats; 0 for other nodes.
+    pub(super) const CYCLE_SHIFT: u32 = 24;
+}
+
+/// The certain result of a node, from the point of view of the side that moved into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// That side loses.
+    Loss,
+    /// Nobody wins.
+    Draw,
+    /// That side wins.
+    Win,
+}
+
+/// A certain result and how far away it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Proof {
+    /// The result.
+    pub outcome: Outcome,
+    /// Plies to the end of the game with best play, as far as known.
+    pub plies: f32,
+    /// The game ends by mate, after at most `plies`.
+    pub is_mate: bool,
+}
+
+impl Proof {
+    /// The value of every visit.
+    pub(crate) fn value(self) -> Value {
+        let (v, d) = match self.outcome {
+            Outcome::Loss => (-1.0, 0.0),
+            Outcome::Draw => (0.0, 1.0),
+            Outcome::Win => (1.0, 0.0),
+        };
+        Value { v, d, m: self.plies }
+    }
 }
 
 /// What a node is in the course of its life.
@@ -32,9 +72,9 @@ pub(crate) enum State {
     Unexpanded,
     /// One worker is evaluating it.
     Claimed,
-    /// It has edges.
+    /// It has a policy, and children as far as they were visited.
     Expanded,
-    /// The game is over here; its value is exact.
+    /// The game is over here, or taken to be.
     Terminal,
 }
 
@@ -56,14 +96,14 @@ impl Value {
     }
 }
 
-/// A move and its policy in 32 bits, sortable by policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A move and its policy in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
-    /// `policy` in `0..=1`.
-    pub(crate) fn new(mv: Move, policy: f32) -> Edge {
-        Edge(u32::from(cache::compress(policy)) << 16 | u32::from(mv.to_bits()))
+    /// A move with its compressed policy.
+    pub(super) fn packed(mv: Move, policy: u16) -> Edge {
+        Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
     pub(crate) fn mv(self) -> Move {
@@ -87,17 +127,19 @@ pub(crate) struct Node {
     visits: AtomicU32,
     /// Visits under way (virtual loss).
     in_flight: AtomicU32,
-    /// Index of the run of edges; see [`super::Tree`].
-    edges: AtomicU32,
+    /// Index of the run with its policy; see [`super::Tree`].
+    policy: AtomicU32,
     /// The edge that leads here.
     edge: AtomicU32,
+    /// In the last node of a run of siblings: the next run.
+    next: AtomicU32,
     /// See [`meta`].
     meta: AtomicU32,
 }
 
 impl Slot for Node {
     fn link(&self) -> &AtomicU32 {
-        &self.edges
+        &self.policy
     }
 }
 
@@ -108,8 +150,9 @@ impl Node {
         self.draw_and_moves.store(0, Ordering::Relaxed);
         self.visits.store(0, Ordering::Relaxed);
         self.in_flight.store(0, Ordering::Relaxed);
-        self.edges.store(0, Ordering::Relaxed);
+        self.policy.store(0, Ordering::Relaxed);
         self.edge.store(edge.0, Ordering::Relaxed);
+        self.next.store(0, Ordering::Relaxed);
         self.meta.store(meta::UNEXPANDED, Ordering::Relaxed);
     }
 
@@ -159,13 +202,13 @@ impl Node {
         Value { v: self.q(), d, m }
     }
 
-    /// Edges; 0 before the node is expanded.
+    /// Legal moves; 0 before the node is expanded.
     #[inline]
     pub(crate) fn edge_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
     }
 
-    /// Children that exist, always those of the first edges. Acquire: they are initialised.
+    /// Children that exist. Acquire: they are initialised.
     #[inline]
     pub(crate) fn child_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
@@ -186,8 +229,7 @@ impl Node {
     /// Ends `visits` visits that were under way, all with the result `value`.
     #[inline]
     pub(crate) fn finish_visits(&self, visits: u32, value: Value) {
-        let fixed = (f64::from(value.v) * VALUE_SCALE) as i64;
-        self.value_sum.fetch_add(fixed * i64::from(visits), Ordering::Relaxed);
+        self.value_sum.fetch_add(fixed(value.v) * i64::from(visits), Ordering::Relaxed);
         let share = visits as f32 / (self.visits() + visits) as f32;
         let mut old = self.draw_and_moves.load(Ordering::Relaxed);
         loop {
@@ -214,45 +256,115 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// The claiming worker found the game over here.
-    pub(crate) fn set_terminal(&self) {
-        self.meta.store(meta::TERMINAL, Ordering::Release);
+    /// The claiming worker found the game over here, for certain.
+    pub(crate) fn set_terminal(&self, proof: Proof) {
+        let value = proof.value();
+        self.draw_and_moves.store(pack(value.d, value.m), Ordering::Relaxed);
+        self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
-    /// The claiming worker publishes the edges it has written at `start`.
+    /// The claiming worker found a position that was there `cycle` plies ago, after the root: taken for a draw as
+    /// long as the root does not move past it.
+    pub(crate) fn set_two_fold_draw(&self, cycle: u8) {
+        self.draw_and_moves.store(pack(1.0, 0.0), Ordering::Relaxed);
+        self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
+    }
+
+    /// Plies back to the repeated position, for a draw by repetition within the tree.
+    pub(crate) fn two_fold_cycle(&self) -> Option<usize> {
+        let cycle = self.meta.load(Ordering::Relaxed) >> meta::CYCLE_SHIFT;
+        (cycle > 0).then_some(cycle as usize)
+    }
+
+    /// Makes a draw by repetition within the tree an ordinary leaf again: the root has moved past the position that
+    /// it repeats. Its visits stay what they were. Returns whether this call did it.
+    pub(crate) fn revert_two_fold_draw(&self) -> bool {
+        let now = self.meta.load(Ordering::Relaxed);
+        now >> meta::CYCLE_SHIFT > 0
+            && self.meta.compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// What is proven of this node.
+    pub(crate) fn proof(&self) -> Option<Proof> {
+        let meta = self.meta.load(Ordering::Acquire);
+        let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
+            0 => return None,
+            1 => Outcome::Loss,
+            2 => Outcome::Draw,
+            _ => Outcome::Win,
+        };
+        let (_, plies) = unpack(self.draw_and_moves.load(Ordering::Relaxed));
+        Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
+    }
+
+    /// An expanded node turned out to be decided: its visits so far get the certain value.
+    /// Returns by how much the sum of their values has changed, as [`Node::correct`] takes it.
+    pub(crate) fn prove(&self, proof: Proof) -> i64 {
+        let value = proof.value();
+        self.draw_and_moves.store(pack(value.d, value.m), Ordering::Relaxed);
+        let certain = fixed(value.v) * i64::from(self.visits());
+        let change = certain - self.value_sum.swap(certain, Ordering::Relaxed);
+        self.meta.fetch_or(proof_bits(proof), Ordering::Release);
+        change
+    }
+
+    /// Changes the sum of values after a descendant's visits have been revalued.
+    pub(crate) fn correct(&self, change: i64) {
+        self.value_sum.fetch_add(change, Ordering::Relaxed);
+    }
+
+    /// The claiming worker publishes the policy it has written at `start`.
     pub(super) fn set_expanded(&self, start: u32, count: usize) {
-        self.edges.store(start, Ordering::Relaxed);
+        self.policy.store(start, Ordering::Relaxed);
         self.meta.store(meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT, Ordering::Release);
     }
 
-    /// Index of the run of edges; valid once expanded.
+    /// Index of the run with the policy; valid once expanded.
     #[inline]
-    pub(super) fn edges_start(&self) -> u32 {
-        self.edges.load(Ordering::Relaxed)
+    pub(super) fn policy_start(&self) -> u32 {
+        self.policy.load(Ordering::Relaxed)
     }
 
-    /// Takes the lock for appending a child, if there are `children` of them now and nobody else holds it.
-    pub(super) fn lock_for_growth(&self, children: usize) -> bool {
-        let now = self.meta.load(Ordering::Relaxed);
-        now & meta::GROWING == 0
-            && (now >> meta::CHILDREN_SHIFT & 0xff) as usize == children
-            && self
-                .meta
-                .compare_exchange(now, now | meta::GROWING, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
+    /// The next run of siblings; valid in the last node of a run that is full and not the last one.
+    #[inline]
+    pub(super) fn next_run(&self) -> u32 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Links the next run of siblings; its first node is published after this.
+    pub(super) fn set_next_run(&self, run: u32) {
+        self.next.store(run, Ordering::Relaxed);
+    }
+
+    /// Takes the lock for appending a child, unless someone else holds it.
+    pub(super) fn lock_for_growth(&self) -> bool {
+        self.meta.fetch_or(meta::GROWING, Ordering::Acquire) & meta::GROWING == 0
     }
 
     /// Publishes one more child and releases the lock.
     pub(super) fn unlock_with_new_child(&self) {
-        // Nobody else changes `meta` of an expanded node while the lock is held.
-        let now = self.meta.load(Ordering::Relaxed);
-        self.meta.store((now & !meta::GROWING) + (1 << meta::CHILDREN_SHIFT), Ordering::Release);
+        // Others may set bits of `meta` at the same time; the count of children is ours alone.
+        self.meta.fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
     }
 
-    /// Releases the lock without a new child (there was no memory for it).
+    /// Releases the lock without a new child.
     pub(super) fn unlock(&self) {
         self.meta.fetch_and(!meta::GROWING, Ordering::Release);
     }
+}
+
+/// A value in units of the sum.
+fn fixed(v: f32) -> i64 {
+    (f64::from(v) * VALUE_SCALE) as i64
+}
+
+fn proof_bits(proof: Proof) -> u32 {
+    let outcome = match proof.outcome {
+        Outcome::Loss => 1,
+        Outcome::Draw => 2,
+        Outcome::Win => 3,
+    };
+    outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
 
 fn pack(d: f32, m: f32) -> u64 {
@@ -276,15 +388,9 @@ mod tests {
     proptest! {
         #[test]
         fn edges_keep_move_and_policy(bits: u16, policy in 0f32..=1.0) {
-            let edge = Edge::new(Move::from_bits(bits), policy);
+            let edge = Edge::packed(Move::from_bits(bits), cache::compress(policy));
             prop_assert_eq!(edge.mv(), Move::from_bits(bits));
             prop_assert!((edge.policy() - policy).abs() <= policy / 4096.0 + 1e-9, "{} for {policy}", edge.policy());
-        }
-
-        #[test]
-        fn edges_sort_by_policy(a in 0f32..=1.0, b in 0f32..=1.0) {
-            let (low, high) = (Edge::new(Move::from_bits(9), a.min(b)), Edge::new(Move::from_bits(9), a.max(b)));
-            prop_assert!(low <= high);
         }
 
         #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crossbeam::channel::{Sender, unbounded};
 
-use super::root::{GameTree, Run};
-use super::{NodeId, State, Tree, run_of_child};
+use super::root::GameTree;
+use super::{NodeId, Run, State, Tree};
 
 /// A subtree that the game has left.
 pub(super) struct Discard {
@@ -66,7 +66,7 @@ impl Discard {
 }
 
 enum Step {
-    /// Release what is below this node, then its edges.
+    /// Release what is below this node, then its policy.
     Below(NodeId),
     /// Release this run of nodes; all of them have been dealt with.
     Nodes(Run),
@@ -87,25 +87,19 @@ fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
         if node.state() != State::Expanded {
             continue;
         }
-        let children = node.child_count();
-        let mut start = 0;
-        while start < children {
-            let (_, len) = run_of_child(start);
-            let run = tree.child(node, start).0;
-            let ids = run..run + len.min(children - start) as u32;
+        for ((run, len), children) in tree.runs(node) {
+            let ids = run..run + children;
             if !ids.contains(&keep.0) {
-                steps.push(Step::Nodes((run, len as u32)));
+                steps.push(Step::Nodes((run, len)));
             }
             steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(Step::Below));
-            start += len;
         }
-        tree.release_edges(node);
+        tree.release_policy(node);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Edge;
     use super::*;
     use crate::chess::Move;
 
@@ -117,11 +111,12 @@ mod tests {
             let id = queue.pop_front().unwrap();
             let node = tree.node(id);
             assert!(node.claim());
-            let edges: Vec<_> =
-                (0..1 + made as u16 % 37).map(|i| Edge::new(Move::from_bits(i), 0.5)).collect();
-            tree.expand(id, &edges).unwrap();
-            for index in 0..edges.len() {
-                queue.push_back(tree.child_or_new(node, index).unwrap().unwrap());
+            let moves = 1 + made % 37;
+            tree.expand(id, &vec![0.5; moves]).unwrap();
+            for _ in 0..moves {
+                let best = tree.best_unvisited(node, None).unwrap();
+                let child = tree.new_child(node, best, Move::from_bits(best.index.into()));
+                queue.push_back(child.unwrap().unwrap());
                 made += 1;
             }
         }
@@ -132,15 +127,15 @@ mod tests {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root().unwrap();
         grow(&tree, root, 5_000);
-        let kept = tree.child(tree.node(root), 0);
+        let (kept, _) = tree.children(tree.node(root)).next().unwrap();
         let before = tree.bytes();
         release_subtree(&tree, root, kept);
-        tree.release_nodes(root.0, 2);
+        tree.release_nodes(root.0, 1);
         let between = tree.bytes();
         assert!(between < before && between > 0);
         assert_eq!(tree.node(kept).state(), State::Expanded, "the kept part is untouched");
         release_subtree(&tree, kept, NodeId(0));
-        tree.release_nodes(kept.0, 2);
+        tree.release_nodes(kept.0, 1);
         assert_eq!(tree.bytes(), 0);
     }
 }

@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use super::reclaim::Discard;
-use super::{Edge, NodeId, Reclaimer, State, Tree, TreeFull, run_of_child};
+use super::{Node, NodeId, Reclaimer, Run, State, Tree, TreeFull};
 use crate::chess::History;
-
-/// A run of nodes: first index and length.
-pub(super) type Run = (u32, u32);
 
 /// A tree with the game position that its root stands for.
 #[derive(Debug)]
@@ -24,7 +21,7 @@ impl GameTree {
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
-        Ok(GameTree { root_run: (root.0, 2), tree, root, history })
+        Ok(GameTree { root_run: (root.0, 1), tree, root, history })
     }
 
     pub(crate) fn tree(&self) -> &Arc<Tree> {
@@ -52,7 +49,7 @@ impl GameTree {
             Some(found) => found,
             None => {
                 let root = self.tree.new_root()?;
-                (root, (root.0, 2))
+                (root, (root.0, 1))
             }
         };
         if root != self.root {
@@ -81,11 +78,11 @@ impl GameTree {
             if node.state() != State::Expanded {
                 return None;
             }
-            let leads_there = |edge: Edge| before.play(edge.mv()).key() == after.key();
-            let child = self.tree.children(node).position(|(_, child)| leads_there(child.edge()))?;
-            id = self.tree.child(node, child);
-            let (start, len) = run_of_child(child);
-            run = (self.tree.child(node, start).0, len as u32);
+            let leads_there =
+                |(_, child): &(NodeId, &Node)| before.play(child.edge().mv()).key() == after.key();
+            (id, _) = self.tree.children(node).find(leads_there)?;
+            (run, _) =
+                self.tree.runs(node).find(|((start, len), _)| (*start..start + len).contains(&id.0))?;
         }
         // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no use.
         (self.tree.node(id).state() != State::Terminal).then_some((id, run))

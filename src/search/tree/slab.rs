@@ -13,7 +13,7 @@ const BLOCK: u32 = 1 << 16;
 /// Blocks that a 32-bit index can tell apart.
 const BLOCKS: usize = 1 << 16;
 /// Size classes of runs.
-const CLASSES: usize = 64;
+const CLASSES: usize = 128;
 
 /// A slot in which a free run keeps the index of the next free run.
 pub(super) trait Slot: Default {
