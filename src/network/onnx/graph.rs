@@ -254,7 +254,9 @@ impl Graph {
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
         message.encode_raw(&mut out);
-        for (constant, head) in constants.into_iter().zip(heads) {
+        // Their order is free. Last in, first out lets the allocator give memory back to the system at once, so that
+        // the network and its model never stand in memory side by side.
+        for (constant, head) in constants.into_iter().zip(heads).rev() {
             put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
             head.head.encode_raw(&mut out);
             put_length(&mut out, TENSOR_RAW_DATA, head.data_len);
