@@ -174,7 +174,14 @@ fn attention_bodies_and_wrong_options_are_refused_with_a_remedy() {
         fault("tiny.pb.gz", "kernel=mmx"),
         format!("kernel=mmx: expected one of auto, or what this CPU has: {valid}")
     );
-    assert_eq!(fault("tiny.pb.gz", "threads=2"), "unknown parameter of native \"threads\"; valid: kernel");
+    assert_eq!(
+        fault("tiny.pb.gz", "threads=2"),
+        "unknown parameter of native \"threads\"; valid: kernel, precision"
+    );
+    assert_eq!(
+        fault("tiny.pb.gz", "kernel=portable,precision=bf16"),
+        "precision=bf16: expected fp32 or auto, bf16 needs a CPU with AMX and kernel=auto"
+    );
 }
 
 #[test]

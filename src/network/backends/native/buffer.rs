@@ -2,40 +2,41 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A cache line, and the widest vector of any kernel, in `f32`s.
-const LINE: usize = 16;
+/// A cache line, and the widest vector of any kernel, in bytes.
+const LINE: usize = 64;
 
-/// A fixed number of `f32`s, the first of them at the start of a cache line.
+/// A fixed number of numbers, the first of them at the start of a cache line.
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a move of the
 /// buffer leaves the numbers where they are.
 #[derive(Debug)]
-pub(super) struct Buffer {
-    memory: Vec<f32>,
+pub(super) struct Buffer<T = f32> {
+    memory: Vec<T>,
     start: usize,
     length: usize,
 }
 
-impl Buffer {
+impl<T: Clone + Default> Buffer<T> {
     /// `length` zeros.
-    pub(super) fn zeros(length: usize) -> Buffer {
-        let memory = vec![0.0; length + LINE];
+    pub(super) fn zeros(length: usize) -> Buffer<T> {
+        let line = LINE / size_of::<T>();
+        let memory = vec![T::default(); length + line];
         // Alignment is only for speed: `align_offset` may decline (it does so under Miri).
-        let start = Some(memory.as_ptr().align_offset(LINE * size_of::<f32>())).filter(|&start| start < LINE);
+        let start = Some(memory.as_ptr().align_offset(LINE)).filter(|&start| start < line);
         Buffer { memory, start: start.unwrap_or(0), length }
     }
 }
 
-impl Deref for Buffer {
-    type Target = [f32];
+impl<T> Deref for Buffer<T> {
+    type Target = [T];
 
-    fn deref(&self) -> &[f32] {
+    fn deref(&self) -> &[T] {
         &self.memory[self.start..self.start + self.length]
     }
 }
 
-impl DerefMut for Buffer {
-    fn deref_mut(&mut self) -> &mut [f32] {
+impl<T> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
         &mut self.memory[self.start..self.start + self.length]
     }
 }

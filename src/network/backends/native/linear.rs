@@ -1,17 +1,8 @@
 //! Layers as the kernels want them: weights packed once, biases beside them.
 
 use super::buffer::Buffer;
-use super::kernels::{
-    BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Epilogue, InputTransform, Kernels, OutputTransform, POINTS,
-    Pointwise, Product, TILES, transform_filter,
-};
+use super::kernels::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Kernels, Pointwise, Product};
 use crate::network::weights::{Activation, Convolution, Dense};
-
-/// Output channels of a convolution that are computed together, so that their products stay near.
-const BLOCK: usize = 64;
-/// Numbers between the matrices of two Winograd points beyond their own length: without them the 36 addresses of a
-/// tile would fall into the same few lines of the first cache.
-const SKEW: usize = 16;
 
 /// `channels` rounded up to what the kernels take.
 pub(super) fn padded(channels: usize) -> usize {
@@ -184,125 +175,6 @@ impl Order {
         match self {
             Order::ChannelMajor => channel * 64 + square,
             Order::SquareMajor => square * channels + channel,
-        }
-    }
-}
-
-/// A 3×3 convolution, its filters transformed for Winograd's algorithm.
-#[derive(Debug)]
-pub(super) struct WinogradConvolution {
-    inputs: usize,
-    outputs: usize,
-    /// For each block of outputs `[36][inputs][outputs of the block]`, packed.
-    weights: Buffer,
-    bias: Buffer,
-}
-
-/// Scratch of Winograd convolutions, shared by all of them in an evaluator.
-#[derive(Debug)]
-pub(super) struct WinogradScratch {
-    tiles: Buffer,
-    products: Buffer,
-}
-
-impl WinogradScratch {
-    /// For convolutions with up to `inputs` padded channels of up to `positions` boards.
-    pub(super) fn new(positions: usize, inputs: usize) -> WinogradScratch {
-        let rows = positions * TILES;
-        WinogradScratch {
-            tiles: Buffer::zeros(POINTS * (rows * inputs + SKEW)),
-            products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
-        }
-    }
-}
-
-/// Where a convolution writes.
-#[derive(Debug)]
-pub(super) struct Target<'a> {
-    /// `[positions][10][10][outputs]`
-    pub(super) boards: &'a mut [f32],
-    /// What happens to the outputs.
-    pub(super) epilogue: Epilogue,
-    /// For [`Epilogue::Pool`]: `[positions][outputs]`, else empty.
-    pub(super) pool: &'a mut [f32],
-}
-
-impl WinogradConvolution {
-    /// Transforms and packs the filters.
-    pub(super) fn new(kernels: &dyn Kernels, convolution: &Convolution) -> WinogradConvolution {
-        let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
-        let filters: Vec<[f32; POINTS]> =
-            convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
-        let mut weights = Buffer::zeros(POINTS * inputs * outputs);
-        for first in (0..outputs).step_by(BLOCK) {
-            let width = BLOCK.min(outputs - first);
-            let block = &mut weights[POINTS * inputs * first..][..POINTS * inputs * width];
-            for (point, to) in block.chunks_exact_mut(inputs * width).enumerate() {
-                let weight = |input: usize, output: usize| {
-                    let output = first + output;
-                    let inside = input < convolution.inputs && output < convolution.outputs;
-                    if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
-                };
-                pack(kernels.panel(), inputs, width, weight, to);
-            }
-        }
-        let mut bias = Buffer::zeros(outputs);
-        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
-        WinogradConvolution { inputs, outputs, weights, bias }
-    }
-
-    /// Padded output channels.
-    pub(super) fn outputs(&self) -> usize {
-        self.outputs
-    }
-
-    /// Convolves `positions` boards `[10][10][inputs]`.
-    pub(super) fn apply(
-        &self,
-        kernels: &dyn Kernels,
-        scratch: &mut WinogradScratch,
-        (positions, boards): (usize, &[f32]),
-        target: Target<'_>,
-    ) {
-        let rows = positions * TILES;
-        let tiles_step = rows * self.inputs + SKEW;
-        kernels.transform_input(InputTransform {
-            positions,
-            channels: self.inputs,
-            boards,
-            tiles: &mut scratch.tiles,
-            step: tiles_step,
-        });
-        for first in (0..self.outputs).step_by(BLOCK) {
-            let width = BLOCK.min(self.outputs - first);
-            let products_step = rows * width + SKEW;
-            kernels.multiply(Product {
-                count: POINTS,
-                rows,
-                inner: self.inputs,
-                width,
-                a: &scratch.tiles,
-                a_row: self.inputs,
-                a_step: tiles_step,
-                b: &self.weights[POINTS * self.inputs * first..],
-                b_step: self.inputs * width,
-                c: &mut scratch.products,
-                c_row: width,
-                c_step: products_step,
-                ..Product::default()
-            });
-            kernels.transform_output(OutputTransform {
-                positions,
-                width,
-                products: &scratch.products,
-                step: products_step,
-                bias: &self.bias[first..],
-                epilogue: target.epilogue,
-                boards: &mut *target.boards,
-                channels: self.outputs,
-                first,
-                pool: &mut *target.pool,
-            });
         }
     }
 }

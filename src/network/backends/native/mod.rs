@@ -7,6 +7,7 @@
 
 mod attention;
 mod buffer;
+mod convolution;
 mod first_layer;
 mod kernels;
 mod linear;
@@ -15,9 +16,12 @@ mod policy;
 mod tower;
 mod value;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
-use self::kernels::Kernels;
+use self::kernels::{Kernels, Tiles};
 use self::model::{Model, Scratch};
 use crate::network::weights::Network;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE};
@@ -42,22 +46,36 @@ impl Native {
     ///
     /// | option | values | meaning |
     /// |---|---|---|
-    /// | `kernel` | `auto`, `portable`, `avx2`, `avx512`, `neon` | the instruction set; `auto` takes the fastest |
+    /// | `kernel` | `auto`, `portable`, `avx2`, `avx512`, `amx`, `neon` | the instruction set; `auto` takes the fastest |
+    /// | `precision` | `auto`, `fp32`, `bf16` | of 3×3 convolutions; `auto` takes bf16 where the CPU has matrix tiles |
     ///
     /// # Errors
-    /// [`BackendError::Params`] for unknown options and for kernels that this CPU cannot run;
+    /// [`BackendError::Params`] for unknown options and for what this CPU cannot do;
     /// [`BackendError::Model`] for networks that are no residual tower.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
-        options.allow_only(NAME, &["kernel"], &[])?;
-        let kernels = choose_kernels(options.get("kernel").unwrap_or(AUTO))?;
-        let Some(model) = Model::new(kernels, network) else {
+        let (kernels, tiles) = choose_arithmetic(options)?;
+        Native::with_arithmetic(network, name, (kernels, tiles.as_ref()))
+    }
+
+    /// Packs `network` for what was chosen.
+    fn with_arithmetic(
+        network: &Network,
+        name: &str,
+        (kernels, tiles): (Box<dyn Kernels>, Option<&Arc<dyn Tiles>>),
+    ) -> Result<Native, BackendError> {
+        let Some(model) = Model::new(kernels, tiles, network) else {
             let reason =
                 "it has an attention body, this backend evaluates residual towers; use --backend=onnxruntime";
             return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
         };
+        let arithmetic = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!("{name}, {}, {} kernels, fp32", model.description(), model.kernels().name()),
+            description: format!(
+                "{name}, {}, {} kernels, {arithmetic}",
+                model.description(),
+                model.kernels().name()
+            ),
             input_format: network.input_format,
             has_wdl: network.has_wdl(),
             has_moves_left: network.moves_left.is_some(),
@@ -68,18 +86,41 @@ impl Native {
     }
 }
 
-/// The names of the kernels that this CPU can run, the fastest first.
+/// The names of the fp32 kernels that this CPU can run, the fastest first.
 pub fn available_kernels() -> Vec<&'static str> {
     kernels::available().iter().map(|kernels| kernels.name()).collect()
 }
 
-fn choose_kernels(name: &str) -> Result<Box<dyn Kernels>, ParamError> {
-    let found = kernels::available().into_iter().find(|kernels| name == AUTO || name == kernels.name());
-    found.ok_or_else(|| ParamError::Value {
-        key: "kernel".into(),
-        value: name.into(),
-        expected: format!("one of auto, or what this CPU has: {}", available_kernels().join(", ")),
-    })
+/// Kernels, and tiles if 3×3 convolutions shall be in bf16.
+type Arithmetic = (Box<dyn Kernels>, Option<Arc<dyn Tiles>>);
+
+fn choose_arithmetic(options: &Params) -> Result<Arithmetic, ParamError> {
+    options.allow_only(NAME, &["kernel", "precision"], &[])?;
+    let precision = options.choice("precision", AUTO, &[AUTO, "fp32", "bf16"])?;
+    let kernel = options.get("kernel").unwrap_or(AUTO);
+    let fault = |key: &str, value: &str, expected: String| {
+        Err(ParamError::Value { key: key.into(), value: value.into(), expected })
+    };
+    let tiles = if precision != "fp32" && [AUTO, "amx"].contains(&kernel) { kernels::tiles() } else { None };
+    if kernel == "amx" && precision == "fp32" {
+        return fault("kernel", kernel, "another kernel, AMX has no fp32".into());
+    }
+    if precision == "bf16" && tiles.is_none() {
+        return fault(
+            "precision",
+            precision,
+            "fp32 or auto, bf16 needs a CPU with AMX and kernel=auto".into(),
+        );
+    }
+    // What tiles do not compute is fp32 even there.
+    let wanted = if tiles.is_some() { AUTO } else { kernel };
+    match kernels::available().into_iter().find(|kernels| wanted == AUTO || wanted == kernels.name()) {
+        Some(kernels) => Ok((kernels, tiles)),
+        None => {
+            let available = available_kernels().join(", ");
+            fault("kernel", kernel, format!("one of auto, or what this CPU has: {available}"))
+        }
+    }
 }
 
 impl Backend for Native {

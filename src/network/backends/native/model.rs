@@ -1,6 +1,8 @@
 //! A whole network with its weights packed for one set of kernels, and its evaluation.
 
-use super::kernels::Kernels;
+use std::sync::Arc;
+
+use super::kernels::{Kernels, Tiles};
 use super::policy::{Policy, PolicyScratch};
 use super::tower::{Tower, TowerScratch};
 use super::value::{Head, HeadScratch};
@@ -33,12 +35,18 @@ pub(super) struct Scratch {
 
 impl Model {
     /// Packs the weights; `None` if the network is no residual tower.
-    pub(super) fn new(kernels: Box<dyn Kernels>, network: &Network) -> Option<Model> {
+    ///
+    /// With `tiles`, 3×3 convolutions are computed in bf16.
+    pub(super) fn new(
+        kernels: Box<dyn Kernels>,
+        tiles: Option<&Arc<dyn Tiles>>,
+        network: &Network,
+    ) -> Option<Model> {
         let Body::Tower(tower) = &network.body else { return None };
         let (k, activation) = (&*kernels, network.activation);
         Some(Model {
-            tower: Tower::new(k, tower, activation),
-            policy: Policy::new(k, &network.policy, activation),
+            tower: Tower::new(k, tiles, tower, activation),
+            policy: Policy::new(k, tiles, &network.policy, activation),
             value: Head::new(k, &network.value, activation),
             moves_left: network.moves_left.as_ref().map(|head| Head::new(k, head, activation)),
             has_wdl: network.has_wdl(),

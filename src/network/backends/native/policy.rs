@@ -1,9 +1,12 @@
 //! The policy heads. They compute the logits of the legal moves only: some thirty of 1858.
 
+use std::sync::Arc;
+
 use super::attention::{AttentionHead, AttentionScratch};
 use super::buffer::Buffer;
-use super::kernels::{BOARD_SQUARES, Convolve, Kernels};
-use super::linear::{Linear, Order, WinogradConvolution, activate, padded};
+use super::convolution;
+use super::kernels::{BOARD_SQUARES, Convolve, Kernels, Tiles};
+use super::linear::{Linear, Order, activate, padded};
 use super::tower::{TowerScratch, convolve_and_activate};
 use crate::network::policy_map::{CONVOLUTION_CELLS, CONVOLUTION_PLANES};
 use crate::network::weights::{Activation, Dense, PolicyHead};
@@ -33,7 +36,7 @@ pub(super) struct Classical {
 /// Two 3×3 convolutions; the second one only where a legal move starts.
 #[derive(Debug)]
 pub(super) struct Convolution {
-    conv1: WinogradConvolution,
+    conv1: convolution::Convolution,
     activation: Activation,
     /// `[73][3][3][channels]`
     filters: Buffer,
@@ -48,14 +51,20 @@ pub(super) struct PolicyScratch {
 }
 
 impl Policy {
-    /// Packs the weights.
-    pub(super) fn new(kernels: &dyn Kernels, head: &PolicyHead, activation: Activation) -> Policy {
+    /// Packs the weights, those of a 3×3 convolution for `tiles` if there are any.
+    pub(super) fn new(
+        kernels: &dyn Kernels,
+        tiles: Option<&Arc<dyn Tiles>>,
+        head: &PolicyHead,
+        activation: Activation,
+    ) -> Policy {
         match head {
             PolicyHead::Classical { convolution, dense } => {
                 Policy::Classical(Classical::new(kernels, convolution, dense, activation))
             }
             PolicyHead::Convolution { conv1, conv2 } => {
-                Policy::Convolution(Convolution::new(kernels, conv1, conv2, activation))
+                let conv1 = convolution::Convolution::new(kernels, tiles, conv1);
+                Policy::Convolution(Convolution::new(conv1, conv2, activation))
             }
             PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(kernels, head))),
         }
@@ -83,7 +92,7 @@ impl Policy {
     ) {
         if let Policy::Convolution(head) = self {
             let io = (batch.len(), &tower.boards[..], &mut tower.inner[..]);
-            convolve_and_activate(kernels, (&head.conv1, head.activation), io, &mut tower.winograd);
+            convolve_and_activate(kernels, (&head.conv1, head.activation), io, &mut tower.convolution);
         }
         for (position, slot) in batch.iter_mut().enumerate() {
             slot.logits.clear();
@@ -143,8 +152,7 @@ impl Classical {
 
 impl Convolution {
     fn new(
-        kernels: &dyn Kernels,
-        conv1: &weights::Convolution,
+        conv1: convolution::Convolution,
         conv2: &weights::Convolution,
         activation: Activation,
     ) -> Convolution {
@@ -158,7 +166,7 @@ impl Convolution {
             }
         }
         let bias = conv2.bias[..CONVOLUTION_PLANES].to_vec();
-        Convolution { conv1: WinogradConvolution::new(kernels, conv1), activation, filters, bias }
+        Convolution { conv1, activation, filters, bias }
     }
 
     fn evaluate(&self, kernels: &dyn Kernels, position: usize, slot: &mut EvalSlot, boards: &[f32]) {

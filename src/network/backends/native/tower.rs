@@ -1,11 +1,12 @@
 //! The residual tower: input planes to the boards that the heads read.
 
+use std::sync::Arc;
+
 use super::buffer::Buffer;
+use super::convolution::{self, Convolution, Target};
 use super::first_layer::{ClassSums, FirstLayer};
-use super::kernels::{BOARD_SQUARES, Epilogue, Kernels, Pointwise, Residual};
-use super::linear::{
-    Linear, Target, WinogradConvolution, WinogradScratch, activate, activate_boards, padded, pointwise,
-};
+use super::kernels::{BOARD_SQUARES, Epilogue, Kernels, Pointwise, Residual, Tiles};
+use super::linear::{Linear, activate, activate_boards, padded, pointwise};
 use crate::network::EvalSlot;
 use crate::network::weights;
 use crate::network::weights::{Activation, Dense};
@@ -17,13 +18,15 @@ pub(super) struct Tower {
     first: FirstLayer,
     blocks: Vec<Block>,
     activation: Activation,
+    /// What its convolutions are packed for, if not for the kernels.
+    tiles: Option<Arc<dyn Tiles>>,
 }
 
 /// `act(x + se(conv2(act(conv1(x)))))`
 #[derive(Debug)]
 struct Block {
-    conv1: WinogradConvolution,
-    conv2: WinogradConvolution,
+    conv1: Convolution,
+    conv2: Convolution,
     squeeze_excite: Option<SqueezeExcite>,
 }
 
@@ -42,7 +45,7 @@ pub(super) struct TowerScratch {
     /// Of the same size: outputs of a block's first convolution; free for heads afterwards.
     pub(super) inner: Buffer,
     /// For all convolutions.
-    pub(super) winograd: WinogradScratch,
+    pub(super) convolution: convolution::Scratch,
     update: Buffer,
     class_sums: ClassSums,
     pool: Buffer,
@@ -51,11 +54,16 @@ pub(super) struct TowerScratch {
 }
 
 impl Tower {
-    /// Packs the weights.
-    pub(super) fn new(kernels: &dyn Kernels, tower: &weights::Tower, activation: Activation) -> Tower {
+    /// Packs the weights, those of the 3×3 convolutions for `tiles` if there are any.
+    pub(super) fn new(
+        kernels: &dyn Kernels,
+        tiles: Option<&Arc<dyn Tiles>>,
+        tower: &weights::Tower,
+        activation: Activation,
+    ) -> Tower {
         let block = |block: &weights::ResidualBlock| Block {
-            conv1: WinogradConvolution::new(kernels, &block.conv1),
-            conv2: WinogradConvolution::new(kernels, &block.conv2),
+            conv1: Convolution::new(kernels, tiles, &block.conv1),
+            conv2: Convolution::new(kernels, tiles, &block.conv2),
             squeeze_excite: block.se.as_ref().map(|unit| SqueezeExcite::new(kernels, unit)),
         };
         Tower {
@@ -63,6 +71,7 @@ impl Tower {
             first: FirstLayer::new(&tower.input),
             blocks: tower.blocks.iter().map(block).collect(),
             activation,
+            tiles: tiles.cloned(),
         }
     }
 
@@ -90,7 +99,7 @@ impl Tower {
         TowerScratch {
             boards: boards(),
             inner: boards(),
-            winograd: WinogradScratch::new(positions, channels),
+            convolution: convolution::Scratch::new(positions, channels, self.tiles.as_ref()),
             update: boards(),
             class_sums: ClassSums::new(channels),
             pool: Buffer::zeros(positions * channels),
@@ -123,14 +132,14 @@ impl Tower {
             kernels,
             (&block.conv1, self.activation),
             (positions, &scratch.boards, &mut scratch.inner),
-            &mut scratch.winograd,
+            &mut scratch.convolution,
         );
         let relu = pointwise(self.activation) == Some(Pointwise::Relu);
         let inner = (positions, &scratch.inner[..]);
         if let Some(unit) = &block.squeeze_excite {
             let target =
                 Target { boards: &mut scratch.update, epilogue: Epilogue::Pool, pool: &mut scratch.pool };
-            block.conv2.apply(kernels, &mut scratch.winograd, inner, target);
+            block.conv2.apply(kernels, &mut scratch.convolution, inner, target);
             unit.evaluate(kernels, self.activation, positions, scratch);
             kernels.add_residual(Residual {
                 positions,
@@ -143,7 +152,7 @@ impl Tower {
         } else {
             let epilogue = if relu { Epilogue::AddRelu } else { Epilogue::Add };
             let target = Target { boards: &mut scratch.boards, epilogue, pool: &mut [] };
-            block.conv2.apply(kernels, &mut scratch.winograd, inner, target);
+            block.conv2.apply(kernels, &mut scratch.convolution, inner, target);
         }
         if !relu {
             let boards = &mut scratch.boards[..positions * BOARD_SQUARES * self.channels()];
@@ -155,9 +164,9 @@ impl Tower {
 /// `output = activation(convolution(input))` for `positions` boards; the three are `io`.
 pub(super) fn convolve_and_activate(
     kernels: &dyn Kernels,
-    (convolution, activation): (&WinogradConvolution, Activation),
+    (convolution, activation): (&Convolution, Activation),
     io: (usize, &[f32], &mut [f32]),
-    scratch: &mut WinogradScratch,
+    scratch: &mut convolution::Scratch,
 ) {
     let (positions, input, output) = io;
     let relu = pointwise(activation) == Some(Pointwise::Relu);

@@ -40,6 +40,18 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut u16, v: __m512) {
+        // SAFETY: the caller vouches for 16 writable numbers.
+        unsafe {
+            let bits = _mm512_castps_si512(v);
+            let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+            let rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+            let halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(rounded));
+            _mm256_storeu_si256(to.cast(), halves);
+        }
+    }
+
+    #[inline(always)]
     fn prefetch(self, address: *const f32) {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }

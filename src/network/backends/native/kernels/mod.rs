@@ -11,7 +11,11 @@ mod elementwise;
 mod gemm;
 mod portable;
 mod simd;
+mod tiles;
 mod winograd;
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod amx;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -24,9 +28,15 @@ mod neon;
 mod tests;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 pub(super) use elementwise::{AddScaled, Convolve, Residual, Stamp, Stamps};
 pub(super) use gemm::Product;
+#[cfg(test)]
+pub(super) use tiles::Definition;
+pub(super) use tiles::{
+    Collect, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, spread_length,
+};
 pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
 
 /// Channels are padded to a multiple of this: no vector is longer.
@@ -95,6 +105,12 @@ pub(super) trait Kernels: Send + Sync + Debug {
     /// The sparse first layer: see [`Stamps`].
     fn stamp(&self, job: Stamps<'_>);
 
+    /// Boards to the operands of bf16 tiles: see [`Spread`].
+    fn spread(&self, job: Spread<'_>);
+
+    /// Sums of bf16 tiles to boards: see [`Collect`].
+    fn collect(&self, job: Collect<'_>);
+
     /// One output of a 3×3 convolution: see [`Convolve`].
     fn convolve(&self, job: Convolve<'_>) -> f32;
 
@@ -124,6 +140,8 @@ macro_rules! entry_points {
             super::entry_points!(@ $simd, [$($attribute)*], add_residual, super::elementwise::add_residual, (job: super::Residual<'_>));
             super::entry_points!(@ $simd, [$($attribute)*], add_scaled, super::elementwise::add_scaled, (job: super::AddScaled<'_>));
             super::entry_points!(@ $simd, [$($attribute)*], stamp, super::elementwise::stamp, (job: super::Stamps<'_>));
+            super::entry_points!(@ $simd, [$($attribute)*], spread, super::tiles::spread, (job: super::Spread<'_>));
+            super::entry_points!(@ $simd, [$($attribute)*], collect, super::tiles::collect, (job: super::Collect<'_>));
             super::entry_points!(@ $simd, [$($attribute)*], convolve, super::elementwise::convolve, (job: super::Convolve<'_>) -> f32);
 
             fn apply(&self, function: super::Pointwise, values: &mut [f32]) {
@@ -175,6 +193,15 @@ pub(super) fn available() -> Vec<Box<dyn Kernels>> {
     all.extend(neon::Neon::detect().map(|kernels| Box::new(kernels) as Box<dyn Kernels>));
     all.push(Box::new(portable::Portable));
     all
+}
+
+/// The matrix tiles of this CPU, if it has them, the system lets us use them, and they compute what they should.
+pub(super) fn tiles() -> Option<Arc<dyn Tiles>> {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if let Some(amx) = amx::Amx::detect() {
+        return Some(Arc::new(amx));
+    }
+    None
 }
 
 /// Length that `count` blocks need which start `step` apart and hold `length` numbers each.

@@ -51,6 +51,23 @@ pub(super) trait Simd: Copy {
     /// `x` rounded to the nearest integer `n`, and `2^n`; for `x` in `-126..=127`.
     fn round_and_exp2(self, x: Self::Vector) -> (Self::Vector, Self::Vector);
 
+    /// Writes [`Simd::LANES`] numbers as bf16, rounded to nearest even. NaN may become infinite.
+    ///
+    /// # Safety
+    /// `to` must be valid for that; no alignment is needed.
+    #[inline(always)]
+    unsafe fn store_bf16(self, to: *mut u16, v: Self::Vector) {
+        let mut numbers = [0.0f32; 16];
+        // SAFETY: no vector is longer than `numbers`; for `to` the caller vouches.
+        unsafe {
+            self.store(numbers.as_mut_ptr(), v);
+            for (i, number) in numbers.iter().enumerate().take(Self::LANES) {
+                let bits = number.to_bits();
+                to.add(i).write((bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16);
+            }
+        }
+    }
+
     /// All lanes 0.
     #[inline(always)]
     fn zero(self) -> Self::Vector {

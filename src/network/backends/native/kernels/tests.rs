@@ -258,6 +258,90 @@ proptest! {
         }
     }
 
+    #[test]
+    fn tiles_convolve(
+        seed: u64, positions in 1..3usize, in_blocks in 1..5usize, out_blocks in 1..5usize, epilogue in 0..5usize,
+    ) {
+        let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
+        let epilogue = [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool][epilogue];
+        // A convolution whose only filter copies the channels from a neighbouring square: exact in bf16.
+        let (dx, dy) = ((seed % 3) as usize, (seed / 3 % 3) as usize);
+        let rounded = |values: Vec<f32>| -> Vec<f32> {
+            values.iter().map(|&v| half::bf16::from_f32(v).to_f32()).collect()
+        };
+        let boards: Vec<f32> = (0..positions).flat_map(|i| rounded(board(seed ^ i as u64, inputs))).collect();
+        let before: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, outputs)).collect();
+        let bias = numbers(seed ^ 78, outputs);
+        let (depths, width) = (inputs.div_ceil(TILE_DEPTH), outputs.next_multiple_of(TILE_DEPTH));
+        let offsets: Vec<u32> = (0..depths)
+            .map(|depth| (((dx * depths + depth) * SPREAD_SQUARES + dy * SPREAD_STRIDE) * TILE_DEPTH) as u32)
+            .collect();
+        let mut b = Vec::new();
+        for block in 0..width / TILE_DEPTH {
+            for i in 0..depths * TILE_DEPTH * TILE_DEPTH {
+                let (depth, half, pair) = (i / 1024, i / 512 % 2, i / 32 % 16);
+                let (column, second) = (i / 2 % 16, i % 2);
+                let same = block * 32 + half * 16 + column == depth * 32 + pair * 2 + second;
+                b.push(half::bf16::from_f32(f32::from(same)).to_bits());
+            }
+        }
+        let shift = |input: &[f32], square: usize, channel: usize| {
+            let at = (square / 8 + dy) * BOARD_STRIDE + square % 8 + dx;
+            if channel < inputs { input[at * inputs + channel] } else { 0.0 }
+        };
+        for kernels in available() {
+            let mut spread = vec![0; positions * spread_length(inputs)];
+            kernels.spread(Spread { positions, channels: inputs, boards: &boards, spread: &mut spread });
+            let mut sums = vec![0.0; positions * 64 * width];
+            Definition.multiply(TileProduct {
+                positions, width, offsets: &offsets, a: &spread, a_step: spread_length(inputs), b: &b, c: &mut sums,
+            });
+            let (mut after, mut pool) = (before.clone(), vec![0.0; positions * outputs]);
+            kernels.collect(Collect {
+                positions, channels: outputs, sums: &sums, width, bias: &bias, epilogue,
+                boards: &mut after, pool: &mut pool,
+            });
+            for position in 0..positions {
+                let size = BOARD_SQUARES * outputs;
+                let input = &boards[position * BOARD_SQUARES * inputs..][..BOARD_SQUARES * inputs];
+                let mut expected = before[position * size..][..size].to_vec();
+                let mut sums = vec![0.0; outputs];
+                for (square, output) in (0..64).flat_map(|square| (0..outputs).map(move |output| (square, output))) {
+                    let cell = &mut expected[board_offset(square, outputs) + output];
+                    let v = shift(input, square, output) + bias[output];
+                    sums[output] += v;
+                    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + *cell } else { v };
+                    let relu = matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu);
+                    *cell = if relu { v.max(0.0) } else { v };
+                }
+                assert_close(&after[position * size..][..size], &expected, 1e-6, kernels.name())?;
+                if epilogue == Epilogue::Pool {
+                    assert_close(&pool[position * outputs..][..outputs], &sums, 1e-5, kernels.name())?;
+                }
+            }
+        }
+    }
+
+    /// Runs only where the CPU has tiles: elsewhere there is nothing to compare.
+    #[test]
+    fn real_tiles_keep_to_the_definition(
+        seed: u64, positions in 1..3usize, blocks in 1..4usize,
+        offsets in proptest::collection::vec(0..3000u32, 1..40),
+    ) {
+        let Some(tiles) = tiles() else { return Ok(()) };
+        let (a_step, width) = (3000 + 64 * TILE_DEPTH, blocks * TILE_DEPTH);
+        let bits = |seed: u64, count: usize| -> Vec<u16> {
+            numbers(seed, count).iter().map(|&v| half::bf16::from_f32(v).to_bits()).collect()
+        };
+        let (a, b) = (bits(seed, positions * a_step), bits(!seed, offsets.len() * TILE_DEPTH * width));
+        let product = |tiles: &dyn Tiles| {
+            let mut c = vec![0.0; positions * 64 * width];
+            tiles.multiply(TileProduct { positions, width, offsets: &offsets, a: &a, a_step, b: &b, c: &mut c });
+            c
+        };
+        assert_close(&product(&*tiles), &product(&Definition), 1e-3, tiles.name())?;
+    }
+
     /// Whatever sizes a job claims, it only runs if they fit its slices.
     #[test]
     fn wrong_sizes_panic(

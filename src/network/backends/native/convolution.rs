@@ -1,0 +1,276 @@
+//! 3×3 convolutions of boards: by Winograd's algorithm in fp32, or directly in bf16 where the CPU has matrix tiles.
+
+use std::sync::Arc;
+
+use half::bf16;
+
+use super::buffer::Buffer;
+use super::kernels::{
+    Collect, Epilogue, InputTransform, Kernels, OutputTransform, POINTS, Product, SPREAD_SQUARES,
+    SPREAD_STRIDE, Spread, TILE_DEPTH, TILES, TileProduct, Tiles, spread_length, transform_filter,
+};
+use super::linear::{pack, padded};
+use crate::network::weights;
+
+/// Output channels of a convolution that are computed together, so that their products stay near.
+const BLOCK: usize = 64;
+/// Numbers between the matrices of two Winograd points beyond their own length: without them the 36 addresses of a
+/// tile would fall into the same few lines of the first cache.
+const SKEW: usize = 16;
+
+/// A 3×3 convolution with its weights packed.
+#[derive(Debug)]
+pub(super) enum Convolution {
+    /// In fp32.
+    Winograd(WinogradConvolution),
+    /// In bf16, sums in fp32.
+    Tiled(TiledConvolution),
+}
+
+/// Scratch of convolutions, shared by all of them in an evaluator.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    /// Winograd's transformed inputs.
+    tiles: Buffer,
+    /// Winograd's products, or the sums of a tiled convolution.
+    products: Buffer,
+    /// Inputs of a tiled convolution. What is 0 here when it is made is never written.
+    spread: Buffer<u16>,
+}
+
+impl Scratch {
+    /// For convolutions of `precision` with up to `channels` padded inputs and outputs of up to `positions` boards.
+    pub(super) fn new(positions: usize, channels: usize, tiles: Option<&Arc<dyn Tiles>>) -> Scratch {
+        let rows = positions * TILES;
+        if tiles.is_some() {
+            return Scratch {
+                tiles: Buffer::zeros(0),
+                products: Buffer::zeros(positions * 64 * channels.next_multiple_of(TILE_DEPTH)),
+                spread: Buffer::zeros(positions * spread_length(channels)),
+            };
+        }
+        Scratch {
+            tiles: Buffer::zeros(POINTS * (rows * channels + SKEW)),
+            products: Buffer::zeros(POINTS * (rows * BLOCK + SKEW)),
+            spread: Buffer::zeros(0),
+        }
+    }
+}
+
+impl Convolution {
+    /// Packs the weights: for `tiles` if there are any, else for Winograd's algorithm.
+    pub(super) fn new(
+        kernels: &dyn Kernels,
+        tiles: Option<&Arc<dyn Tiles>>,
+        convolution: &weights::Convolution,
+    ) -> Convolution {
+        match tiles {
+            Some(tiles) => Convolution::Tiled(TiledConvolution::new(tiles, convolution)),
+            None => Convolution::Winograd(WinogradConvolution::new(kernels, convolution)),
+        }
+    }
+
+    /// Padded output channels.
+    pub(super) fn outputs(&self) -> usize {
+        match self {
+            Convolution::Winograd(convolution) => convolution.outputs,
+            Convolution::Tiled(convolution) => convolution.outputs,
+        }
+    }
+
+    /// Convolves `positions` boards `[10][10][inputs]`.
+    pub(super) fn apply(
+        &self,
+        kernels: &dyn Kernels,
+        scratch: &mut Scratch,
+        (positions, boards): (usize, &[f32]),
+        target: Target<'_>,
+    ) {
+        match self {
+            Convolution::Winograd(convolution) => {
+                convolution.apply(kernels, scratch, (positions, boards), target)
+            }
+            Convolution::Tiled(convolution) => {
+                convolution.apply(kernels, scratch, (positions, boards), target)
+            }
+        }
+    }
+}
+
+/// Where a convolution writes.
+#[derive(Debug)]
+pub(super) struct Target<'a> {
+    /// `[positions][10][10][outputs]`
+    pub(super) boards: &'a mut [f32],
+    /// What happens to the outputs.
+    pub(super) epilogue: Epilogue,
+    /// For [`Epilogue::Pool`]: `[positions][outputs]`, else empty.
+    pub(super) pool: &'a mut [f32],
+}
+
+/// A 3×3 convolution, its filters transformed for Winograd's algorithm.
+#[derive(Debug)]
+pub(super) struct WinogradConvolution {
+    inputs: usize,
+    outputs: usize,
+    /// For each block of outputs `[36][inputs][outputs of the block]`, packed.
+    weights: Buffer,
+    bias: Buffer,
+}
+
+impl WinogradConvolution {
+    /// Transforms and packs the filters.
+    fn new(kernels: &dyn Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
+        let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
+        let filters: Vec<[f32; POINTS]> =
+            convolution.weights.as_chunks::<9>().0.iter().map(transform_filter).collect();
+        let mut weights = Buffer::zeros(POINTS * inputs * outputs);
+        for first in (0..outputs).step_by(BLOCK) {
+            let width = BLOCK.min(outputs - first);
+            let block = &mut weights[POINTS * inputs * first..][..POINTS * inputs * width];
+            for (point, to) in block.chunks_exact_mut(inputs * width).enumerate() {
+                let weight = |input: usize, output: usize| {
+                    let output = first + output;
+                    let inside = input < convolution.inputs && output < convolution.outputs;
+                    if inside { filters[output * convolution.inputs + input][point] } else { 0.0 }
+                };
+                pack(kernels.panel(), inputs, width, weight, to);
+            }
+        }
+        let mut bias = Buffer::zeros(outputs);
+        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+        WinogradConvolution { inputs, outputs, weights, bias }
+    }
+
+    /// Convolves `positions` boards `[10][10][inputs]`.
+    fn apply(
+        &self,
+        kernels: &dyn Kernels,
+        scratch: &mut Scratch,
+        (positions, boards): (usize, &[f32]),
+        target: Target<'_>,
+    ) {
+        let rows = positions * TILES;
+        let tiles_step = rows * self.inputs + SKEW;
+        kernels.transform_input(InputTransform {
+            positions,
+            channels: self.inputs,
+            boards,
+            tiles: &mut scratch.tiles,
+            step: tiles_step,
+        });
+        for first in (0..self.outputs).step_by(BLOCK) {
+            let width = BLOCK.min(self.outputs - first);
+            let products_step = rows * width + SKEW;
+            kernels.multiply(Product {
+                count: POINTS,
+                rows,
+                inner: self.inputs,
+                width,
+                a: &scratch.tiles,
+                a_row: self.inputs,
+                a_step: tiles_step,
+                b: &self.weights[POINTS * self.inputs * first..],
+                b_step: self.inputs * width,
+                c: &mut scratch.products,
+                c_row: width,
+                c_step: products_step,
+                ..Product::default()
+            });
+            kernels.transform_output(OutputTransform {
+                positions,
+                width,
+                products: &scratch.products,
+                step: products_step,
+                bias: &self.bias[first..],
+                epilogue: target.epilogue,
+                boards: &mut *target.boards,
+                channels: self.outputs,
+                first,
+                pool: &mut *target.pool,
+            });
+        }
+    }
+}
+
+/// A 3×3 convolution as products of bf16 matrices, one for each of the nine taps and 32 input channels.
+#[derive(Debug)]
+pub(super) struct TiledConvolution {
+    tiles: Arc<dyn Tiles>,
+    inputs: usize,
+    outputs: usize,
+    /// Where the left operand of each product begins in a spread board.
+    offsets: Vec<u32>,
+    /// For each 32 outputs and each product: see [`TileProduct`].
+    weights: Buffer<u16>,
+    bias: Buffer,
+}
+
+impl TiledConvolution {
+    /// Rounds and packs the weights.
+    fn new(tiles: &Arc<dyn Tiles>, convolution: &weights::Convolution) -> TiledConvolution {
+        let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
+        let depths = inputs.div_ceil(TILE_DEPTH);
+        let mut steps = Vec::new();
+        for (x, y, depth) in (0..9 * depths).map(|i| (i / 3 / depths, i / depths % 3, i % depths)) {
+            steps.push((
+                y * 3 + x,
+                depth,
+                ((x * depths + depth) * SPREAD_SQUARES + y * SPREAD_STRIDE) * TILE_DEPTH,
+            ));
+        }
+        let blocks = outputs.div_ceil(TILE_DEPTH);
+        let mut weights: Buffer<u16> = Buffer::zeros(blocks * steps.len() * TILE_DEPTH * TILE_DEPTH);
+        let mut to = weights.iter_mut();
+        for (block, &(tap, depth, _)) in
+            (0..blocks).flat_map(|block| steps.iter().map(move |step| (block, step)))
+        {
+            // Two tiles of 16 columns; their rows hold pairs of inputs for each column.
+            for (i, to) in (0..TILE_DEPTH * TILE_DEPTH).zip(&mut to) {
+                let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
+                let output = block * TILE_DEPTH + half * 16 + column;
+                let input = depth * TILE_DEPTH + 2 * pair + second;
+                if input < convolution.inputs && output < convolution.outputs {
+                    let weight = convolution.weights[(output * convolution.inputs + input) * 9 + tap];
+                    *to = bf16::from_f32(weight).to_bits();
+                }
+            }
+        }
+        let mut bias = Buffer::zeros(outputs);
+        bias[..convolution.outputs].copy_from_slice(&convolution.bias);
+        let offsets = steps.iter().map(|&(_, _, offset)| offset as u32).collect();
+        TiledConvolution { tiles: Arc::clone(tiles), inputs, outputs, offsets, weights, bias }
+    }
+
+    /// Convolves `positions` boards `[10][10][inputs]`.
+    fn apply(
+        &self,
+        kernels: &dyn Kernels,
+        scratch: &mut Scratch,
+        (positions, boards): (usize, &[f32]),
+        target: Target<'_>,
+    ) {
+        let step = spread_length(self.inputs);
+        kernels.spread(Spread { positions, channels: self.inputs, boards, spread: &mut scratch.spread });
+        let width = self.outputs.next_multiple_of(TILE_DEPTH);
+        self.tiles.multiply(TileProduct {
+            positions,
+            width,
+            offsets: &self.offsets,
+            a: &scratch.spread,
+            a_step: step,
+            b: &self.weights,
+            c: &mut scratch.products,
+        });
+        kernels.collect(Collect {
+            positions,
+            channels: self.outputs,
+            sums: &scratch.products,
+            width,
+            bias: &self.bias,
+            epilogue: target.epilogue,
+            boards: target.boards,
+            pool: target.pool,
+        });
+    }
+}

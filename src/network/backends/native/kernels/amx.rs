@@ -1,0 +1,207 @@
+//! Intel's Advanced Matrix Extensions: products of 16×32 by 32×16 bf16 matrices in one instruction.
+//!
+//! The intrinsics are not stable, so the inner loop is assembly; it is the same that was measured on Sapphire Rapids.
+//! Tiles must be allowed by CPU, system and, on Linux, by a request of the process; and before they are used, a
+//! product is compared with its definition, so that a machine that computes anything else falls back to fp32.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
+
+use super::tiles::{Definition, TILE_DEPTH, TileProduct, Tiles};
+
+/// The tiles of this CPU, proven by [`Amx::detect`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Amx(());
+
+/// Bytes of a row of a tile, and of a row of `a`.
+const ROW: usize = 64;
+
+impl Amx {
+    /// The tiles, if CPU and system have them, the system allows their use, and they compute what they should.
+    pub(super) fn detect() -> Option<Amx> {
+        let usable = cpu_has_bf16_tiles() && system_saves_tiles() && process_may_use_tiles();
+        let amx = usable.then_some(Amx(()))?;
+        agrees_with_definition(&amx).then_some(amx)
+    }
+}
+
+/// CPUID leaf 7: AMX-BF16 and AMX-TILE.
+fn cpu_has_bf16_tiles() -> bool {
+    const BF16_AND_TILE: u32 = 1 << 22 | 1 << 24;
+    __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILE == BF16_AND_TILE
+}
+
+/// Does the system save and restore tile configuration (bit 17) and tile data (bit 18)?
+fn system_saves_tiles() -> bool {
+    const TILE_STATE: u64 = 1 << 17 | 1 << 18;
+
+    #[target_feature(enable = "xsave")]
+    fn enabled_states() -> u64 {
+        // SAFETY: the caller made sure that the instruction may be executed.
+        unsafe { _xgetbv(0) }
+    }
+    // SAFETY: XGETBV may be executed where XSAVE is detected, which includes that the system enabled it.
+    is_x86_feature_detected!("xsave") && unsafe { enabled_states() } & TILE_STATE == TILE_STATE
+}
+
+/// Asks Linux for the large register state; it says no where there is no room for it in signal stacks.
+fn process_may_use_tiles() -> bool {
+    const SYS_ARCH_PRCTL: i64 = 158;
+    const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;
+    const XFEATURE_XTILEDATA: i64 = 18;
+    let result: i64;
+    // SAFETY: this system call takes two numbers and touches no memory of ours; the registers it changes are named.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") SYS_ARCH_PRCTL => result,
+            in("rdi") ARCH_REQ_XCOMP_PERM,
+            in("rsi") XFEATURE_XTILEDATA,
+            out("rcx") _,
+            out("r11") _,
+            options(nostack),
+        );
+    }
+    result == 0
+}
+
+/// Does a product with varied numbers come out as defined, but for the order of additions?
+fn agrees_with_definition(amx: &Amx) -> bool {
+    const STEPS: usize = 3;
+    const WIDTH: usize = 64;
+    let numbers = |count: usize, factor: usize| -> Vec<u16> {
+        (0..count).map(|i| half::bf16::from_f32((i * factor % 251) as f32 / 125.0 - 1.0).to_bits()).collect()
+    };
+    let offsets = [0, 96, 2048];
+    let a_step = 2048 + 64 * TILE_DEPTH;
+    let (a, b) = (numbers(2 * a_step, 7), numbers(STEPS * TILE_DEPTH * WIDTH, 11));
+    let product = |tiles: &dyn Tiles| {
+        let mut c = vec![0.0; 2 * 64 * WIDTH];
+        tiles.multiply(TileProduct {
+            positions: 2,
+            width: WIDTH,
+            offsets: &offsets,
+            a: &a,
+            a_step,
+            b: &b,
+            c: &mut c,
+        });
+        c
+    };
+    product(amx).iter().zip(product(&Definition)).all(|(found, expected)| (found - expected).abs() < 1e-3)
+}
+
+/// The operand of LDTILECFG: palette 1, eight tiles of 16 rows of 64 bytes.
+#[repr(C, align(64))]
+struct TileConfig([u8; 64]);
+
+impl TileConfig {
+    fn new() -> TileConfig {
+        let mut config = [0; 64];
+        config[0] = 1;
+        for tile in 0..8 {
+            config[16 + 2 * tile] = ROW as u8;
+            config[48 + tile] = 16;
+        }
+        TileConfig(config)
+    }
+}
+
+impl Tiles for Amx {
+    fn name(&self) -> &'static str {
+        "AMX"
+    }
+
+    fn multiply(&self, job: TileProduct<'_>) {
+        job.check();
+        let steps = job.offsets.len();
+        // SAFETY: `self` proves that tiles may be used; the check covers all operands of each block.
+        unsafe {
+            configure();
+            for block in 0..job.width / TILE_DEPTH {
+                let b = job.b.as_ptr().add(block * steps * TILE_DEPTH * TILE_DEPTH);
+                for position in 0..job.positions {
+                    for half in 0..2 {
+                        let c = (position * 64 + half * 32) * job.width + block * TILE_DEPTH;
+                        multiply_block(
+                            job.offsets,
+                            job.a.as_ptr().add(position * job.a_step + half * 32 * TILE_DEPTH),
+                            b,
+                            (job.c.as_mut_ptr().add(c), job.width),
+                        );
+                    }
+                }
+            }
+            release();
+        }
+    }
+}
+
+/// Gives all tiles their shape.
+///
+/// # Safety
+/// Tiles must be usable in this process.
+unsafe fn configure() {
+    let config = TileConfig::new();
+    // SAFETY: the configuration is valid and aligned; the compiler itself never uses tiles.
+    unsafe { asm!("ldtilecfg [{}]", in(reg) &config.0, options(nostack, readonly)) }
+}
+
+/// Frees the tiles, so that the system need not save them.
+///
+/// # Safety
+/// Tiles must be usable in this process.
+unsafe fn release() {
+    // SAFETY: no tile is in use after this.
+    unsafe { asm!("tilerelease", options(nostack, nomem)) }
+}
+
+/// 32 rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, as two by two tiles.
+///
+/// # Safety
+/// [`configure`] must have run on this thread; there must be a step; `a` must be valid from each offset for 32 rows of
+/// 32 numbers, `b` for 1,024 numbers a step, and `c` for 32 rows of 32 numbers that are `c.1` numbers apart.
+unsafe fn multiply_block(offsets: &[u32], a: *const u16, b: *const u16, c: (*mut f32, usize)) {
+    let (c, row) = (c.0, c.1 * size_of::<f32>());
+    // SAFETY: the caller's; all registers that change are named.
+    unsafe {
+        asm!(
+            "tilezero tmm0",
+            "tilezero tmm1",
+            "tilezero tmm2",
+            "tilezero tmm3",
+            "2:",
+            "mov {at:e}, dword ptr [{offsets}]",
+            "add {offsets}, 4",
+            "lea {at}, [{a} + {at}*2]",
+            "tileloadd tmm6, [{b} + {stride}*1]",
+            "tileloadd tmm4, [{at} + {stride}*1]",
+            "tileloadd tmm7, [{b} + {stride}*1 + 1024]",
+            "tdpbf16ps tmm0, tmm4, tmm6",
+            "tileloadd tmm5, [{at} + {stride}*1 + 1024]",
+            "tdpbf16ps tmm1, tmm4, tmm7",
+            "add {b}, 2048",
+            "tdpbf16ps tmm2, tmm5, tmm6",
+            "tdpbf16ps tmm3, tmm5, tmm7",
+            "dec {steps}",
+            "jnz 2b",
+            "tilestored [{c} + {row}*1], tmm0",
+            "tilestored [{c} + {row}*1 + 64], tmm1",
+            "lea {c}, [{c} + {rows}]",
+            "tilestored [{c} + {row}*1], tmm2",
+            "tilestored [{c} + {row}*1 + 64], tmm3",
+            at = out(reg) _,
+            offsets = inout(reg) offsets.as_ptr() => _,
+            steps = inout(reg) offsets.len() => _,
+            a = in(reg) a,
+            b = inout(reg) b => _,
+            c = inout(reg) c => _,
+            row = in(reg) row,
+            rows = in(reg) row * 16,
+            stride = in(reg) ROW,
+            out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+            out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            options(nostack),
+        );
+    }
+}
