@@ -95,6 +95,17 @@ impl AttentionHead {
         }
     }
 
+    /// Of a square.
+    pub(super) fn multiply_adds(&self) -> usize {
+        let layers = [&self.embedding, &self.query, &self.key];
+        let encoders = self.encoders.iter().flat_map(|encoder| {
+            [&encoder.query, &encoder.key, &encoder.value, &encoder.output, &encoder.hidden, &encoder.ffn]
+        });
+        let attention = self.encoders.iter().map(|encoder| 2 * 64 * encoder.query.outputs);
+        layers.into_iter().chain(encoders).map(Linear::multiply_adds).sum::<usize>()
+            + attention.sum::<usize>()
+    }
+
     /// Padded channels of the boards that it reads.
     pub(super) fn inputs(&self) -> usize {
         self.embedding.inputs

@@ -78,6 +78,14 @@ impl Convolution {
         }
     }
 
+    /// Of a board.
+    pub(super) fn multiply_adds(&self) -> usize {
+        match self {
+            Convolution::Winograd(convolution) => POINTS * TILES * convolution.inputs * convolution.outputs,
+            Convolution::Tiled(convolution) => 64 * 9 * convolution.inputs * convolution.outputs,
+        }
+    }
+
     /// Convolves `positions` boards `[10][10][inputs]`.
     pub(super) fn apply(
         &self,

@@ -123,6 +123,11 @@ impl Linear {
         Linear::plain(kernels, &dense)
     }
 
+    /// Of a row.
+    pub(super) fn multiply_adds(&self) -> usize {
+        self.inputs * self.outputs
+    }
+
     /// `[rows][inputs]` to `[rows][outputs]`.
     pub(super) fn apply(&self, kernels: &dyn Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.multiply(Product {

@@ -84,11 +84,26 @@ impl Native {
         };
         Ok(Native { info, model: Arc::new(model) })
     }
+
+    /// Multiply-adds of the matrix products of an evaluation, for benchmarks. What else it takes (transforms, the sparse
+    /// first layer, single outputs of policy heads) is not counted.
+    pub fn multiply_adds(&self) -> usize {
+        self.model.multiply_adds()
+    }
 }
 
 /// The names of the fp32 kernels that this CPU can run, the fastest first.
 pub fn available_kernels() -> Vec<&'static str> {
     kernels::available().iter().map(|kernels| kernels.name()).collect()
+}
+
+/// Runs a short loop of nothing but multiply-adds with the kernel called `name`, for benchmarks. Returns how many it
+/// were; `None` if this CPU has no such kernel.
+pub fn spin(name: &str) -> Option<usize> {
+    let kernels = kernels::available().into_iter().find(|kernels| kernels.name() == name)?;
+    let (multiply_adds, sum) = kernels.spin();
+    std::hint::black_box(sum);
+    Some(multiply_adds)
 }
 
 /// Kernels, and tiles if 3×3 convolutions shall be in bf16.

@@ -54,6 +54,14 @@ impl Model {
         })
     }
 
+    /// Multiply-adds of the matrix products of an evaluation.
+    pub(super) fn multiply_adds(&self) -> usize {
+        let heads = [&self.value].into_iter().chain(&self.moves_left);
+        self.tower.multiply_adds()
+            + self.policy.multiply_adds()
+            + heads.map(Head::multiply_adds).sum::<usize>()
+    }
+
     /// For people: the size of the tower.
     pub(super) fn description(&self) -> String {
         format!("{}x{}", self.tower.filters(), self.tower.blocks())

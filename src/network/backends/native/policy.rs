@@ -70,6 +70,15 @@ impl Policy {
         }
     }
 
+    /// Of an evaluation, as far as they don't depend on the number of moves.
+    pub(super) fn multiply_adds(&self) -> usize {
+        match self {
+            Policy::Classical(head) => 64 * head.input.multiply_adds(),
+            Policy::Convolution(head) => head.conv1.multiply_adds(),
+            Policy::Attention(head) => 64 * head.multiply_adds(),
+        }
+    }
+
     /// Scratch for one position at a time.
     pub(super) fn scratch(&self) -> PolicyScratch {
         let (squares, attention) = match self {

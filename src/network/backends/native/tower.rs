@@ -75,6 +75,16 @@ impl Tower {
         }
     }
 
+    /// Of an evaluation, but for the first layer.
+    pub(super) fn multiply_adds(&self) -> usize {
+        let block = |block: &Block| {
+            let unit = block.squeeze_excite.as_ref();
+            let unit = unit.map_or(0, |unit| unit.squeeze.multiply_adds() + unit.excite.multiply_adds());
+            block.conv1.multiply_adds() + block.conv2.multiply_adds() + unit
+        };
+        self.blocks.iter().map(block).sum()
+    }
+
     /// Filters of the network, as its file says.
     pub(super) fn filters(&self) -> usize {
         self.filters

@@ -48,6 +48,11 @@ impl Head {
         Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
     }
 
+    /// Of an evaluation.
+    pub(super) fn multiply_adds(&self) -> usize {
+        64 * self.input.multiply_adds() + self.hidden.multiply_adds() + self.output.multiply_adds()
+    }
+
     /// Evaluates the head for `positions` boards; yields each position's outputs (and padding behind them).
     pub(super) fn evaluate<'a>(
         &self,

@@ -282,3 +282,25 @@ pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
     simd.sum(sum) + rest
 }
+
+/// Rounds of [`spin`].
+const PEAK_STEPS: usize = 10_000;
+/// Independent sums: enough to hide the latency of two multiply-adds per cycle, few enough for 16 registers.
+const PEAK_SUMS: usize = 12;
+
+/// Multiply-adds as fast as the CPU can; how many, and their sum.
+#[inline(always)]
+pub(super) fn spin<S: Simd>(simd: S) -> (usize, f32) {
+    let mut sums = [simd.splat(std::hint::black_box(1.0)); PEAK_SUMS];
+    let factor = simd.splat(std::hint::black_box(0.5));
+    for _ in 0..PEAK_STEPS {
+        for sum in &mut sums {
+            *sum = simd.mul_add(*sum, factor, factor);
+        }
+    }
+    let mut total = 0.0;
+    for sum in sums {
+        total += simd.sum(sum);
+    }
+    (PEAK_STEPS * PEAK_SUMS * S::LANES, total)
+}

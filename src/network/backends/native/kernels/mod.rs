@@ -114,6 +114,10 @@ pub(super) trait Kernels: Send + Sync + Debug {
     /// One output of a 3×3 convolution: see [`Convolve`].
     fn convolve(&self, job: Convolve<'_>) -> f32;
 
+    /// Does nothing but many independent multiply-adds in registers, for benchmarks; says how many
+    /// those were, and a sum that keeps the compiler from leaving them out.
+    fn spin(&self) -> (usize, f32);
+
     /// `Σ a[i] b[i]`
     ///
     /// # Panics
@@ -151,6 +155,15 @@ macro_rules! entry_points {
                 }
                 // SAFETY: `self` proves that the CPU has the instruction set.
                 unsafe { enter(*self, function, values) }
+            }
+
+            fn spin(&self) -> (usize, f32) {
+                $($attribute)*
+                unsafe fn enter(simd: $simd) -> (usize, f32) {
+                    super::elementwise::spin(simd)
+                }
+                // SAFETY: `self` proves that the CPU has the instruction set.
+                unsafe { enter(*self) }
             }
 
             fn dot(&self, a: &[f32], b: &[f32]) -> f32 {

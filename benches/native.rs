@@ -1,0 +1,231 @@
+//! The native backend by kernel, network size and batch size, in CPU time; and how much of the CPU's peak it uses.
+//!
+//! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. Before criterion's
+//! figures a table tells each combination's evaluations per CPU second and its share of the peak, measured in turn with
+//! a loop of nothing but multiply-adds, so that a busy machine disturbs both alike. Winograd's transforms, the sparse
+//! first layer and the heads' single outputs are no matrix products and count as nothing: 100 % is out of reach.
+
+use std::time::Duration;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use zeitnot::chess::{History, Variant};
+use zeitnot::network::backends::native::{Native, available_kernels, spin};
+use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot::network::weights::{
+    Activation, Body, Convolution, Dense, HeadInput, Network, PolicyHead, ResidualBlock, ScalarHead,
+    SqueezeExcite, Tower,
+};
+use zeitnot::network::{Backend, EvalSlot, Evaluator, PLANES, policy_map};
+use zeitnot::params::Params;
+
+/// Filters and blocks.
+const SIZES: [(usize, usize); 3] = [(64, 6), (128, 10), (256, 20)];
+const BATCHES: [usize; 4] = [1, 4, 8, 32];
+/// Measurements of which the table takes the median.
+const ROUNDS: usize = 9;
+
+/// CPU time of this thread; elsewhere than on Unix time by the clock.
+struct CpuTime;
+
+fn now() -> Duration {
+    #[cfg(unix)]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let time = clock_gettime(ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    }
+    #[cfg(not(unix))]
+    {
+        use std::sync::OnceLock;
+        use std::time::Instant;
+        static START: OnceLock<Instant> = OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
+}
+
+impl Measurement for CpuTime {
+    type Intermediate = Duration;
+    type Value = Duration;
+
+    fn start(&self) -> Duration {
+        now()
+    }
+
+    fn end(&self, start: Duration) -> Duration {
+        now() - start
+    }
+
+    fn add(&self, a: &Duration, b: &Duration) -> Duration {
+        *a + *b
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        WallTime.to_f64(value)
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
+
+/// Small pseudo-random numbers, so that activations stay in range.
+struct Weights(u64);
+
+impl Weights {
+    fn numbers(&mut self, count: usize, fan_in: usize) -> Vec<f32> {
+        let scale = 1.0 / (fan_in as f32).sqrt();
+        let next = |_| {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0) * scale
+        };
+        (0..count).map(next).collect()
+    }
+
+    fn convolution(&mut self, inputs: usize, outputs: usize, kernel: usize) -> Convolution {
+        let fan_in = inputs * kernel * kernel;
+        let weights = self.numbers(outputs * fan_in, fan_in);
+        Convolution { inputs, outputs, kernel, weights, bias: self.numbers(outputs, 100) }
+    }
+
+    fn dense(&mut self, inputs: usize, outputs: usize) -> Dense {
+        let weights = self.numbers(inputs * outputs, inputs);
+        Dense { inputs, outputs, weights, bias: self.numbers(outputs, 100) }
+    }
+
+    fn head(&mut self, filters: usize, [channels, hidden, outputs]: [usize; 3]) -> ScalarHead {
+        ScalarHead {
+            input: HeadInput::Convolution(self.convolution(filters, channels, 1)),
+            hidden: self.dense(64 * channels, hidden),
+            output: self.dense(hidden, outputs),
+        }
+    }
+
+    /// A tower with squeeze-and-excitation and Lc0's usual heads.
+    fn network(&mut self, filters: usize, blocks: usize) -> Network {
+        let block = |_| ResidualBlock {
+            conv1: self.convolution(filters, filters, 3),
+            conv2: self.convolution(filters, filters, 3),
+            se: Some(SqueezeExcite {
+                squeeze: self.dense(filters, filters / 8),
+                excite: self.dense(filters / 8, 2 * filters),
+            }),
+        };
+        let blocks = (0..blocks).map(block).collect();
+        Network {
+            input_format: InputFormat::Classical,
+            activation: Activation::Relu,
+            body: Body::Tower(Tower { input: self.convolution(PLANES, filters, 3), blocks }),
+            policy: PolicyHead::Convolution {
+                conv1: self.convolution(filters, filters, 3),
+                conv2: self.convolution(filters, 80, 3),
+            },
+            value: self.head(filters, [32, 128, 3]),
+            moves_left: None,
+        }
+    }
+}
+
+/// Positions of a game with their legal moves.
+fn positions(count: usize) -> Vec<EvalSlot> {
+    let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    let mut history = History::from_fen(start, Variant::Standard).unwrap();
+    let mut slots = Vec::new();
+    for ply in 0..count {
+        let legal = history.legal_moves();
+        let mut slot = EvalSlot::default();
+        let transform = encode(&history, InputFormat::Classical, HistoryFill::default(), &mut slot.planes);
+        let turn = history.current().turn();
+        slot.moves = legal.iter().map(|&m| policy_map::index(m, turn, transform)).collect();
+        slots.push(slot);
+        history.push(legal[ply * 7 % legal.len()]);
+    }
+    slots
+}
+
+fn evaluator(network: &Network, kernel: &str) -> (Native, Box<dyn Evaluator>) {
+    let options = Params::parse(&format!("kernel={kernel},precision=fp32")).unwrap();
+    let backend = Native::new(network, "random", &options).unwrap();
+    let evaluator = backend.evaluator().unwrap();
+    (backend, evaluator)
+}
+
+/// How often `work` runs in a CPU second, tried for some 30 ms.
+fn rate(mut work: impl FnMut()) -> f64 {
+    let (start, mut count) = (now(), 0);
+    loop {
+        work();
+        count += 1;
+        let spent = (now() - start).as_secs_f64();
+        if spent > 0.03 {
+            return f64::from(count) / spent;
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Prints evaluations per CPU second and shares of the peak.
+fn table(network: &Network, kernel: &str) {
+    let (backend, mut evaluator) = evaluator(network, kernel);
+    let mut slots = positions(32);
+    for batch in BATCHES {
+        let (mut rates, mut shares) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let evaluations = batch as f64 * rate(|| evaluator.evaluate(&mut slots[..batch]).unwrap());
+            let per_spin = spin(kernel).unwrap() as f64;
+            let multiply_adds = per_spin * rate(|| assert!(spin(kernel).is_some()));
+            rates.push(evaluations);
+            shares.push(evaluations * backend.multiply_adds() as f64 / multiply_adds);
+        }
+        let (rate, share) = (median(rates), 100.0 * median(shares));
+        println!(
+            "{} batch {batch}: {rate:.0} evaluations per CPU second, {share:.0} % of the peak",
+            backend.info().description
+        );
+    }
+}
+
+fn evaluate(criterion: &mut Criterion<CpuTime>) {
+    for (filters, blocks) in SIZES {
+        let network = Weights(1).network(filters, blocks);
+        for kernel in available_kernels() {
+            if kernel == "portable" && filters > SIZES[0].0 {
+                continue; // takes minutes and tells nothing new
+            }
+            table(&network, kernel);
+            let (_, mut evaluator) = evaluator(&network, kernel);
+            let mut group = criterion.benchmark_group(format!("native/{filters}x{blocks}/{kernel}"));
+            for batch in BATCHES {
+                let slots = positions(batch);
+                group.throughput(Throughput::Elements(batch as u64));
+                group.bench_function(BenchmarkId::from_parameter(batch), |bencher| {
+                    bencher.iter_batched_ref(
+                        || slots.clone(),
+                        |slots| evaluator.evaluate(slots).unwrap(),
+                        BatchSize::SmallInput,
+                    );
+                });
+            }
+            group.finish();
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .with_measurement(CpuTime)
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(600));
+    targets = evaluate
+}
+criterion_main!(benches);
