@@ -228,3 +228,59 @@ fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, 
 fn unsupported(part: &str, found: i32, supported: &str) -> Fault {
     Fault::Unsupported { part: part.into(), found: found.to_string(), supported: supported.into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use message::{EncoderLayer, Layer, PolicyHeads, ValueHeads};
+
+    fn declared(network: i32) -> message::NetworkFormat {
+        let mut fields = message::NetworkFormat { input: Some(1), ..Default::default() };
+        (fields.network, fields.policy, fields.value) = (Some(network), Some(3), Some(2));
+        fields
+    }
+
+    #[test]
+    fn a_file_without_a_format_is_a_classical_tower() {
+        let format = layers_format(None, &Weights::default()).unwrap();
+        assert_eq!((format.body, format.policy), (BodyKind::Tower, PolicyKind::Classical));
+        assert_eq!((format.value, format.moves_left), (ValueKind::Classical, false));
+    }
+
+    #[test]
+    fn old_numbers_imply_classical_heads() {
+        for network in [CLASSICAL, SE] {
+            let format = layers_format(Some(declared(network)), &Weights::default()).unwrap();
+            assert_eq!((format.policy, format.value), (PolicyKind::Classical, ValueKind::Classical));
+        }
+    }
+
+    #[test]
+    fn a_tower_with_encoders_and_smolgen_is_an_attention_body_of_its_time() {
+        let weights = Weights {
+            encoder: vec![EncoderLayer::default()],
+            smolgen_w: Some(Layer::default()),
+            ..Default::default()
+        };
+        let format = layers_format(Some(declared(SE_WITH_HEADFORMAT)), &weights).unwrap();
+        assert_eq!((format.body, format.embedding), (BodyKind::Attention, EmbeddingKind::Table));
+        assert_eq!(format.ffn_activation, Some(Activation::Relu2));
+        assert_eq!(format.smolgen_activation, Activation::Swish);
+    }
+
+    #[test]
+    fn heads_in_the_plural_mean_an_embedding_of_pieces_unless_the_format_is_new() {
+        let weights = Weights {
+            policy_heads: Some(PolicyHeads::default()),
+            value_heads: Some(ValueHeads::default()),
+            ..Default::default()
+        };
+        let embedding = |network, embedding| {
+            let fields = message::NetworkFormat { input_embedding: embedding, ..declared(network) };
+            layers_format(Some(fields), &weights).unwrap().embedding
+        };
+        assert_eq!(embedding(ATTENTION_BODY, None), EmbeddingKind::Pieces);
+        assert_eq!(embedding(ATTENTION_BODY_MULTIHEAD, Some(TABLE)), EmbeddingKind::Table);
+        assert_eq!(embedding(ATTENTION_BODY_MULTIHEAD_LEGACY, Some(PIECES)), EmbeddingKind::Pieces);
+    }
+}
