@@ -17,6 +17,9 @@ use crate::network::{Evaluation, encode, policy_map};
 /// Visits that may end in terminals and cache hits before a gathering goes to evaluation, in batch sizes.
 const MAX_KNOWN_PER_BATCH: u32 = 4;
 
+/// Visits that are sent for each leaf that is still wanted, at most.
+const MAX_VISITS_PER_LEAF: u32 = 16;
+
 /// What became of the visits of one gathering.
 #[derive(Debug, Default)]
 struct Tally {
@@ -30,6 +33,16 @@ struct Tally {
     spare: u32,
 }
 
+/// Visits that one gathering may lose to collisions in a tree of `nodes` visits: few in a small tree, where they drive
+/// the search far from its best moves, all of `max` in a large one. Lc0's default curve.
+fn max_collision_visits(max: u32, nodes: u32) -> u32 {
+    const START: f32 = 28.0;
+    const END: f32 = 145_000.0;
+    const POWER: f32 = 1.25;
+    let share = ((nodes as f32 - START) / (END - START)).clamp(0.0, 1.0);
+    1 + ((max - 1) as f32 * libm::powf(share, POWER)).round() as u32
+}
+
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
 pub(super) struct Gatherer {
@@ -40,6 +53,8 @@ pub(super) struct Gatherer {
     /// Buffer for a policy out of the cache.
     policy: Vec<f32>,
     pub(super) batch: Batch,
+    /// Leaves that this gathering wants.
+    target: usize,
     tally: Tally,
 }
 
@@ -51,6 +66,7 @@ impl Gatherer {
             candidates: Vec::new(),
             policy: Vec::new(),
             batch: Batch::default(),
+            target: 0,
             tally: Tally::default(),
         }
     }
@@ -61,26 +77,29 @@ impl Gatherer {
         self.batch.clear();
         self.tally = Tally::default();
         let target = job.batch_size();
+        self.target = target as usize;
+        let max_collided = max_collision_visits(job.params.max_collision_visits, job.root_visits());
+        let mut per_leaf = 1;
         while !job.is_stopped() {
             let found = self.batch.leaves.len() as u32;
-            let visits = job.reserve_visits(target - found);
+            // Where most visits collide, more of them are sent at once: one collision then takes them together.
+            let visits = job.reserve_visits((target - found) * per_leaf);
             if visits == 0 {
                 break;
             }
-            let before = (found, self.tally.known);
             let lost = self.tally.collided + self.tally.spare;
             self.descend(job, job.root, visits);
             job.return_visits(self.tally.collided + self.tally.spare - lost);
-            let nothing_new = before == (self.batch.leaves.len() as u32, self.tally.known);
-            if nothing_new
-                || self.tally.known >= target * MAX_KNOWN_PER_BATCH
-                || self.tally.collisions > job.params.max_collision_events
-                || self.tally.collided > job.params.max_collision_visits
+            let new = self.batch.leaves.len() as u32 - found;
+            per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
+            if self.tally.known >= target * MAX_KNOWN_PER_BATCH
+                || self.tally.collisions >= job.params.max_collision_events
+                || self.tally.collided >= max_collided
             {
                 break;
             }
         }
-        job.counters.collisions.fetch_add(self.tally.collided.into(), Ordering::Relaxed);
+        job.counters.collisions.fetch_add(self.tally.collisions.into(), Ordering::Relaxed);
         !self.batch.leaves.is_empty() || self.tally.known > 0
     }
 
@@ -98,11 +117,17 @@ impl Gatherer {
                 State::Expanded => self.split(job, node, visits),
                 State::Terminal if self.still_repeats(node) => self.end_in_known(job, visits, node.mean()),
                 State::Terminal => self.collide(visits),
+                State::Unexpanded if self.is_full() => self.cancel(job, visits),
                 State::Unexpanded if node.claim() => self.open_leaf(job, node, visits),
                 State::Unexpanded | State::Claimed => self.collide(visits),
             }
         }
         self.path.pop();
+    }
+
+    /// Has the batch all the leaves it wants?
+    fn is_full(&self) -> bool {
+        self.batch.leaves.len() >= self.target
     }
 
     /// Is this terminal node, a draw by repetition within the tree, still one below the present root? If not, it

@@ -39,6 +39,9 @@ impl Counters {
     }
 }
 
+/// A batch has at most one position for so many visits of the root.
+const VISITS_PER_LEAF: u32 = 8;
+
 #[derive(Debug, Default)]
 struct Progress {
     /// Workers that are in this search.
@@ -132,14 +135,20 @@ impl Job {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Positions per batch.
+    /// Visits of the root so far.
+    pub(crate) fn root_visits(&self) -> u32 {
+        self.tree.node(self.root).visits()
+    }
+
+    /// Positions for the next batch: what the backend likes, but fewer in a small tree, where visits that don't know
+    /// of each other's results are ill spent, and fewer when the clock or another limit is near.
     pub(crate) fn batch_size(&self) -> u32 {
         let wanted = match self.params.minibatch_size {
             0 => self.backend.preferred_batch,
             size => size as usize,
         };
         let size = wanted.clamp(1, self.backend.max_batch) as u32;
-        size.min(self.referee.batch_cap()).max(1)
+        size.min(self.root_visits() / VISITS_PER_LEAF).min(self.referee.batch_cap()).max(1)
     }
 
     /// Takes up to `wanted` visits from the budget.
