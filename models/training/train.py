@@ -2,7 +2,7 @@
 
 Usage: python train.py TABLE_FOLDER RUN_FOLDER [--blocks 4 --channels 32 --positions 12e6 --processes 2 …]
 
-The learning rate rises over the first steps, stays, and falls to zero over the last `--decay` of `--positions`; a
+The learning rate rises over the first steps, stays, and falls nearly to zero over the last `--decay` of `--positions`; a
 stopped run goes on where it was, also with another `--positions`. RUN_FOLDER gets `checkpoint.pt` and `log.jsonl`.
 """
 
