@@ -9,6 +9,7 @@
 //! | [`engine`] | ties options, network, game and search together |
 //! | [`options`] | UCI options and flags, declared once |
 //! | [`search`] | PUCT tree search on any number of threads |
+//! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`training`] | games with labels, and the tables that networks are trained on |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
@@ -23,6 +24,7 @@ pub mod network;
 pub mod options;
 pub mod params;
 pub mod search;
+pub mod tablebase;
 pub mod time;
 pub mod tools;
 pub mod training;

@@ -147,7 +147,8 @@ impl Position {
         turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
     }
 
-    pub(super) fn chess(&self) -> &Chess {
+    /// shakmaty's form of the position, for the crates that go with it.
+    pub(crate) fn chess(&self) -> &Chess {
         &self.chess
     }
 }

@@ -94,7 +94,10 @@ impl Game {
             let root = tree.tree().node(tree.root());
             facts.game_ply = position.game_ply();
             facts.pieces = position.piece_count() as u32;
-            facts.legal_moves = position.legal_moves().len() as u32;
+            facts.legal_moves = match request.root_moves.len() {
+                0 => position.legal_moves().len() as u32,
+                allowed => allowed as u32,
+            };
             facts.reused_nodes = root.visits().into();
             facts.root_visits = root_visits(tree.tree(), tree.root());
             facts.root = root_evaluation(tree.tree(), tree.root(), backend.has_moves_left);

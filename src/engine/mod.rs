@@ -5,6 +5,7 @@
 
 mod game;
 mod loading;
+mod tables;
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,6 +28,7 @@ use crate::time::GoLimits;
 use game::Game;
 use loading::Network;
 pub use loading::open_backend;
+use tables::Tables;
 
 /// A node counts its visits in 32 bits; searches end before that overflows.
 const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
@@ -105,6 +107,7 @@ pub struct Engine {
     settings: Settings,
     position: History,
     network: Option<Network>,
+    tables: Tables,
     cache: Arc<EvalCache>,
     /// Away while a search has it.
     game: Option<Game>,
@@ -131,6 +134,7 @@ impl Engine {
             game: None,
             position: History::start(),
             network: None,
+            tables: Tables::default(),
             running: None,
             late: Vec::new(),
             settings,
@@ -181,6 +185,12 @@ impl Engine {
         Ok(Some(info))
     }
 
+    /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
+    /// them, if that is anything new; tables that cannot be opened are no hindrance to a search.
+    pub fn open_tables(&mut self) -> Option<String> {
+        self.tables.open_if_changed(&self.settings)
+    }
+
     /// Begins a new game: nothing learnt from the last one is kept.
     pub fn new_game(&mut self) {
         self.finish();
@@ -224,7 +234,7 @@ impl Engine {
     /// Prepares everything for a search and lets the workers begin.
     fn begin(
         &mut self,
-        request: GoRequest,
+        mut request: GoRequest,
         listener: &mut dyn Listener,
     ) -> Result<(Arc<Job>, Game), EngineError> {
         match self.prepare() {
@@ -234,6 +244,9 @@ impl Engine {
                 listener.note(&format!("error: {error}; the old network stays in force"));
             }
             Err(error) => return Err(error),
+        }
+        if let Some(note) = self.open_tables() {
+            listener.note(&note);
         }
         if self.cache.capacity() != self.settings.nn_cache_size as usize {
             self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
@@ -246,6 +259,8 @@ impl Engine {
         self.late.retain(|job| !job.is_idle());
         let (tree, root) = game.set_position(&self.position, &self.settings, &self.late)?;
         let visits = u64::from(tree.node(root).visits());
+        let tables = self.tables.narrow(&self.position, request.root_moves, &self.settings);
+        request.root_moves = tables.root_moves;
         let chain = game.start_move(&request, &self.settings, network.info());
         if let Some(notice) = game.take_notice() {
             listener.note(&notice);
@@ -261,6 +276,8 @@ impl Engine {
             root_moves: request.root_moves,
             params: loading::search_params(&self.settings),
             cache: self.cache.clone(),
+            tablebase: tables.below,
+            tablebase_hits: tables.hits,
             backend: network.info().clone(),
             started: request.received,
             visits: limit.unwrap_or(u64::MAX).min(MAX_VISITS.saturating_sub(visits)),

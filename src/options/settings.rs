@@ -65,6 +65,10 @@ settings! {
     nn_cache_size: Integer { default: 2_000_000, min: 0, max: 999_999_999 }, "NNCacheSize", "nncache";
     /// Memory that tree and cache together may take, MB; 0 is no limit. The search stops there.
     ram_limit_mb: Integer { default: 0, min: 0, max: 100_000_000 }, "RamLimitMb", "ramlimit-mb";
+    /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
+    syzygy_path: Text { default: "" }, "SyzygyPath", "syzygy-paths";
+    /// With DTZ tables: search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win.
+    syzygy_fast_play: Switch { default: false }, "SyzygyFastPlay", "syzygy-fast-play";
     /// Exploration constant of the PUCT formula.
     cpuct: Decimal { default: 1.745, min: 0.0, max: 100.0 }, "CPuct", "cpuct";
     /// Visits over which the exploration constant grows.

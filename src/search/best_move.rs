@@ -50,12 +50,13 @@ fn visited<'a>(tree: &'a Tree, node: &'a Node) -> impl Iterator<Item = (NodeId, 
     tree.children(node).filter(|(_, child)| child.visits() > 0)
 }
 
-/// Is `a` the better move to play? A certain win is best, the shortest first; a certain loss is worst, the longest first.
+/// Is `a` the better move to play? A certain win is best, by mate before by the endgame tables, the shortest first; a
+/// certain loss is worst, the longest last to go.
 fn compare(a: &Node, b: &Node) -> Ordering {
     let rank = |node: &Node| match node.proof() {
-        Some(Proof { outcome: Outcome::Win, plies, .. }) => (2, -plies),
-        Some(Proof { outcome: Outcome::Loss, plies, .. }) => (0, plies),
-        _ => (1, 0.0),
+        Some(Proof { outcome: Outcome::Win, plies, is_mate }) => (3 + i8::from(is_mate), -plies),
+        Some(Proof { outcome: Outcome::Loss, plies, is_mate }) => (1 - i8::from(is_mate), plies),
+        _ => (2, 0.0),
     };
     let ((a_class, a_plies), (b_class, b_plies)) = (rank(a), rank(b));
     (a_class.cmp(&b_class))

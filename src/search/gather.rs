@@ -13,6 +13,7 @@ use super::select::{self, Candidate, MovesLeftUtility, Target};
 use super::tree::{Node, NodeId, Outcome, Proof, State, Unvisited, Value};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::{Evaluation, encode, policy_map};
+use crate::tablebase;
 
 /// Visits that may end in terminals and cache hits before a gathering goes to evaluation, in batch sizes.
 const MAX_KNOWN_PER_BATCH: u32 = 4;
@@ -282,6 +283,12 @@ impl Gatherer {
                 node.set_two_fold_draw(cycle);
                 return self.end_in_known(job, visits, Value { v: 0.0, d: 1.0, m: 0.0 });
             }
+            if let Some(proof) = self.probe(job) {
+                node.set_terminal(proof);
+                job.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
+                self.end_in_known(job, visits, proof.value());
+                return backup::propagate_proof(job, &self.path);
+            }
         }
         let key = self.history.evaluation_key();
         match job.cache.get(key, moves.len(), &mut self.policy) {
@@ -295,6 +302,19 @@ impl Gatherer {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
         (job.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+    }
+
+    /// What the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken to
+    /// be what is left at its parent.
+    fn probe(&self, job: &Job) -> Option<Proof> {
+        let outcome = match job.tablebase.as_ref()?.probe(self.history.current())? {
+            tablebase::Outcome::Win => Outcome::Loss,
+            tablebase::Outcome::Draw => Outcome::Draw,
+            tablebase::Outcome::Loss => Outcome::Win,
+        };
+        let parent = self.path[self.path.len() - 2];
+        let plies = (job.tree.node(parent).mean().m - 1.0).max(0.0);
+        Some(Proof { outcome, plies, is_mate: false })
     }
 
     /// The evaluation of `node` was in the cache, its policy is in the buffer: one visit ends here, the others are

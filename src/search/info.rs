@@ -39,6 +39,8 @@ pub struct SearchInfo {
     pub nps: u64,
     /// How full the evaluation cache is, permille.
     pub hashfull: u32,
+    /// Positions found in the endgame tables since `go`.
+    pub tablebase_hits: u64,
     /// The best lines, best first.
     pub lines: Vec<Line>,
 }
@@ -71,6 +73,7 @@ pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
         nodes,
         nps: (new as f64 / time.as_secs_f64().max(1e-6)) as u64,
         hashfull: job.cache.hashfull(),
+        tablebase_hits: job.counters.tablebase_hits.load(Ordering::Relaxed),
         lines: ranked.iter().take(job.lines.max(1)).map(|best| line(job, best)).collect(),
     })
 }

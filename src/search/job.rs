@@ -11,6 +11,7 @@ use super::referee::Referee;
 use super::tree::{NodeId, Tree};
 use crate::chess::{History, Move};
 use crate::network::{BackendInfo, cache::EvalCache};
+use crate::tablebase::Tablebase;
 use crate::time::Chain;
 
 /// What a search counts. Every visit is one of evaluation, cache hit or terminal; collisions are no visits.
@@ -19,6 +20,8 @@ pub(crate) struct Counters {
     pub(crate) evaluations: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
     pub(crate) terminals: AtomicU64,
+    /// Positions found in the endgame tables, leaves and root moves.
+    pub(crate) tablebase_hits: AtomicU64,
     pub(crate) collisions: AtomicU64,
     pub(crate) batches: AtomicU64,
     /// Sum of the depths of all visits, plies below the root.
@@ -64,6 +67,9 @@ pub(crate) struct Job {
     pub(crate) root_moves: Vec<Move>,
     pub(crate) params: SearchParams,
     pub(crate) cache: Arc<EvalCache>,
+    /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
+    /// the same win.
+    pub(crate) tablebase: Option<Arc<Tablebase>>,
     pub(crate) backend: BackendInfo,
     /// Lines to tell about.
     pub(crate) lines: usize,
@@ -89,6 +95,11 @@ pub(crate) struct JobSpec {
     pub(crate) root_moves: Vec<Move>,
     pub(crate) params: SearchParams,
     pub(crate) cache: Arc<EvalCache>,
+    /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
+    /// the same win.
+    pub(crate) tablebase: Option<Arc<Tablebase>>,
+    /// Positions found in the tables before the search.
+    pub(crate) tablebase_hits: u64,
     pub(crate) backend: BackendInfo,
     /// Lines to tell about.
     pub(crate) lines: usize,
@@ -109,9 +120,13 @@ impl Job {
             root_moves: spec.root_moves,
             params: spec.params,
             cache: spec.cache,
+            tablebase: spec.tablebase,
             backend: spec.backend,
             lines: spec.lines,
-            counters: CachePadded::default(),
+            counters: CachePadded::new(Counters {
+                tablebase_hits: spec.tablebase_hits.into(),
+                ..Counters::default()
+            }),
             started: spec.started,
             budget: CachePadded::new(AtomicU64::new(spec.visits)),
             stop: AtomicBool::new(false),

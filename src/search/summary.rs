@@ -21,6 +21,8 @@ pub struct Summary {
     pub cache_hits: u64,
     /// Visits that ended in a finished game.
     pub terminals: u64,
+    /// Positions found in the endgame tables, leaves and root moves.
+    pub tablebase_hits: u64,
     /// Visits that were given up because they ran into a leaf under evaluation; not counted as nodes.
     pub collisions: u64,
     /// Batches evaluated.
@@ -42,6 +44,7 @@ pub(crate) fn of(job: &Job) -> Summary {
         evaluations: count(&job.counters.evaluations),
         cache_hits: count(&job.counters.cache_hits),
         terminals: count(&job.counters.terminals),
+        tablebase_hits: count(&job.counters.tablebase_hits),
         collisions: count(&job.counters.collisions),
         batches: count(&job.counters.batches),
         tree_bytes: job.tree.bytes(),

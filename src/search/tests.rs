@@ -52,6 +52,8 @@ impl Bench {
             history,
             params: self.params.clone(),
             cache: Arc::new(EvalCache::new(10_000)),
+            tablebase: None,
+            tablebase_hits: 0,
             backend: self.backend.info().clone(),
             lines: 1,
             started: Instant::now(),

@@ -41,7 +41,7 @@ fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), s
     {
         let _ = write!(text, " movesleft {}", ((1.0 + plies) / 2.0).round());
     }
-    let _ = write!(text, " nps {} hashfull {} tbhits 0", info.nps, info.hashfull);
+    let _ = write!(text, " nps {} hashfull {} tbhits {}", info.nps, info.hashfull, info.tablebase_hits);
     if shown.multi_pv {
         let _ = write!(text, " multipv {}", index + 1);
     }
@@ -118,17 +118,18 @@ mod tests {
             nodes: 100,
             nps: 81,
             hashfull: 2,
+            tablebase_hits: 5,
             lines: vec![line],
         };
         // cp: 90 · tan(0.15637541897) = 14.19; movesleft: (1 + 99) / 2
         assert_eq!(
             info(&root, &search, Shown { wdl: true, moves_left: true, multi_pv: true }),
             ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 wdl 300 500 200 movesleft 50 \
-              nps 81 hashfull 2 tbhits 0 multipv 1 pv e2e4"]
+              nps 81 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
         );
         assert_eq!(
             info(&root, &search, Shown::default()),
-            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 nps 81 hashfull 2 tbhits 0 pv e2e4"]
+            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 nps 81 hashfull 2 tbhits 5 pv e2e4"]
         );
     }
 

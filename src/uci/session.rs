@@ -118,6 +118,9 @@ impl Session {
                 Ok(None) => {}
                 Err(error) => self.output.note(&format!("error: {error}")),
             }
+            if let Some(note) = self.engine.open_tables() {
+                self.output.note(&note);
+            }
         }
         self.output.line("readyok");
     }

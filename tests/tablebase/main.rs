@@ -1,0 +1,242 @@
+//! Syzygy tables of 3 and 4 pieces: results, root moves under the fifty-move rule, and games played with them.
+
+mod fetch;
+
+use std::fs;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use zeitnot::chess::{Color, History, Position, Terminal, Variant};
+use zeitnot::engine::{Answer, Engine, GoRequest, Listener};
+use zeitnot::options::Settings;
+use zeitnot::search::{SearchInfo, SearchResult};
+use zeitnot::tablebase::{Outcome, Pace, RootTables, Tablebase};
+use zeitnot::time::GoLimits;
+
+/// Random positions of all kinds of material, with their values by python-chess: `fen,wdl,dtz`, a header first.
+const POSITIONS: &str = include_str!("../data/syzygy.csv");
+
+/// Wins whose shortest way to a capture, pawn move or mate takes all but one ply of what the fifty-move counter
+/// leaves (distances by python-chess; one ply is for their rounding).
+const LAST_MINUTE_WINS: [&str; 8] = [
+    "k7/8/3K4/8/8/8/7n/3b4 b - - 37 90",
+    "8/k2R4/q7/8/5K2/8/8/8 b - - 42 90",
+    "3r4/8/2N5/8/8/8/8/2k1K3 b - - 53 90",
+    "8/8/8/8/8/3P1k2/8/2K5 w - - 84 90",
+    "k7/8/8/8/4K3/8/1r6/8 b - - 68 90",
+    "k7/8/8/8/1q6/8/4K3/8 b - - 82 90",
+    "k3b3/8/8/8/8/5Kb1/8/8 b - - 65 90",
+    "8/K4k2/4p3/4P3/8/8/8/8 w - - 88 90",
+];
+
+fn open() -> Tablebase {
+    Tablebase::open(fetch::tables()).unwrap()
+}
+
+#[test]
+fn results_are_those_of_another_implementation() {
+    let tables = open();
+    assert_eq!(tables.max_pieces(), 4);
+    let rows: Vec<&str> = POSITIONS.lines().skip(1).collect();
+    assert!(rows.len() > 150);
+    for row in rows {
+        let [fen, wdl, _] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let expected = match wdl {
+            "2" => Outcome::Win,
+            "0" => Outcome::Draw,
+            "-2" => Outcome::Loss,
+            _ => panic!("{row}"),
+        };
+        assert_eq!(tables.probe(&Position::from_fen(fen).unwrap()), Some(expected), "{row}");
+    }
+}
+
+#[test]
+fn positions_that_tables_cannot_answer_have_no_result() {
+    let tables = open();
+    for (fen, why) in [
+        ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "castling rights"),
+        ("7k/8/6K1/8/8/8/8/R7 w - - 1 1", "the fifty-move counter has started"),
+        ("7k/8/6K1/8/8/8/8/RRR5 w - - 0 1", "too many pieces"),
+    ] {
+        assert_eq!(tables.probe(&Position::from_fen(fen).unwrap()), None, "{why}");
+    }
+}
+
+/// The root moves that are kept, sorted, as text.
+fn kept(tables: &Tablebase, fen: &str, pace: Pace) -> (Vec<String>, RootTables) {
+    let game = History::from_fen(fen, Variant::Standard).unwrap();
+    let found = tables.root_moves(&game, &game.legal_moves(), pace).unwrap();
+    let mut moves: Vec<String> = found.moves.iter().map(|&mv| game.format_move(mv)).collect();
+    moves.sort();
+    (moves, found.tables)
+}
+
+#[test]
+fn a_pawn_ending_keeps_the_moves_that_theory_names() {
+    let moves = |fen| kept(&open(), fen, Pace::Free).0;
+    // The king must stay in front of its pawn.
+    assert_eq!(moves("4k3/8/4K3/4P3/8/8/8/8 w - - 0 1"), ["e6d6", "e6f6"]);
+    // The defender must take the opposition.
+    assert_eq!(moves("8/4k3/8/3KP3/8/8/8/8 b - - 0 1"), ["e7d7"]);
+}
+
+#[test]
+fn a_win_may_be_played_at_leisure_until_the_fifty_move_rule_is_near() {
+    let tables = open();
+    let mate_in_one = |rule50| format!("7k/8/6K1/8/8/8/8/R7 w - - {rule50} 80");
+    let count = |rule50, pace| kept(&tables, &mate_in_one(rule50), pace).0.len();
+    assert!(count(0, Pace::Free) > 10);
+    assert!(count(94, Pace::Free) < count(0, Pace::Free));
+    // Mate goes before the fifty-move rule, which the same ply would complete.
+    assert_eq!(kept(&tables, &mate_in_one(99), Pace::Free), (vec!["a1a8".to_string()], RootTables::Dtz));
+    assert_eq!(kept(&tables, &mate_in_one(0), Pace::Fastest).0, ["a1a8"]);
+}
+
+#[test]
+fn after_a_repetition_a_win_is_hurried() {
+    let tables = open();
+    let moves = "g1f1 h8g8 f1g1 g8h8";
+    let text = format!("fen 7k/8/8/5K2/8/8/8/6R1 w - - 0 1 moves {moves}");
+    let fastest = {
+        let game =
+            History::from_uci_position("fen 7k/8/8/5K2/8/8/8/6R1 w - - 4 3", Variant::Standard).unwrap();
+        tables.root_moves(&game, &game.legal_moves(), Pace::Fastest).unwrap().moves
+    };
+    let repeated = History::from_uci_position(&text, Variant::Standard).unwrap();
+    let found = tables.root_moves(&repeated, &repeated.legal_moves(), Pace::Free).unwrap();
+    assert_eq!(found.moves, fastest);
+}
+
+#[test]
+fn without_distances_results_choose_the_root_moves() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["KPvK", "KQvK", "KRvK", "KBvK", "KNvK"].map(|name| format!("{name}.rtbw")) {
+        fs::copy(fetch::table(&name), folder.path().join(name)).unwrap();
+    }
+    let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
+    assert_eq!(
+        kept(&tables, "4k3/8/4K3/4P3/8/8/8/8 w - - 0 1", Pace::Free),
+        (vec!["e6d6".to_string(), "e6f6".to_string()], RootTables::Wdl)
+    );
+}
+
+/// Plays with the backend `random`, so that all sense in its moves comes from the tables.
+struct Player(Engine);
+
+struct Reporter(Sender<Answer>);
+
+impl Listener for Reporter {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+    fn note(&mut self, text: &str) {
+        assert!(!text.contains("error"), "{text}");
+    }
+    fn answer(&mut self, _: &History, answer: Answer) {
+        self.0.send(answer).unwrap();
+    }
+}
+
+impl Player {
+    fn new(folders: &str, fast_play: bool) -> Player {
+        let settings = Settings {
+            backend: "random".into(),
+            threads: 1,
+            syzygy_path: folders.into(),
+            syzygy_fast_play: fast_play,
+            ..Settings::default()
+        };
+        Player(Engine::new(settings).unwrap())
+    }
+
+    /// Searches the position after `moves` with `nodes` nodes.
+    fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, SearchResult) {
+        self.0.set_position(&format!("fen {fen} moves {}", moves.join(" "))).unwrap();
+        let limits = GoLimits { nodes: Some(nodes), ..GoLimits::default() };
+        let (sender, answers) = channel();
+        let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+        self.0.go(request, Box::new(Reporter(sender)));
+        self.0.wait();
+        let answer = answers.recv().unwrap();
+        (self.0.position().format_move(answer.best.unwrap()), answer.result.unwrap())
+    }
+}
+
+/// Plays from `fen` to the end, `first` having the move. Returns the end and the side to move then.
+fn play_out(fen: &str, first: &mut Player, second: &mut Player) -> (Terminal, Color) {
+    let mut game = History::from_fen(fen, Variant::Standard).unwrap();
+    let mut moves = Vec::new();
+    loop {
+        if let Some(end) = game.terminal(&game.legal_moves()) {
+            return (end, game.current().turn());
+        }
+        let player = if moves.len() % 2 == 0 { &mut *first } else { &mut *second };
+        let (mv, _) = player.search(fen, &moves, 30);
+        game.push(game.parse_move(&mv).unwrap());
+        moves.push(mv);
+    }
+}
+
+#[test]
+fn wins_that_just_fit_into_fifty_moves_are_brought_home() {
+    for fast_play in [false, true] {
+        for defender_tables in ["", fetch::tables()] {
+            let mut attacker = Player::new(fetch::tables(), fast_play);
+            let mut defender = Player::new(defender_tables, false);
+            for fen in LAST_MINUTE_WINS {
+                let loser = !Position::from_fen(fen).unwrap().turn();
+                assert_eq!(
+                    play_out(fen, &mut attacker, &mut defender),
+                    (Terminal::Checkmate, loser),
+                    "{fen}, fast play {fast_play}, defender's tables \"{defender_tables}\""
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_loss_that_the_fifty_move_rule_prevents_is_held() {
+    // Three plies later than the last-minute wins.
+    for fen in ["k7/8/8/8/4K3/8/1r6/8 b - - 71 90", "k7/8/3K4/8/8/8/7n/3b4 b - - 40 90"] {
+        let (mut attacker, mut defender) =
+            (Player::new(fetch::tables(), false), Player::new(fetch::tables(), false));
+        assert_eq!(play_out(fen, &mut attacker, &mut defender).0, Terminal::FiftyMoves, "{fen}");
+    }
+}
+
+#[test]
+fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
+    // One of the captures wins a queen, and only that wins the game.
+    let fen = "3r2k1/8/8/8/8/8/P7/3Q2K1 w - - 0 1";
+    let (mv, result) = Player::new(fetch::tables(), false).search(fen, &[], 500);
+    assert_eq!(mv, "d1d8");
+    assert!(result.summary.tablebase_hits > 0);
+    let line = &result.info.unwrap().lines[0];
+    assert_eq!((line.q, line.mate), (1.0, None), "a win by the tables, but no mate is known");
+}
+
+#[test]
+fn a_mate_goes_before_a_win_by_the_tables() {
+    // 1.Ra8 is mate, 1.Rxb1 a win by the tables.
+    let fen = "7k/8/6K1/8/8/8/7P/Rn6 w - - 0 1";
+    let (mv, result) = Player::new(fetch::tables(), false).search(fen, &[], 2000);
+    assert!(result.summary.tablebase_hits > 0);
+    assert_eq!((mv.as_str(), result.info.unwrap().lines[0].mate), ("a1a8", Some(1)));
+}
+
+#[test]
+fn tables_are_announced_once() {
+    let mut player = Player::new(fetch::tables(), false);
+    assert_eq!(player.0.open_tables().as_deref(), Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces"));
+    assert_eq!(player.0.open_tables(), None);
+}
+
+#[test]
+fn a_wrong_path_is_told_once_and_the_search_goes_on() {
+    let mut player = Player::new("/no/such/folder", false);
+    let note = player.0.open_tables().unwrap();
+    assert!(note.starts_with("error: SyzygyPath: cannot read the folder /no/such/folder"), "{note}");
+    assert_eq!(player.0.open_tables(), None);
+    let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);
+    assert_eq!((result.summary.nodes > 0, result.summary.tablebase_hits), (true, 0));
+}
