@@ -3,6 +3,8 @@
 use super::extent;
 use super::simd::Simd;
 
+/// How far ahead weights are fetched, in `f32`s: 12 KB, the best of those tried; within a third of the first cache.
+const FETCH_AHEAD: usize = 3072;
 /// Bytes that a CPU fetches at once, in `f32`s.
 const CACHE_LINE: usize = 16;
 
@@ -128,8 +130,8 @@ struct Tile {
 
 /// `R` rows of `N` vectors, held in registers while `inner` runs. Returns `R`.
 ///
-/// The first rows of a panel `fetch` meanwhile what follows it in memory, which is the next panel: with few rows, that
-/// is what the CPU would otherwise wait for.
+/// The first rows of a panel `fetch` the weights that lie ahead, beyond the panel's end too, for there the next one
+/// begins: with few rows, the CPU would otherwise wait for them.
 ///
 /// # Safety
 /// `a` must be valid for `R` rows of `inner` numbers, `b` for `inner` rows of `N` vectors without gaps, `c` for
@@ -148,7 +150,7 @@ unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize>(simd: S, tile: 
             }
         }
         if fetch {
-            let next = tile.b.wrapping_add(tile.inner * N * S::LANES);
+            let next = tile.b.wrapping_add(FETCH_AHEAD);
             for k in 0..tile.inner {
                 for line in (0..N * S::LANES).step_by(CACHE_LINE) {
                     simd.prefetch(next.wrapping_add(k * N * S::LANES + line));
