@@ -2,8 +2,9 @@
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine; the registry in
 //! [`super`] calls it. `model` is the whole evaluation, in the order of the data `tower` (with `first_layer`), then
-//! the heads `value`, `policy` and `attention`; all are made of the layers in `linear`, and those of the operations
-//! in `kernels`, the only place with `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
+//! the heads `value`, `policy` and `attention`; all are made of the layers in `linear` and `convolution`, and those of
+//! the operations in `kernels`, the only place with `unsafe` code. Weights are immutable and shared; each evaluator has
+//! its scratch.
 
 mod attention;
 mod buffer;
