@@ -16,10 +16,10 @@ use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
 use crate::network::BackendInfo;
 use crate::network::discover::DiscoverError;
 use crate::options::Settings;
-use crate::search::{SearchInfo, SearchResult};
+use crate::search::{SearchInfo, SearchResult, Summary};
 use crate::time::GoLimits;
 
-use report::{Figures, HEAD, Report, Row, Signature, cpu_time};
+use report::{Figures, HEAD, Report, RootMove, Row, Signature, cpu_time};
 
 /// Nodes per position unless the user says something else.
 const DEFAULT_NODES: u64 = 2000;
@@ -123,8 +123,20 @@ fn search(engine: &mut Engine, position: String, limits: GoLimits) -> Result<(Ro
         .recv()
         .map_err(|_| Failure::Input(format!("{position}: the search ended without an answer")))?
         .map_err(|notes| Failure::Input(format!("{position}: {notes}")))?;
-    let row = Row { position, best_move, figures: Figures::of(&result.summary) };
+    let visits = root_moves(engine.position(), &result.summary);
+    let row = Row { position, best_move, figures: Figures::of(&result.summary), visits };
     Ok((row, result))
+}
+
+fn root_moves(root: &History, summary: &Summary) -> Vec<RootMove> {
+    let mut moves: Vec<_> = summary
+        .root_visits
+        .iter()
+        .filter(|(_, visits)| *visits > 0)
+        .map(|&(mv, visits)| RootMove { r#move: root.format_move(mv), visits })
+        .collect();
+    moves.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
+    moves
 }
 
 /// Best move and result of a search, or what was said instead.

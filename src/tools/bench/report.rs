@@ -62,6 +62,15 @@ pub(super) struct Row {
     pub(super) best_move: String,
     #[serde(flatten)]
     pub(super) figures: Figures,
+    /// The root's visited moves, most visited first.
+    pub(super) visits: Vec<RootMove>,
+}
+
+/// A root move and its visits.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct RootMove {
+    pub(super) r#move: String,
+    pub(super) visits: u32,
 }
 
 impl fmt::Display for Row {

@@ -1,0 +1,73 @@
+//! The search's golden trees: the same positions give the same visits, on every machine, until someone means to change
+//! the search. `ZEITNOT_UPDATE=1 cargo test --release --test search` writes them anew; the diff then shows the change.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use serde_json::Value;
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/search/random.txt");
+
+fn bench(args: &[&str]) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["bench", "--json", "--backend=random"])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A position, then its root moves with their visits, a line each.
+fn visits(report: &Value) -> String {
+    let mut text = String::new();
+    for row in report["positions"].as_array().unwrap() {
+        writeln!(text, "{}", row["position"].as_str().unwrap()).unwrap();
+        for entry in row["visits"].as_array().unwrap() {
+            writeln!(text, "  {} {}", entry["move"].as_str().unwrap(), entry["visits"]).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn visits_are_the_golden_ones() {
+    let found = visits(&bench(&[]));
+    if std::env::var_os("ZEITNOT_UPDATE").is_some() {
+        std::fs::write(GOLDEN, &found).unwrap();
+    }
+    let golden = std::fs::read_to_string(GOLDEN).unwrap().replace('\r', "");
+    for (number, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(found, golden, "line {} of {GOLDEN}", number + 1);
+    }
+    assert_eq!(found.len(), golden.len());
+}
+
+#[test]
+fn bench_tells_what_scripts_rely_on() {
+    let report = bench(&["--nodes=300"]);
+    for key in [
+        "nodes",
+        "nps",
+        "time_ms",
+        "cpu_s",
+        "evaluations",
+        "cache_hits",
+        "terminals",
+        "collisions",
+        "mean_batch",
+        "device_busy",
+        "bytes_per_node",
+        "signature",
+        "positions",
+    ] {
+        assert!(!report[key].is_null() || matches!(key, "cpu_s" | "device_busy"), "{key}: {report}");
+    }
+    assert_eq!(report["nodes"], 3000);
+    let visits = ["evaluations", "cache_hits", "terminals"].map(|key| report[key].as_u64().unwrap());
+    assert_eq!(visits.iter().sum::<u64>(), 3000);
+    assert!(
+        bench(&["--nodes=300", "--threads=2"])["signature"].is_null(),
+        "two threads are not reproducible"
+    );
+}
