@@ -177,7 +177,7 @@ fn random_game(choices: &[(u16, u8, i16)]) -> Game {
         }
         let candidates: Vec<Candidate> = (0..legal.len().min(MAX_CANDIDATES))
             .map(|i| Candidate {
-                candidate: legal[(usize::from(which) + i) % legal.len()],
+                r#move: legal[(usize::from(which) + i) % legal.len()],
                 centipawns: centipawns - i as i16 * 25,
             })
             .collect();

@@ -88,7 +88,7 @@ impl Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The move.
-    pub candidate: Move,
+    pub r#move: Move,
     /// Centipawns; a mate in n plies is 32000 − n, being mated n − 32000.
     pub centipawns: i16,
 }

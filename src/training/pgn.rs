@@ -56,7 +56,7 @@ fn is_held_out(event: &[u8]) -> bool {
 
 #[derive(Debug, Default)]
 struct Tags {
-    /// White's view; some files lack it after the moves, all have the tag.
+    /// White's view. From the tag: the reader does not report every result that follows the moves.
     result: Option<i8>,
     held_out: bool,
     fen: Option<String>,

@@ -218,8 +218,8 @@ fn choose_move(
     let best = candidates[0];
     let dice = rng.f64();
     if !varied && dice < style.blunders {
-        let played = rng.choice(legal).copied().unwrap_or(best.candidate);
-        let choice = if played == best.candidate { Choice::Best } else { Choice::Blunder };
+        let played = rng.choice(legal).copied().unwrap_or(best.r#move);
+        let choice = if played == best.r#move { Choice::Best } else { Choice::Blunder };
         return (played, choice);
     }
     let chosen = if varied {
@@ -230,7 +230,7 @@ fn choose_move(
         best
     };
     let worse = i32::from(best.centipawns) - i32::from(chosen.centipawns);
-    (chosen.candidate, if worse > DEVIATION { Choice::Deviation } else { Choice::Best })
+    (chosen.r#move, if worse > DEVIATION { Choice::Deviation } else { Choice::Best })
 }
 
 /// Draws a candidate by softmax of the compressed evaluations.

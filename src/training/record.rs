@@ -131,13 +131,13 @@ fn encode_game(game: &Game) -> Result<Vec<u8>, TrainingDataError> {
 
 fn encode_ply(ply: &Ply, replay: &Replay, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
     let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
-    let played = candidates.iter().position(|candidate| candidate.candidate == ply.played);
+    let played = candidates.iter().position(|candidate| candidate.r#move == ply.played);
     let played_code = played.map_or(NOT_A_CANDIDATE, |place| place as u8);
     bytes.push(candidates.len() as u8 | (ply.choice as u8) << 3 | played_code << 5);
     let best = candidates.first().map(|best| best.centipawns).or(ply.centipawns);
     bytes.extend(best.unwrap_or(NO_EVALUATION).to_le_bytes());
     for candidate in candidates {
-        bytes.push(replay.place_of(candidate.candidate)?);
+        bytes.push(replay.place_of(candidate.r#move)?);
     }
     for candidate in candidates.iter().skip(1) {
         bytes.push(gap_code(i32::from(best.unwrap_or(0)) - i32::from(candidate.centipawns)));
@@ -242,11 +242,11 @@ fn decode_ply(bytes: &mut ByteReader, replay: &Replay) -> Result<Ply, TrainingDa
     for (place, gap) in places.iter().zip(std::iter::once(&0).chain(gaps)) {
         let candidate = move_at(*place).ok_or_else(|| bytes.fault("a move that is not legal"))?;
         let centipawns = (i32::from(evaluation) - gap_of(*gap)).max(-32000) as i16;
-        candidates.push(Candidate { candidate, centipawns });
+        candidates.push(Candidate { r#move: candidate, centipawns });
     }
     let played = match head >> 5 {
         NOT_A_CANDIDATE => move_at(bytes.u8()?),
-        place => candidates.get(usize::from(place)).map(|candidate| candidate.candidate),
+        place => candidates.get(usize::from(place)).map(|candidate| candidate.r#move),
     };
     let played = played.ok_or_else(|| bytes.fault("a move that is not legal"))?;
     let centipawns = Some(evaluation).filter(|&evaluation| evaluation != NO_EVALUATION);

@@ -46,7 +46,7 @@ fn read_game(reader: &mut ByteReader, held_out: bool) -> Result<Game, TrainingDa
         ply.choice = Choice::from_code(choice).ok_or_else(|| reader.fault("unknown kind of move"))?;
         for _ in 0..count {
             let candidate = Move::from_bits(reader.u16()?);
-            ply.candidates.push(Candidate { candidate, centipawns: reader.i16()? });
+            ply.candidates.push(Candidate { r#move: candidate, centipawns: reader.i16()? });
         }
         ply.centipawns = ply.candidates.first().map(|best| best.centipawns);
     }

@@ -86,8 +86,8 @@ impl UciTeacher {
             let candidate =
                 history.parse_move(&score.first_move).map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
-            if candidates.iter().all(|known| known.candidate != candidate) {
-                candidates.push(Candidate { candidate, centipawns: score.centipawns });
+            if candidates.iter().all(|known| known.r#move != candidate) {
+                candidates.push(Candidate { r#move: candidate, centipawns: score.centipawns });
             }
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
