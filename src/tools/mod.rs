@@ -12,6 +12,7 @@ mod describenet;
 mod eval;
 mod failure;
 mod network_args;
+mod options;
 mod output;
 mod perft;
 mod setup;
@@ -60,6 +61,8 @@ enum Command {
     Perft(perft::PerftArgs),
     /// Make training data
     Datagen(datagen::DatagenArgs),
+    /// List the engine's options, with their ranges and what they do
+    Options,
 }
 
 /// How a command that ran to its end answers.
@@ -104,6 +107,7 @@ impl Command {
             Command::Convert(args) => convert::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
             Command::Datagen(args) => datagen::run(&args, output),
+            Command::Options => options::run(output),
         }
     }
 }

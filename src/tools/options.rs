@@ -1,0 +1,124 @@
+//! `zeitnot options`: the reference of all options, as the engine itself declares them.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Failure, Output, Verdict};
+use crate::options::{Kind, OptionSpec, Settings};
+
+/// The reference.
+struct Reference(&'static [OptionSpec]);
+
+/// Runs the command.
+pub(super) fn run(output: &mut Output) -> Result<Verdict, Failure> {
+    let reference = Reference(Settings::SPECS);
+    let options: Vec<Entry> = reference.0.iter().map(Entry::of).collect();
+    output.write(&options, &reference)?;
+    Ok(Verdict::Yes)
+}
+
+/// An option for scripts. What its kind doesn't have is left out.
+#[derive(Debug, Serialize)]
+struct Entry {
+    name: &'static str,
+    flag: &'static str,
+    /// The type in UCI's `option` line, except that `string` is `number` where only numbers are taken.
+    r#type: &'static str,
+    default: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<&'static [&'static str]>,
+    help: &'static str,
+}
+
+impl Entry {
+    fn of(spec: &OptionSpec) -> Entry {
+        let (r#type, default, range) = match spec.kind {
+            Kind::Switch { default } => ("check", json!(default), None),
+            Kind::Integer { default, min, max } => ("spin", json!(default), Some((json!(min), json!(max)))),
+            Kind::Decimal { default, min, max } => ("number", json!(default), Some((json!(min), json!(max)))),
+            Kind::Choice { default, .. } => ("combo", json!(default), None),
+            Kind::Text { default } => ("string", json!(default), None),
+        };
+        let (min, max) = range.unzip();
+        let choices = match spec.kind {
+            Kind::Choice { choices, .. } => Some(choices),
+            _ => None,
+        };
+        Entry { name: spec.name, flag: spec.flag, r#type, default, min, max, choices, help: spec.help.trim() }
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: Vec<[String; 4]> = self.0.iter().map(row).collect();
+        let head = ["name", "flag", "default", "range"].map(String::from);
+        let width =
+            |column: usize| rows.iter().chain([&head]).map(|row| row[column].len()).max().unwrap_or(0);
+        let widths = [0, 1, 2, 3].map(width);
+        let helps = self.0.iter().map(help);
+        for ([name, flag, default, range], help) in
+            [&head].into_iter().chain(&rows).zip([String::from("help")].into_iter().chain(helps))
+        {
+            let [a, b, c, d] = widths;
+            writeln!(f, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What an option does; the words that it may be stand here, as they would make their column too wide.
+fn help(spec: &OptionSpec) -> String {
+    match spec.kind {
+        Kind::Choice { choices, .. } => format!("{} One of {}.", spec.help.trim(), choices.join(", ")),
+        _ => spec.help.trim().into(),
+    }
+}
+
+/// Name, flag, default and range of an option.
+fn row(spec: &OptionSpec) -> [String; 4] {
+    let range = match spec.kind {
+        Kind::Integer { min, max, .. } => format!("{min} to {max}"),
+        Kind::Decimal { min, max, .. } => format!("{min} to {max}"),
+        Kind::Choice { choices, .. } => format!("{} words", choices.len()),
+        Kind::Switch { .. } => "true | false".into(),
+        Kind::Text { .. } => "text".into(),
+    };
+    [spec.name.into(), format!("--{}", spec.flag), spec.default_text(), range]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_is_a_line_under_the_head() {
+        let text = Reference(Settings::SPECS).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), Settings::SPECS.len() + 1);
+        let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
+        let columns: Vec<_> =
+            threads.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();
+        assert_eq!(columns[..4], ["Threads", "--threads", "0", "0 to 256"]);
+        let column = |line: &str, word: &str| line.find(word);
+        assert_eq!(column(lines[0], "help"), column(threads, "Search threads"), "columns are aligned");
+    }
+
+    #[test]
+    fn scripts_get_numbers_as_numbers() {
+        let entry = |name: &str| serde_json::to_value(Entry::of(Settings::spec(name).unwrap())).unwrap();
+        let threads = entry("Threads");
+        assert_eq!(
+            (&threads["type"], &threads["default"], &threads["max"]),
+            (&json!("spin"), &json!(0), &json!(256))
+        );
+        assert_eq!(entry("CPuct")["default"], json!(1.745));
+        assert_eq!(entry("HistoryFill")["choices"], json!(["no", "fen_only", "always"]));
+        assert_eq!(entry("WeightsFile").get("min"), None);
+    }
+}
