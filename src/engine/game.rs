@@ -15,13 +15,11 @@ use crate::time::{
     TimeManager, Timekeeper, manager_with_slowmover,
 };
 
-use super::loading::search_params;
-
 /// What lives as long as a game.
 #[derive(Debug)]
 pub(super) struct Game {
     tree: Option<GameTree>,
-    /// What the tree's edges depend on.
+    /// What the tree's edges and values depend on.
     made_with: SearchParams,
     reclaimer: Reclaimer,
     timekeeper: Timekeeper,
@@ -35,7 +33,7 @@ impl Game {
         let manager = time_manager(settings)?;
         Ok(Game {
             tree: None,
-            made_with: search_params(settings),
+            made_with: SearchParams::default(),
             reclaimer: Reclaimer::new(),
             timekeeper: Timekeeper::new(manager, stopper_options(settings)),
             facts: MoveFacts::default(),
@@ -47,15 +45,16 @@ impl Game {
     pub(super) fn set_position(
         &mut self,
         history: &History,
-        settings: &Settings,
+        params: &SearchParams,
         late: &[Arc<Job>],
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
-        let params = search_params(settings);
-        let (old, new) = (&self.made_with, &params);
-        if (old.policy_temperature, old.history_fill) != (new.policy_temperature, new.history_fill) {
+        let old = &self.made_with;
+        let same_edges =
+            (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
+        if !same_edges || !old.rescale.gives_same_values(&params.rescale) {
             self.tree = None;
         }
-        self.made_with = params;
+        self.made_with = params.clone();
         let tree = match &mut self.tree {
             Some(tree) => {
                 let late = late.to_vec();

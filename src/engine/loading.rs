@@ -6,12 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EngineError;
+use crate::chess::Color;
 use crate::network::backends::{self, BackendConfig};
 use crate::network::encode::HistoryFill;
 use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
-use crate::search::{SearchParams, WorkerPool};
+use crate::search::{
+    ContemptError, ContemptParams, MoveStatsWhen, Reporting, Rescale, SearchParams, WorkerPool,
+    advantage_over,
+};
+use crate::time::GoLimits;
 
 /// A loaded network with its workers.
 #[derive(Debug)]
@@ -104,9 +109,52 @@ impl Network {
     }
 }
 
+/// How values are to be rescaled when `turn` moves at the root.
+///
+/// # Errors
+/// If an entry of the option `Contempt` is none.
+pub(super) fn rescale(settings: &Settings, limits: &GoLimits, turn: Color) -> Result<Rescale, ContemptError> {
+    let favoured = match settings.contempt_mode {
+        "play" if !limits.infinite => Some(turn),
+        "white_side_analysis" => Some(Color::White),
+        "black_side_analysis" => Some(Color::Black),
+        _ => None,
+    };
+    Ok(contempt(settings)?.rescale(favoured))
+}
+
+/// What the options say about contempt and accuracy of play.
+///
+/// # Errors
+/// If an entry of the option `Contempt` is none.
+pub(super) fn contempt(settings: &Settings) -> Result<ContemptParams, ContemptError> {
+    Ok(ContemptParams {
+        advantage: advantage_over(&settings.opponent, &settings.contempt, settings.rating_advantage)?,
+        max_advantage: settings.contempt_max_value,
+        attenuation: settings.wdl_contempt_attenuation,
+        calibration_elo: settings.wdl_calibration_elo,
+        draw_rate_reference: settings.wdl_draw_rate_reference,
+        draw_rate_target: settings.wdl_draw_rate_target,
+        book_exit_bias: settings.wdl_book_exit_bias,
+        max_s: settings.wdl_max_s,
+        objectivity: settings.wdl_eval_objectivity,
+    })
+}
+
+/// What the options want to be told.
+pub(super) fn reporting(settings: &Settings) -> Reporting {
+    let move_stats = match (settings.verbose_move_stats, settings.log_live_stats) {
+        (true, true) => MoveStatsWhen::Always,
+        (true, false) => MoveStatsWhen::AtEnd,
+        (false, _) => MoveStatsWhen::Never,
+    };
+    Reporting { lines: settings.multi_pv as usize, move_stats }
+}
+
 /// The search parameters among the options.
-pub(super) fn search_params(settings: &Settings) -> SearchParams {
+pub(super) fn search_params(settings: &Settings, rescale: Rescale) -> SearchParams {
     SearchParams {
+        rescale,
         cpuct: settings.cpuct as f32,
         cpuct_base: settings.cpuct_base as f32,
         cpuct_factor: settings.cpuct_factor as f32,

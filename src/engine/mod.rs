@@ -22,7 +22,7 @@ use crate::network::{BackendError, BackendInfo};
 use crate::options::{OptionError, Settings};
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{Job, JobSpec, SearchInfo, SearchResult, Summary};
+use crate::search::{ContemptError, Job, JobSpec, SearchInfo, SearchResult, Summary};
 use crate::time::GoLimits;
 
 use game::Game;
@@ -51,6 +51,9 @@ pub enum EngineError {
     /// The name of a head.
     #[error("{0}; the old value stays")]
     Head(#[from] UnknownHead),
+    /// An opponent's entry in the option `Contempt`.
+    #[error("{0}; the old value stays")]
+    Contempt(#[from] ContemptError),
     /// The position; the old one stays.
     #[error("{0}; the old position stays")]
     Position(#[from] PositionError),
@@ -93,6 +96,8 @@ pub trait Listener: Send {
     fn info(&mut self, root: &History, info: &SearchInfo);
     /// A message for people: a failure, a choice that was made.
     fn note(&mut self, text: &str);
+    /// How the search's time was budgeted and used; for those who want to know.
+    fn time_report(&mut self, _text: &str) {}
     /// The search is over. Called exactly once, last.
     fn answer(&mut self, root: &History, answer: Answer);
 }
@@ -219,7 +224,7 @@ impl Engine {
         };
         match self.begin(request, &mut *listener) {
             Ok((job, game)) => {
-                let speaker = Speaker { listener, fallback, verbose_time: self.settings.verbose_time };
+                let speaker = Speaker { listener, fallback };
                 self.running = Some(spawn(job, game, speaker));
             }
             Err(error) => {
@@ -257,7 +262,13 @@ impl Engine {
             None => Game::new(&self.settings)?,
         };
         self.late.retain(|job| !job.is_idle());
-        let (tree, root) = game.set_position(&self.position, &self.settings, &self.late)?;
+        let turn = self.position.current().turn();
+        let rescale = loading::rescale(&self.settings, &request.limits, turn)?;
+        if self.settings.contempt_mode == "play" && request.limits.infinite && rescale.has_contempt() {
+            listener.note("contempt has no side in infinite search; ContemptMode can choose one");
+        }
+        let params = loading::search_params(&self.settings, rescale);
+        let (tree, root) = game.set_position(&self.position, &params, &self.late)?;
         let visits = u64::from(tree.node(root).visits());
         let tables = self.tables.narrow(&self.position, request.root_moves, &self.settings);
         request.root_moves = tables.root_moves;
@@ -274,14 +285,14 @@ impl Engine {
             root,
             history: self.position.clone(),
             root_moves: request.root_moves,
-            params: loading::search_params(&self.settings),
+            params,
             cache: self.cache.clone(),
             tablebase: tables.below,
             tablebase_hits: tables.hits,
             backend: network.info().clone(),
             started: request.received,
             visits: limit.unwrap_or(u64::MAX).min(MAX_VISITS.saturating_sub(visits)),
-            lines: self.settings.multi_pv as usize,
+            reporting: loading::reporting(&self.settings),
             chain,
         }));
         self.late.push(job.clone());
@@ -354,6 +365,7 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
     game::time_manager(settings)?;
     BackendConfig::parse(&settings.backend, &settings.backend_options)?;
     loading::heads(settings)?;
+    loading::contempt(settings)?;
     Ok(())
 }
 
@@ -362,7 +374,6 @@ struct Speaker {
     listener: Box<dyn Listener>,
     /// Played if the search knows no move.
     fallback: Move,
-    verbose_time: bool,
 }
 
 impl Speaker {
@@ -370,12 +381,10 @@ impl Speaker {
         if let Some(reason) = &result.failure {
             self.listener.note(&format!("error: {reason}"));
         }
-        if self.verbose_time
-            && let Some(report) = job.referee.with_chain(|chain| chain.report())
-        {
+        if let Some(report) = job.referee.with_chain(|chain| chain.report()) {
             let Summary { time, new_nodes, nodes, .. } = result.summary;
             let used_ms = time.as_secs_f64() * 1000.0;
-            self.listener.note(&format!(
+            self.listener.time_report(&format!(
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
                 result.reason
             ));

@@ -101,6 +101,30 @@ settings! {
     max_collision_events: Integer { default: 917, min: 1, max: 65536 }, "MaxCollisionEvents", "max-collision-events";
     /// Visits that one batch's gathering may lose to such leaves.
     max_collision_visits: Integer { default: 80_000, min: 1, max: 100_000_000 }, "MaxCollisionVisits", "max-collision-visits";
+    /// Elo by which we are stronger than the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated by commas. Empty: UCI_RatingAdv.
+    contempt: Text { default: "" }, "Contempt", "contempt";
+    /// The side that contempt favours; `play` is the side that searches, except in infinite search.
+    contempt_mode: Choice { default: "play", choices: &["play", "white_side_analysis", "black_side_analysis", "disable"] }, "ContemptMode", "contempt-mode";
+    /// Larger contempt counts as this, Elo.
+    contempt_max_value: Decimal { default: 420.0, min: 0.0, max: 10_000.0 }, "ContemptMaxValue", "contempt-max-value";
+    /// Elo of the favoured side, from which draw rate and accuracy of play follow; 0 leaves them as the network has them.
+    wdl_calibration_elo: Decimal { default: 0.0, min: 0.0, max: 10_000.0 }, "WDLCalibrationElo", "wdl-calibration-elo";
+    /// Factor on the effect of contempt: 1 is realistic, 0.5 to 0.6 plays best.
+    wdl_contempt_attenuation: Decimal { default: 1.0, min: -10.0, max: 10.0 }, "WDLContemptAttenuation", "wdl-contempt-attenuation";
+    /// Results that are less certain than this count as this certain under contempt; raise it for odds games.
+    wdl_max_s: Decimal { default: 1.4, min: 0.0, max: 10.0 }, "WDLMaxS", "wdl-max-s";
+    /// Share of contempt that is taken out of the values shown.
+    wdl_eval_objectivity: Decimal { default: 1.0, min: 0.0, max: 1.0 }, "WDLEvalObjectivity", "wdl-eval-objectivity";
+    /// Draw rate to expect in equal positions; 0 keeps the network's. Without effect under WDLCalibrationElo.
+    wdl_draw_rate_target: Decimal { default: 0.0, min: 0.0, max: 0.999 }, "WDLDrawRateTarget", "wdl-draw-rate-target";
+    /// Draw rate in equal positions that the network predicts.
+    wdl_draw_rate_reference: Decimal { default: 0.5, min: 0.001, max: 0.999 }, "WDLDrawRateReference", "wdl-draw-rate-reference";
+    /// Mean advantage of the openings from which the Elo was measured. Without effect under WDLCalibrationElo.
+    wdl_book_exit_bias: Decimal { default: 0.65, min: -2.0, max: 2.0 }, "WDLBookExitBias", "wdl-book-exit-bias";
+    /// The opponent, as GUIs name it: title, Elo, computer or human, name.
+    opponent: Text { default: "" }, "UCI_Opponent", "opponent";
+    /// Elo by which we are stronger, as some GUIs tell it; what contempt starts from.
+    rating_advantage: Decimal { default: 0.0, min: -10_000.0, max: 10_000.0 }, "UCI_RatingAdv", "rating-adv";
     /// How the clock is used: name(parameter=value,…).
     time_manager: Text { default: DEFAULT_MANAGER }, "TimeManager", "time-manager";
     /// Share of its time that the manager `legacy` takes; another value than 1 chooses that manager.
@@ -125,6 +149,16 @@ settings! {
     nodes_as_playouts: Switch { default: false }, "NodesAsPlayouts", "nodes-as-playouts";
     /// Lines that are shown.
     multi_pv: Integer { default: 1, min: 1, max: 500 }, "MultiPV", "multipv";
+    /// Show each line's own visits as its nodes, in place of all of them.
+    per_pv_counters: Switch { default: false }, "PerPVCounters", "per-pv-counters";
+    /// How the score is shown.
+    score_type: Choice { default: "WDL_mu", choices: &["centipawn", "centipawn_with_drawscore", "centipawn_2019", "centipawn_2018", "win_percentage", "Q", "W-L", "WDL_mu"] }, "ScoreType", "score-type";
+    /// Tell after a search about every root move, as `info string` lines.
+    verbose_move_stats: Switch { default: false }, "VerboseMoveStats", "verbose-move-stats";
+    /// Under VerboseMoveStats: tell with every information.
+    log_live_stats: Switch { default: false }, "LogLiveStats", "log-live-stats";
+    /// File to which all that is read and written is added, with times and how each move's time was used; <stderr> is the console.
+    log_file: Text { default: "" }, "LogFile", "logfile";
     /// Show win, draw and loss in permille.
     show_wdl: Switch { default: false }, "UCI_ShowWDL", "show-wdl";
     /// Show the estimated moves left, where the network knows.

@@ -9,9 +9,12 @@ use super::job::Job;
 use super::tree::{Node, NodeId, Outcome, Proof, Tree, Value};
 use crate::network::{EvalSlot, Evaluation};
 
-/// An evaluation, which is for the side to move at the leaf, as the leaf's node keeps it.
-pub(super) fn leaf_value(evaluation: Evaluation) -> Value {
-    Value { v: -evaluation.q, d: evaluation.d, m: evaluation.m }
+/// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
+pub(super) fn leaf_value(job: &Job, path: &[NodeId], evaluation: Evaluation) -> Value {
+    let root_turn = job.history.current().turn();
+    let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
+    let (v, d) = job.params.rescale.apply((-evaluation.q, evaluation.d), mover);
+    Value { v, d, m: evaluation.m }
 }
 
 /// Ends `visits` visits along `path` with the result `value` at its last node.
@@ -100,7 +103,7 @@ fn finish_leaf(job: &Job, batch: &Batch, index: usize) {
     let path = batch.path(&batch.leaves[index]);
     let leaf = path[path.len() - 1];
     match job.tree.expand(leaf, policy) {
-        Ok(()) => finish(job, path, 1, leaf_value(*evaluation)),
+        Ok(()) => finish(job, path, 1, leaf_value(job, path, *evaluation)),
         Err(full) => {
             job.tree.node(leaf).unclaim();
             cancel(job, path, 1);

@@ -5,17 +5,18 @@
 use std::time::{Duration, Instant};
 
 use super::best_move::{principal_variation, ranked_root_moves};
-use super::info::{SearchInfo, snapshot};
+use super::info::{MoveStatsWhen, SearchInfo, snapshot};
 use super::job::Job;
+use super::move_stats;
 use super::referee::{Call, EndReason};
 use super::summary::{self, Summary};
 use crate::chess::Move;
 
 /// How often the controller looks for news.
 const TICK: Duration = Duration::from_millis(10);
-/// Information lines are at least this far apart …
-const MIN_INFO_GAP: Duration = Duration::from_millis(25);
-/// … and at most this far.
+/// Each line of information keeps back the next ones for this long: at most 40 lines a second …
+const GAP_PER_LINE: Duration = Duration::from_millis(25);
+/// … but some come at least this often, as far as there is anything to tell, and however many lines are asked for.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// A search without a clock that ended by itself waits this long for batches in flight.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
@@ -76,24 +77,34 @@ struct Reporter<'a> {
 
 impl Reporter<'_> {
     fn report_if_news(&mut self, job: &Job) {
-        let age = self.last.as_ref().map(|(time, _)| time.elapsed());
-        if age.is_some_and(|age| age < MIN_INFO_GAP) {
+        if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        let Some(info) = snapshot(job) else { return };
+        let Some(mut info) = snapshot(job) else { return };
         let is_news = match &self.last {
             None => true,
-            Some((_, last)) => info.differs_from(last) || age.is_some_and(|age| age >= MAX_INFO_GAP),
+            Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,
         };
         if is_news {
+            if job.reporting.move_stats == MoveStatsWhen::Always {
+                info.move_stats = Some(move_stats::collect(job));
+            }
             (self.observer)(&info);
             self.last = Some((Instant::now(), info));
         }
     }
 
     fn report_last(&mut self, job: &Job) -> Option<SearchInfo> {
-        let info = snapshot(job)?;
+        let mut info = snapshot(job)?;
+        if job.reporting.move_stats != MoveStatsWhen::Never {
+            info.move_stats = Some(move_stats::collect(job));
+        }
         (self.observer)(&info);
         Some(info)
     }
+}
+
+/// How long to keep quiet after `info`.
+fn gap_after(info: &SearchInfo) -> Duration {
+    (GAP_PER_LINE * info.text_lines() as u32).min(MAX_INFO_GAP)
 }

@@ -323,7 +323,7 @@ impl Gatherer {
         let leaf = self.path[self.path.len() - 1];
         match job.tree.expand(leaf, &self.policy) {
             Ok(()) => {
-                self.finish_known(job, 1, backup::leaf_value(evaluation));
+                self.finish_known(job, 1, backup::leaf_value(job, &self.path, evaluation));
                 job.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
                 self.cancel(job, visits - 1);
             }

@@ -1,21 +1,51 @@
-//! What a search tells while it runs: depth, speed, and the best lines.
+//! What a search tells while it runs: depth, speed, the best lines, and on demand figures of every root move.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::best_move::{RootMove, principal_variation, ranked_root_moves};
 use super::job::Job;
+use super::move_stats::RootStats;
 use super::stats;
 use super::tree::{Node, Outcome};
 use crate::chess::Move;
 
-/// A line with its value, from the point of view of the side to move at the root.
+/// When a search tells about every root move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MoveStatsWhen {
+    /// Not at all.
+    #[default]
+    Never,
+    /// With the last information.
+    AtEnd,
+    /// With every information.
+    Always,
+}
+
+/// What a search is to tell about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reporting {
+    /// Lines, best first.
+    pub lines: usize,
+    /// Figures of every root move.
+    pub move_stats: MoveStatsWhen,
+}
+
+/// A line with its value, from the point of view of the side to move at the root. `wl`, `d` and `mu` are free of
+/// contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Expected result, win minus loss, `-1..=1`.
+    /// Expected result as the search sees it, `-1..=1`.
     pub q: f32,
+    /// Win minus loss, `-1..=1`.
+    pub wl: f32,
     /// Draw probability.
     pub d: f32,
+    /// Mean advantage at the end of the game, where 1 is an even chance to win; `None` where the network knows no
+    /// draws or the result is nearly certain.
+    pub mu: Option<f32>,
+    /// Visits of the first move.
+    pub nodes: u64,
     /// Plies to the end of the game, if the network has a Moves Left Head.
     pub moves_left: Option<f32>,
     /// Moves to a forced mate: positive if we give it, negative if we get it.
@@ -43,21 +73,31 @@ pub struct SearchInfo {
     pub tablebase_hits: u64,
     /// The best lines, best first.
     pub lines: Vec<Line>,
+    /// Figures of every root move, if they are asked for.
+    pub move_stats: Option<RootStats>,
 }
+
+/// A change of win minus loss that any form of score shows.
+const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
     /// Has something changed that a spectator wants to see at once?
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
-            let best = info.lines.first().map(|line| (line.moves.first().copied(), line.mate));
-            (info.depth, info.seldepth, best)
+            let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
+            (info.depth, info.seldepth, lines)
         };
-        let score = |info: &SearchInfo| info.lines.first().map_or(0.0, |line| line.q);
-        head(self) != head(other) || (score(self) - score(other)).abs() >= 0.005
+        let has_moved = |(a, b): (&Line, &Line)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
+        head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved)
+    }
+
+    /// Lines of text that tell all this.
+    pub(crate) fn text_lines(&self) -> usize {
+        self.lines.len() + self.move_stats.as_ref().map_or(0, |stats| stats.moves.len() + 1)
     }
 }
 
-/// Reads the present state; `None` before the first visit below the root.
+/// Reads the present state, without the figures of the root moves; `None` before the first visit below the root.
 pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
     let ranked = ranked_root_moves(job);
     if ranked.is_empty() {
@@ -74,16 +114,21 @@ pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
         nps: (new as f64 / time.as_secs_f64().max(1e-6)) as u64,
         hashfull: job.cache.hashfull(),
         tablebase_hits: job.counters.tablebase_hits.load(Ordering::Relaxed),
-        lines: ranked.iter().take(job.lines.max(1)).map(|best| line(job, best)).collect(),
+        lines: ranked.iter().take(job.reporting.lines.max(1)).map(|best| line(job, best)).collect(),
+        move_stats: None,
     })
 }
 
 fn line(job: &Job, root_move: &RootMove) -> Line {
     let child = job.tree.node(root_move.node);
     let mean = child.mean();
+    let shown = job.params.rescale.shown((mean.v, mean.d), job.history.current().turn());
     Line {
         q: mean.v,
-        d: mean.d,
+        wl: shown.wl,
+        d: shown.d,
+        mu: shown.mu.filter(|_| job.backend.has_wdl),
+        nodes: child.visits().into(),
         moves_left: job.backend.has_moves_left.then_some(mean.m + 1.0),
         mate: mate(child),
         moves: principal_variation(job, root_move),

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use crossbeam::utils::CachePadded;
 
-use super::SearchParams;
 use super::referee::Referee;
 use super::tree::{NodeId, Tree};
+use super::{Reporting, SearchParams};
 use crate::chess::{History, Move};
 use crate::network::{BackendInfo, cache::EvalCache};
 use crate::tablebase::Tablebase;
@@ -71,8 +71,7 @@ pub(crate) struct Job {
     /// the same win.
     pub(crate) tablebase: Option<Arc<Tablebase>>,
     pub(crate) backend: BackendInfo,
-    /// Lines to tell about.
-    pub(crate) lines: usize,
+    pub(crate) reporting: Reporting,
     pub(crate) counters: CachePadded<Counters>,
     pub(crate) referee: Referee,
     /// When the `go` line was read.
@@ -101,8 +100,7 @@ pub(crate) struct JobSpec {
     /// Positions found in the tables before the search.
     pub(crate) tablebase_hits: u64,
     pub(crate) backend: BackendInfo,
-    /// Lines to tell about.
-    pub(crate) lines: usize,
+    pub(crate) reporting: Reporting,
     pub(crate) started: Instant,
     /// New visits that the search may make.
     pub(crate) visits: u64,
@@ -122,7 +120,7 @@ impl Job {
             cache: spec.cache,
             tablebase: spec.tablebase,
             backend: spec.backend,
-            lines: spec.lines,
+            reporting: spec.reporting,
             counters: CachePadded::new(Counters {
                 tablebase_hits: spec.tablebase_hits.into(),
                 ..Counters::default()

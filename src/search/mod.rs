@@ -2,16 +2,19 @@
 //!
 //! The way of one leaf: a worker *gathers* a batch of leaves (`gather`, by the formula in `select`), has the
 //! backend evaluate it, and *backs up* edges and values (`backup`). After each batch the `referee` asks the
-//! stoppers; the `controller` reports (`info`) and watches the clock; `best_move` decides.
+//! stoppers; the `controller` reports (`info`, `move_stats`) and watches the clock; `best_move` decides.
+//! `contempt` and `wdl` change the network's values on their way into the tree, if options say so.
 //! Called by `engine`; uses `chess`, `network` through its traits, and `time` for when to stop.
 
 mod backup;
 mod batch;
 mod best_move;
+mod contempt;
 mod controller;
 mod gather;
 mod info;
 mod job;
+mod move_stats;
 mod params;
 mod referee;
 mod select;
@@ -20,13 +23,17 @@ mod summary;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;
+mod wdl;
 mod worker;
 
+pub use contempt::{ContemptError, ContemptParams, advantage_over};
 pub use controller::SearchResult;
-pub use info::{Line, SearchInfo};
+pub use info::{Line, MoveStatsWhen, Reporting, SearchInfo};
+pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
 pub use params::SearchParams;
 pub use referee::EndReason;
 pub use summary::Summary;
+pub use wdl::Rescale;
 
 pub(crate) use controller::run;
 pub(crate) use job::{Job, JobSpec};

@@ -34,6 +34,8 @@ pub struct SearchParams {
     pub two_fold_draws: bool,
     /// `HistoryFill`: what stands for positions before the known game.
     pub history_fill: crate::network::encode::HistoryFill,
+    /// How the network's values are changed for accuracy of play and contempt.
+    pub rescale: super::Rescale,
 }
 
 impl Default for SearchParams {
@@ -54,6 +56,7 @@ impl Default for SearchParams {
             sticky_endgames: true,
             two_fold_draws: true,
             history_fill: crate::network::encode::HistoryFill::FenOnly,
+            rescale: super::Rescale::default(),
         }
     }
 }

@@ -55,7 +55,7 @@ impl Bench {
             tablebase: None,
             tablebase_hits: 0,
             backend: self.backend.info().clone(),
-            lines: 1,
+            reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
             started: Instant::now(),
             chain: Chain::new(&facts, &options, None),
         }));

@@ -2,8 +2,11 @@
 
 use std::fmt::Write;
 
+use super::move_stats;
+use super::score::ScoreType;
 use crate::chess::{History, Move};
 use crate::engine::Answer;
+use crate::options::Settings;
 use crate::search::{Line, SearchInfo};
 
 /// What `info` lines show beside the usual.
@@ -15,11 +18,31 @@ pub(super) struct Shown {
     pub(super) moves_left: bool,
     /// More than one line is asked for.
     pub(super) multi_pv: bool,
+    /// `PerPVCounters`
+    pub(super) nodes_per_line: bool,
+    /// `ScoreType`
+    pub(super) score: ScoreType,
 }
 
-/// One `info` line per line of play.
+impl Shown {
+    /// What the options ask for.
+    pub(super) fn of(settings: &Settings) -> Shown {
+        Shown {
+            wdl: settings.show_wdl,
+            moves_left: settings.show_moves_left,
+            multi_pv: settings.multi_pv > 1,
+            nodes_per_line: settings.per_pv_counters,
+            score: ScoreType::from_name(settings.score_type),
+        }
+    }
+}
+
+/// One `info` line per line of play, then the figures of root moves, if there are any.
 pub(super) fn info(root: &History, info: &SearchInfo, shown: Shown) -> Vec<String> {
-    info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown)).collect()
+    let lines =
+        info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown));
+    let stats = info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats));
+    lines.chain(stats.map(|stats| format!("info string {stats}"))).collect()
 }
 
 fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), shown: Shown) -> String {
@@ -28,12 +51,12 @@ fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), s
         info.depth,
         info.seldepth,
         info.time.as_millis(),
-        info.nodes,
-        score(line)
+        if shown.nodes_per_line { line.nodes } else { info.nodes },
+        score(line, shown.score)
     );
     // Writing to a string cannot fail.
     if shown.wdl {
-        let [w, d, l] = wdl(line.q, line.d);
+        let [w, d, l] = wdl(line.wl, line.d);
         let _ = write!(text, " wdl {w} {d} {l}");
     }
     if shown.moves_left
@@ -49,16 +72,11 @@ fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), s
     text
 }
 
-fn score(line: &Line) -> String {
+fn score(line: &Line, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),
-        None => format!("cp {}", centipawns(line.q)),
+        None => format!("cp {}", form.score(line)),
     }
-}
-
-/// The expected result as centipawns, Lc0's score type `centipawn`: 90 · tan(1.5637541897 · q).
-fn centipawns(q: f32) -> i32 {
-    (90.0 * (1.563_754_2 * f64::from(q)).tan()).round() as i32
 }
 
 /// Win, draw and loss in permille; they sum to 1000.
@@ -106,7 +124,10 @@ mod tests {
         let root = History::start();
         let line = Line {
             q: 0.1,
+            wl: 0.1,
             d: 0.5,
+            mu: None,
+            nodes: 60,
             moves_left: Some(99.0),
             mate: None,
             moves: ["e2e4"].map(|text| root.parse_move(text).unwrap()).into(),
@@ -120,16 +141,27 @@ mod tests {
             hashfull: 2,
             tablebase_hits: 5,
             lines: vec![line],
+            move_stats: None,
         };
-        // cp: 90 · tan(0.15637541897) = 14.19; movesleft: (1 + 99) / 2
+        // cp: 90 · tan(0.15637541897) = 14.19, or 45 · tan(0.156728) = 7.11; movesleft: (1 + 99) / 2
         assert_eq!(
-            info(&root, &search, Shown { wdl: true, moves_left: true, multi_pv: true }),
-            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 wdl 300 500 200 movesleft 50 \
+            info(
+                &root,
+                &search,
+                Shown {
+                    wdl: true,
+                    moves_left: true,
+                    multi_pv: true,
+                    nodes_per_line: true,
+                    score: ScoreType::Centipawn
+                }
+            ),
+            ["info depth 3 seldepth 9 time 1234 nodes 60 score cp 14 wdl 300 500 200 movesleft 50 \
               nps 81 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
         );
         assert_eq!(
             info(&root, &search, Shown::default()),
-            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 14 nps 81 hashfull 2 tbhits 5 pv e2e4"]
+            ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 pv e2e4"]
         );
     }
 

@@ -1,11 +1,16 @@
 //! UCI, the protocol between chess GUIs and engines.
 //!
 //! `session` is the loop that reads commands and drives the [`Engine`](crate::engine::Engine); `command` parses
-//! lines, `format` writes `info` and `bestmove`. Whatever comes in, the session goes on: what is wrong is answered with
+//! lines, `format` (with `score` and `move_stats`) writes `info` and `bestmove`, `output` hands lines over and keeps
+//! the `log`. Whatever comes in, the session goes on: what is wrong is answered with
 //! an `info string` that names the fault, and the old state stays.
 
 mod command;
 mod format;
+mod log;
+mod move_stats;
+mod output;
+mod score;
 mod session;
 
 pub use command::{Command, Fault, Go};

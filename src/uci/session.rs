@@ -1,40 +1,15 @@
 //! The loop: reads commands, drives the engine, goes on whatever happens.
 
 use std::io::{self, BufRead, Write};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::command::{Command, Go};
 use super::format::{self, Shown};
+use super::output::Output;
 use crate::chess::{History, Move};
 use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
 use crate::options::Settings;
 use crate::search::SearchInfo;
-
-/// Where all threads write whole lines.
-#[derive(Clone)]
-struct Output(Arc<Mutex<Box<dyn Write + Send>>>);
-
-impl Output {
-    /// Writes and hands over `lines`. A GUI that has gone away cannot be told anything; the loop ends when its
-    /// input does.
-    fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
-        let mut sink = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in lines {
-            let _ = writeln!(sink, "{}", line.as_ref());
-        }
-        let _ = sink.flush();
-    }
-
-    fn line(&self, line: impl AsRef<str>) {
-        self.lines([line]);
-    }
-
-    /// A message for people, on as many `info string` lines as it has.
-    fn note(&self, text: &str) {
-        self.lines(text.lines().map(|line| format!("info string {line}")));
-    }
-}
 
 /// Speaks UCI on `input` and `output` until `quit` or the end of the input.
 ///
@@ -47,10 +22,11 @@ pub fn run(
     input: impl BufRead,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
-    let mut session =
-        Session { engine: Engine::new(settings)?, output: Output(Arc::new(Mutex::new(Box::new(output)))) };
+    let output = Output::new(output, &settings.log_file);
+    let mut session = Session { engine: Engine::new(settings)?, output };
     for line in lines(input) {
         let received = Instant::now();
+        session.output.log_received(&line);
         match Command::parse(&line) {
             Ok(Command::Quit) => return Ok(()),
             Ok(command) => session.obey(command, received),
@@ -87,7 +63,10 @@ impl Session {
             Command::Uci => self.introduce(),
             Command::IsReady => self.get_ready(),
             Command::NewGame => self.engine.new_game(),
-            Command::SetOption { name, value } => self.report(|engine| engine.set_option(&name, &value)),
+            Command::SetOption { name, value } => {
+                self.report(|engine| engine.set_option(&name, &value));
+                self.output.log_to(&self.engine.settings().log_file);
+            }
             Command::Position(text) => self.report(|engine| engine.set_position(&text)),
             Command::Go(go) => self.go(&go, received),
             Command::Stop => self.engine.stop(),
@@ -134,12 +113,12 @@ impl Session {
             received,
         };
         let settings = self.engine.settings();
-        let shown = Shown {
-            wdl: settings.show_wdl,
-            moves_left: settings.show_moves_left,
-            multi_pv: settings.multi_pv > 1,
+        let speaker = Speaker {
+            output: self.output.clone(),
+            shown: Shown::of(settings),
+            verbose_time: settings.verbose_time,
         };
-        self.engine.go(request, Box::new(Speaker { output: self.output.clone(), shown }));
+        self.engine.go(request, Box::new(speaker));
     }
 
     /// The legal ones of the moves after `searchmoves`; the others are named.
@@ -159,6 +138,8 @@ impl Session {
 struct Speaker {
     output: Output,
     shown: Shown,
+    /// `VerboseTime`; a log gets the time report in any case.
+    verbose_time: bool,
 }
 
 impl Listener for Speaker {
@@ -168,6 +149,14 @@ impl Listener for Speaker {
 
     fn note(&mut self, text: &str) {
         self.output.note(text);
+    }
+
+    fn time_report(&mut self, text: &str) {
+        if self.verbose_time {
+            self.output.note(text);
+        } else {
+            self.output.log_remark(text);
+        }
     }
 
     fn answer(&mut self, root: &History, answer: Answer) {

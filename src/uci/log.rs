@@ -1,0 +1,67 @@
+//! The log of a session: every line with the time it was read or written.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+
+/// The name that stands for the console.
+const STDERR: &str = "<stderr>";
+
+/// Which way a line went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// From the GUI.
+    Received,
+    /// To the GUI.
+    Sent,
+    /// To nobody but the log.
+    Remark,
+}
+
+/// A log that is open. Lines reach the file at once, so that nothing is missing after a crash.
+pub(super) struct Log {
+    sink: Box<dyn Write + Send>,
+}
+
+impl Log {
+    /// Opens the file `name` to add to it, or the console if that is `<stderr>`.
+    pub(super) fn open(name: &str) -> io::Result<Log> {
+        let sink: Box<dyn Write + Send> = match name {
+            STDERR => Box::new(io::stderr()),
+            path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
+        };
+        let mut log = Log { sink };
+        log.write(Direction::Remark, concat!("Zeitnot ", env!("CARGO_PKG_VERSION"), " begins to log"))?;
+        Ok(log)
+    }
+
+    /// Adds a line with the present time (UTC, ms).
+    pub(super) fn write(&mut self, direction: Direction, line: &str) -> io::Result<()> {
+        self.sink.write_all(entry(Timestamp::now(), direction, line).as_bytes())
+    }
+}
+
+fn entry(time: Timestamp, direction: Direction, line: &str) -> String {
+    let mark = match direction {
+        Direction::Received => ">>",
+        Direction::Sent => "<<",
+        Direction::Remark => "--",
+    };
+    format!("{time:.3} {mark} {line}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_begin_with_the_time() {
+        let time = Timestamp::from_millisecond(1_700_000_000_042).unwrap();
+        assert_eq!(
+            entry(time, Direction::Received, "go nodes 5"),
+            "2023-11-14T22:13:20.042Z >> go nodes 5\n"
+        );
+        assert_eq!(entry(time, Direction::Sent, "readyok"), "2023-11-14T22:13:20.042Z << readyok\n");
+    }
+}

@@ -1,0 +1,96 @@
+//! The engine behind pipes, for conversations.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine; a test waits this long only when it fails.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The engine's process; killed when dropped.
+pub struct Engine {
+    pub process: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Engine {
+    pub fn start(args: &[&str]) -> Engine {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        Engine { stdin: process.stdin.take(), process, lines }
+    }
+
+    pub fn random() -> Engine {
+        Engine::start(&["--backend=random", "--threads=2"])
+    }
+
+    pub fn send(&mut self, text: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{text}").unwrap();
+    }
+
+    /// The next line that begins with `start`; lines before it are returned too, in order.
+    pub fn read_until(&self, start: &str) -> Vec<String> {
+        let mut seen: Vec<String> = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("no \"{start}\" ({error}) after {seen:#?}"),
+            }
+            if seen.last().is_some_and(|line| line.starts_with(start)) {
+                return seen;
+            }
+        }
+    }
+
+    /// Sends commands, and reads until the line that begins with `start`, which is returned.
+    pub fn ask(&mut self, commands: &[&str], start: &str) -> String {
+        commands.iter().for_each(|command| self.send(command));
+        self.read_until(start).pop().unwrap()
+    }
+
+    pub fn best_move(&mut self, commands: &[&str]) -> String {
+        let line = self.ask(commands, "bestmove");
+        line.split(' ').nth(1).unwrap().to_string()
+    }
+
+    /// Nothing but `info` comes for a while.
+    pub fn assert_no_best_move(&self, wait: Duration) {
+        let deadline = Instant::now() + wait;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => assert!(line.starts_with("info"), "{line}"),
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Closes the input, waits for the end, and returns what was still said.
+    pub fn finish(mut self) -> Vec<String> {
+        self.stdin = None;
+        let rest = self.lines.iter().collect();
+        assert!(self.process.wait().unwrap().success());
+        rest
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+    }
+}

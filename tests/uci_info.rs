@@ -1,0 +1,309 @@
+//! What a search tells: scores, figures of root moves, how often, and the log.
+
+#[path = "common/engine.rs"]
+mod engine;
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use engine::Engine;
+
+fn one_thread() -> Engine {
+    Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8"])
+}
+
+/// The same search each time.
+fn repeatable() -> Engine {
+    Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"])
+}
+
+fn set(engine: &mut Engine, options: &[(&str, &str)]) {
+    options.iter().for_each(|(name, value)| engine.send(&format!("setoption name {name} value {value}")));
+}
+
+/// What a search of a fresh tree says, `bestmove` last.
+fn search(engine: &mut Engine, go: &str) -> Vec<String> {
+    engine.send("ucinewgame");
+    engine.send("position startpos");
+    engine.send(go);
+    engine.read_until("bestmove")
+}
+
+/// The word after `key`, as a number.
+fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
+    let word = line.split_whitespace().skip_while(|word| *word != key).nth(1);
+    word.unwrap_or_else(|| panic!("no {key} in {line}")).trim_end_matches([')', '%']).parse().unwrap()
+}
+
+fn is_info(line: &&String) -> bool {
+    line.starts_with("info depth")
+}
+
+/// The lines with figures of root moves, without their beginning.
+fn move_stats(lines: &[String]) -> Vec<&str> {
+    lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("info string "))
+        .filter(|line| line.contains("(P: "))
+        .collect()
+}
+
+fn last_score(lines: &[String]) -> i32 {
+    number(lines.iter().rfind(is_info).unwrap(), "cp")
+}
+
+#[test]
+fn move_stats_come_once_after_a_search() {
+    let mut engine = one_thread();
+    assert_eq!(move_stats(&search(&mut engine, "go nodes 500")), [""; 0]);
+    set(&mut engine, &[("VerboseMoveStats", "true")]);
+    let lines = search(&mut engine, "go nodes 500");
+    let stats = move_stats(&lines);
+    assert_eq!(stats.len(), 21, "{lines:#?}");
+    assert_eq!(
+        lines.len() - 1,
+        lines.iter().position(|line| line.ends_with(stats[20])).unwrap() + 1,
+        "last of all"
+    );
+    let visits: Vec<u32> = stats.iter().map(|line| number(line, "N:")).collect();
+    assert!(visits[..20].is_sorted(), "{visits:?}");
+    assert_eq!(visits[20], 500);
+    assert_eq!(visits[..20].iter().sum::<u32>(), 499, "all visits but the one of the root itself");
+    assert!(stats[20].starts_with("node  (  20) N: "), "{}", stats[20]);
+    let best = lines.last().unwrap().split(' ').nth(1).unwrap();
+    assert!(stats[19].starts_with(best), "{} for {best}", stats[19]);
+    let policy: f32 = stats[..20].iter().map(|line| number::<f32>(line, "(P:")).sum();
+    assert!((policy - 100.0).abs() < 0.2, "{policy}");
+    for line in &stats[..20] {
+        let (q, u, s): (f32, f32, f32) = (number(line, "(Q:"), number(line, "(U:"), number(line, "(S:"));
+        assert!((q + u - s).abs() < 0.1, "{line}");
+        let v: f32 = number(line, "(V:");
+        assert!(v.abs() <= 1.0, "{line}");
+    }
+}
+
+#[test]
+fn network_values_that_are_not_kept_are_left_open() {
+    let mut engine = one_thread();
+    set(&mut engine, &[("VerboseMoveStats", "true"), ("NNCacheSize", "0")]);
+    let lines = search(&mut engine, "go nodes 100");
+    let stats = move_stats(&lines);
+    assert!(stats.len() == 21 && stats.iter().all(|line| line.ends_with("(V:  -.----) ")), "{lines:#?}");
+}
+
+#[test]
+fn move_stats_come_during_a_search() {
+    let mut engine = one_thread();
+    set(&mut engine, &[("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
+    let lines = search(&mut engine, "go movetime 2500");
+    let roots = lines.iter().filter(|line| line.starts_with("info string node ")).count();
+    assert!(roots >= 2, "{lines:#?}");
+    // Each information is followed by its figures.
+    assert_eq!(lines.iter().filter(is_info).count(), roots);
+}
+
+#[test]
+fn finished_games_are_marked() {
+    let mut engine = one_thread();
+    set(&mut engine, &[("VerboseMoveStats", "true")]);
+    engine.send("position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    engine.send("go nodes 200");
+    let lines = engine.read_until("bestmove");
+    let mate = move_stats(&lines).into_iter().find(|line| line.starts_with("d1d8")).unwrap();
+    assert!(mate.ends_with("(V:  1.0000) (T) "), "{mate}");
+}
+
+#[test]
+fn nodes_can_be_those_of_each_line() {
+    let mut engine = one_thread();
+    set(&mut engine, &[("VerboseMoveStats", "true"), ("MultiPV", "3"), ("PerPVCounters", "true")]);
+    let lines = search(&mut engine, "go nodes 500");
+    let stats = move_stats(&lines);
+    for line in lines.iter().filter(is_info).rev().take(3) {
+        let mv = line.split(" pv ").nth(1).unwrap().split(' ').next().unwrap();
+        let of_move = stats.iter().find(|stats| stats.starts_with(mv)).unwrap();
+        assert_eq!(number::<u32>(line, "nodes"), number::<u32>(of_move, "N:"), "{line}");
+    }
+}
+
+#[test]
+fn the_score_has_the_form_that_is_asked_for() {
+    let mut engine = repeatable();
+    let mut score = |form: &str| {
+        set(&mut engine, &[("ScoreType", form)]);
+        last_score(&search(&mut engine, "go nodes 300"))
+    };
+    let wl = f64::from(score("W-L")) / 10_000.0;
+    for (form, expected) in [
+        ("Q", 10_000.0 * wl),
+        ("win_percentage", 5000.0 + 5000.0 * wl),
+        ("centipawn", 90.0 * (1.563_754 * wl).tan()),
+        ("centipawn_with_drawscore", 90.0 * (1.563_754 * wl).tan()),
+        ("centipawn_2018", 290.68 * (1.548_091 * wl).tan()),
+        ("centipawn_2019", 295.0 * wl / (1.0 - 0.976_953 * wl.powi(14))),
+    ] {
+        let found = score(form);
+        assert!((f64::from(found) - expected).abs() < 2.0, "{form}: {found} for {expected}");
+    }
+    let mu = score("WDL_mu");
+    assert_eq!(mu.signum(), score("W-L").signum(), "{mu}");
+}
+
+#[test]
+fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
+    let mut engine = repeatable();
+    set(&mut engine, &[("ScoreType", "W-L")]);
+    let plain = last_score(&search(&mut engine, "go nodes 100"));
+    set(&mut engine, &[("Contempt", "stockfish=-400, leela=400"), ("WDLEvalObjectivity", "0")]);
+    assert_eq!(last_score(&search(&mut engine, "go nodes 100")), plain, "an opponent without a name");
+    set(&mut engine, &[("UCI_Opponent", "none 3600 computer Stockfish 17")]);
+    let weaker = last_score(&search(&mut engine, "go nodes 100"));
+    set(&mut engine, &[("UCI_Opponent", "none 3600 computer Leela")]);
+    let stronger = last_score(&search(&mut engine, "go nodes 100"));
+    assert!(weaker < plain && plain < stronger, "{weaker} {plain} {stronger}");
+    set(&mut engine, &[("WDLEvalObjectivity", "1")]);
+    let shown = last_score(&search(&mut engine, "go nodes 100"));
+    assert!(shown < stronger, "{shown} {stronger}");
+    set(&mut engine, &[("ContemptMode", "black_side_analysis"), ("WDLEvalObjectivity", "0")]);
+    let other_side = last_score(&search(&mut engine, "go nodes 100"));
+    assert!(other_side < plain, "{other_side} {plain}");
+    set(&mut engine, &[("ContemptMode", "disable")]);
+    assert_eq!(last_score(&search(&mut engine, "go nodes 100")), plain);
+}
+
+#[test]
+fn contempt_needs_a_side_in_infinite_search_and_a_number() {
+    let mut engine = repeatable();
+    let fault = engine.ask(&["setoption name Contempt value leela=much"], "info string");
+    assert!(fault.contains("leela=much") && fault.contains("the old value stays"), "{fault}");
+    set(&mut engine, &[("UCI_RatingAdv", "100")]);
+    engine.ask(&["isready"], "readyok");
+    let note = engine.ask(&["go infinite"], "info string");
+    assert!(note.contains("ContemptMode"), "{note}");
+    engine.best_move(&["stop"]);
+}
+
+#[test]
+fn information_never_floods() {
+    for lines_per_info in [1, 6] {
+        let mut engine = Engine::random();
+        set(&mut engine, &[("MultiPV", &lines_per_info.to_string())]);
+        let lines = search(&mut engine, "go movetime 2500");
+        let times: Vec<u64> = lines.iter().filter(is_info).map(|line| number(line, "time")).collect();
+        // The last information of a search comes whenever that ends.
+        let regular = &times[..times.len() - lines_per_info];
+        let busiest =
+            regular.iter().map(|&from| regular.iter().filter(|&&t| t >= from && t < from + 1000).count());
+        assert!(busiest.max().unwrap() <= 50, "{times:?}");
+        assert!(times.len() >= 10, "{times:?}");
+    }
+}
+
+#[test]
+fn information_tells_what_changes() {
+    let mut engine = Engine::random();
+    let lines = search(&mut engine, "go nodes 300000");
+    let told: Vec<_> = lines.iter().filter(is_info).collect();
+    for pair in told[..told.len() - 1].windows(2) {
+        let what = |line: &str| {
+            let score: i32 = number(line, "cp");
+            let pv = line.split(" pv ").nth(1).unwrap().to_string();
+            (number::<u32>(line, "depth"), number::<u32>(line, "seldepth"), score, pv)
+        };
+        let gap = number::<u64>(pair[1], "time") - number::<u64>(pair[0], "time");
+        assert!(gap <= 5000, "{pair:#?}");
+        // A change of the value below the score's last digit is told too.
+        assert!(what(pair[0]) != what(pair[1]) || gap >= 25, "{pair:#?}");
+    }
+}
+
+#[test]
+fn information_comes_also_while_nothing_changes() {
+    let mut engine = Engine::random();
+    engine.ask(&["isready"], "readyok");
+    engine.send("go ponder nodes 10");
+    // The search is at its limit after a moment, and waits.
+    let mut times: Vec<u64> = Vec::new();
+    while times.last().is_none_or(|&time| time < 4000) {
+        times.push(number(engine.read_until("info depth").last().unwrap(), "time"));
+    }
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] <= 5000), "{times:?}");
+    engine.best_move(&["stop"]);
+}
+
+#[test]
+fn the_log_has_all_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("zeitnot.log");
+    let name = file.to_str().unwrap();
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", &format!("--logfile={name}")]);
+    let best = engine.ask(&["position startpos", "go wtime 1000 btime 1000"], "bestmove");
+    // Another search without a log.
+    set(&mut engine, &[("LogFile", "")]);
+    engine.best_move(&["go nodes 77"]);
+    set(&mut engine, &[("LogFile", name), ("VerboseTime", "true")]);
+    engine.best_move(&["go wtime 1000 btime 1000"]);
+    engine.finish();
+    let log = fs::read_to_string(&file).unwrap();
+    let entries: Vec<(&str, &str)> = log.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    assert!(entries.is_sorted_by_key(|(time, _)| *time), "{log}");
+    assert!(entries.iter().all(|(time, _)| time.len() == 24 && time.ends_with('Z')), "{log}");
+    let count = |start: &str| entries.iter().filter(|(_, entry)| entry.starts_with(start)).count();
+    assert_eq!(count("-- Zeitnot"), 2);
+    assert_eq!(count(">> go wtime"), 2);
+    assert_eq!(count(">> go nodes 77"), 0);
+    assert_eq!(count("<< bestmove"), 2);
+    assert_eq!(count(&format!("<< {best}")).min(1), 1);
+    assert!(count("<< info depth") >= 2);
+    // How the time was used stands in the log whether the GUI is told or not.
+    assert_eq!((count("-- time "), count("<< info string time ")), (1, 1), "{log}");
+}
+
+#[test]
+fn a_log_that_cannot_be_written_does_no_harm() {
+    let mut engine = Engine::start(&["--backend=random", "--logfile=/no/such/folder/log"]);
+    let note = engine.read_until("info string").pop().unwrap();
+    assert!(note.contains("/no/such/folder/log") && note.contains("nothing is logged"), "{note}");
+    let note = engine.ask(&["setoption name LogFile value /no/such/folder/other"], "info string");
+    assert!(note.contains("/no/such/folder/other"), "{note}");
+    engine.best_move(&["go nodes 10"]);
+}
+
+#[test]
+fn the_log_can_be_the_console() {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["uci", "--backend=random", "--logfile=<stderr>"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.stdout, b"");
+    assert!(String::from_utf8(output.stderr).unwrap().contains(" -- Zeitnot "));
+}
+
+#[test]
+fn the_reference_lists_the_options_that_uci_lists() {
+    let mut engine = Engine::start(&[]);
+    engine.send("uci");
+    let lines = engine.read_until("uciok");
+    let told = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("option name "))
+        .map(|line| line.split(' ').next().unwrap());
+    let command =
+        |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args).output().unwrap().stdout;
+    let json: serde_json::Value = serde_json::from_slice(&command(&["options", "--json"])).unwrap();
+    let listed: Vec<_> =
+        json.as_array().unwrap().iter().map(|option| option["name"].as_str().unwrap()).collect();
+    assert_eq!(told.collect::<Vec<_>>(), listed);
+    assert_eq!(String::from_utf8(command(&["options"])).unwrap().lines().count(), listed.len() + 1);
+}
+
+#[test]
+fn a_search_without_news_does_not_hold_back_the_answer() {
+    let mut engine = repeatable();
+    set(&mut engine, &[("MultiPV", "500"), ("VerboseMoveStats", "true"), ("LogLiveStats", "true")]);
+    let start = std::time::Instant::now();
+    search(&mut engine, "go movetime 300");
+    assert!(start.elapsed() < Duration::from_secs(3));
+}
