@@ -13,7 +13,11 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
     let visits = root.visits();
     let new_nodes = u64::from(visits.saturating_sub(job.reused_visits));
     let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
-    let outcomes = || children.iter().filter_map(|child| child.proof()).map(|proof| proof.outcome);
+    let is_allowed = |child: &Node| job.allows(child.edge().mv());
+    let outcomes = || {
+        let allowed = children.iter().filter(|child| is_allowed(child));
+        allowed.filter_map(|child| child.proof()).map(|proof| proof.outcome)
+    };
     let mate = root.proof().filter(|proof| proof.is_mate);
     // The root's proof is for the side that moved last.
     let mate_in =
@@ -29,9 +33,13 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         batches: job.counters.batches.load(Ordering::Relaxed),
         depth: depth(job),
         tree_bytes: job.tree.bytes() + job.cache.bytes() as u64,
-        root_visits: root_visits(&job.tree, job.root),
+        // Moves that may not be searched can have visits from an earlier search.
+        root_visits: children
+            .iter()
+            .map(|child| if is_allowed(child) { child.visits() } else { 0 })
+            .collect(),
         best_by_q: (0..children.len())
-            .filter(|&i| children[i].visits() > 0)
+            .filter(|&i| children[i].visits() > 0 && is_allowed(children[i]))
             .max_by(|&a, &b| children[a].q().total_cmp(&children[b].q())),
         root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
         proven_win: outcomes().any(|outcome| outcome == Outcome::Win),

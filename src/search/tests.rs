@@ -136,6 +136,18 @@ fn only_the_given_root_moves_are_searched() {
 }
 
 #[test]
+fn stoppers_hear_of_allowed_root_moves_only() {
+    let bench = Bench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    let (job, _) = bench.search(2_000);
+    assert!(collect_stats(&job).proven_win);
+    let (job, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
+    let stats = collect_stats(&job);
+    assert!(!stats.proven_win, "the mate may not be played");
+    assert!(result.summary.root_visits.iter().filter(|(_, visits)| *visits > 0).count() > 2);
+    assert_eq!(stats.root_visits.iter().filter(|visits| **visits > 0).count(), 2);
+}
+
+#[test]
 fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let mut bench = Bench::new("random", 1, "startpos");
     let (job, result) = bench.search(20_000);

@@ -69,8 +69,8 @@ pub struct Tablebase {
     wdl_files: usize,
     dtz_files: usize,
     max_pieces: usize,
-    /// Files that are no tables although they are named so, with the reason.
-    refused: Vec<String>,
+    /// Folders and files that cannot be used, with the reason.
+    unusable: Vec<String>,
     /// What was wrong with the first table that could not be read later.
     fault: OnceLock<String>,
 }
@@ -78,24 +78,31 @@ pub struct Tablebase {
 impl Tablebase {
     /// Takes all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows `;`).
     ///
+    /// A folder that cannot be read is named in [`Tablebase::description`] if another one holds tables.
+    ///
     /// # Errors
-    /// If a folder cannot be listed or none holds a table.
+    /// If no folder holds a table, and why.
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
             wdl_files: 0,
             dtz_files: 0,
             max_pieces: 0,
-            refused: Vec::new(),
+            unusable: Vec::new(),
             fault: OnceLock::new(),
         };
+        let mut first_fault = None;
         for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
-            for path in table_files(&folder)? {
-                tablebase.add(&path);
+            match table_files(&folder) {
+                Ok(files) => files.iter().for_each(|file| tablebase.add(file)),
+                Err(fault) => {
+                    tablebase.unusable.push(fault.to_string());
+                    first_fault.get_or_insert(fault);
+                }
             }
         }
         match tablebase.wdl_files {
-            0 => Err(TablebaseError::Empty(folders.into())),
+            0 => Err(first_fault.unwrap_or(TablebaseError::Empty(folders.into()))),
             _ => Ok(tablebase),
         }
     }
@@ -107,7 +114,7 @@ impl Tablebase {
                 self.wdl_files += 1;
                 self.max_pieces = self.max_pieces.max(pieces_in_name(path));
             }
-            Err(error) => self.refused.push(format!("{}: {error}", path.display())),
+            Err(error) => self.unusable.push(format!("not a table: {} ({error})", path.display())),
         }
     }
 
@@ -148,15 +155,15 @@ impl Tablebase {
         self.fault.get().map(String::as_str)
     }
 
-    /// The tables in a few words, and what is wrong with the files that were refused.
+    /// The tables in a few words, with a line for each folder or file that cannot be used.
     pub fn description(&self) -> String {
-        let Tablebase { wdl_files, dtz_files, max_pieces, refused, .. } = self;
+        let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
         let mut text = format!(
             "{} Syzygy tables ({wdl_files} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
             wdl_files + dtz_files
         );
-        for reason in refused {
-            text += "\nnot a table: ";
+        for reason in unusable {
+            text += "\n";
             text += reason;
         }
         text
@@ -214,6 +221,16 @@ mod tests {
         let description = tables.description();
         assert!(description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"), "{description}");
         assert!(description.contains("KRvK.rtbw"), "{description}");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_does_not_hide_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("KQvK.rtbw"), [0; 80]).unwrap();
+        let folders = std::env::join_paths([Path::new("/no/such/folder"), folder.path()]).unwrap();
+        let tables = Tablebase::open(folders.to_str().unwrap()).unwrap();
+        assert_eq!(tables.max_pieces(), 3);
+        assert!(tables.description().contains("\ncannot read the folder /no/such/folder"));
     }
 
     #[test]

@@ -136,15 +136,16 @@ impl Listener for Reporter {
     }
 }
 
+fn settings(folders: &str) -> Settings {
+    Settings { backend: "random".into(), threads: 1, syzygy_path: folders.into(), ..Settings::default() }
+}
+
 impl Player {
     fn new(folders: &str, fast_play: bool) -> Player {
-        let settings = Settings {
-            backend: "random".into(),
-            threads: 1,
-            syzygy_path: folders.into(),
-            syzygy_fast_play: fast_play,
-            ..Settings::default()
-        };
+        Player::with(Settings { syzygy_fast_play: fast_play, ..settings(folders) })
+    }
+
+    fn with(settings: Settings) -> Player {
         Player(Engine::new(settings).unwrap())
     }
 
@@ -219,7 +220,9 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
 fn a_mate_goes_before_a_win_by_the_tables() {
     // 1.Ra8 is mate, 1.Rxb1 a win by the tables.
     let fen = "7k/8/6K1/8/8/8/7P/Rn6 w - - 0 1";
-    let (mv, result) = Player::new(fetch::tables(), false).search(fen, &[], 2000);
+    // Smart pruning would end the search at the first win it finds.
+    let settings = Settings { smart_pruning_factor: 0.0, ..settings(fetch::tables()) };
+    let (mv, result) = Player::with(settings).search(fen, &[], 2000);
     assert!(result.summary.tablebase_hits > 0);
     assert_eq!((mv.as_str(), result.info.unwrap().lines[0].mate), ("a1a8", Some(1)));
 }
