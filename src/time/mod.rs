@@ -16,6 +16,7 @@
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them |
 //! | `manager`, `managers/` | the trait, and one file per time manager |
 //! | `nodestime` | nodes in the place of time, under every manager |
+//! | `lag` | what a move costs the clock beyond what the engine saw |
 //! | `move_start` | when a move's clock began to run |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `replay/` | whole games in virtual time |
@@ -25,6 +26,7 @@ mod chain;
 pub mod clock;
 pub mod estimators;
 mod facts;
+mod lag;
 mod limits;
 mod manager;
 pub mod managers;

@@ -2,6 +2,7 @@
 
 use super::chain::{Chain, StopperOptions};
 use super::facts::MoveFacts;
+use super::lag::LagMeter;
 use super::manager::{MoveOutcome, TimeManager};
 use super::nodestime::NodesTime;
 use super::stats::SearchStats;
@@ -15,7 +16,13 @@ pub struct Timekeeper {
     nodestime: NodesTime,
     /// The clock at the first move of the game, ms.
     first_clock_ms: Option<f64>,
+    lag: LagMeter,
+    /// The GUI's clock at the last `go`, ms.
+    clock_ms: Option<f64>,
 }
+
+/// Lag may be this much larger than the largest that was seen.
+const LAG_MARGIN: f64 = 2.0;
 
 /// A game may always last so many moves longer than expected.
 const RESERVE_MOVES: f64 = 40.0;
@@ -36,7 +43,14 @@ pub struct SearchEnd<'a> {
 impl Timekeeper {
     /// A game's timekeeper.
     pub fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
-        Timekeeper { manager, options, nodestime: NodesTime::default(), first_clock_ms: None }
+        Timekeeper {
+            manager,
+            options,
+            nodestime: NodesTime::default(),
+            first_clock_ms: None,
+            lag: LagMeter::default(),
+            clock_ms: None,
+        }
     }
 
     /// Takes new options, from the next search on.
@@ -46,6 +60,10 @@ impl Timekeeper {
 
     /// Makes the chain of stoppers for a search.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
+        self.clock_ms = facts.limits.time_ms.filter(|_| !facts.limits.infinite);
+        if let Some(clock_ms) = self.clock_ms {
+            self.lag.clock_read(clock_ms);
+        }
         let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
@@ -73,6 +91,9 @@ impl Timekeeper {
         let Some(report) = chain.report() else { return };
         let stats = chain.counted_from_start(end.stats);
         self.nodestime.charge(stats.elapsed_ms, chain.inc_ms());
+        if let Some(clock_ms) = self.clock_ms.take() {
+            self.lag.move_made(clock_ms, stats.elapsed_ms, chain.inc_ms());
+        }
         self.manager.finish_move(&MoveOutcome {
             used_ms: stats.elapsed_ms,
             stats: stats.into_owned(),
@@ -87,7 +108,10 @@ impl Timekeeper {
     fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
-            None => facts.clone(),
+            None => {
+                let overhead_ms = facts.overhead_ms.max(LAG_MARGIN * self.lag.lag_ms());
+                MoveFacts { overhead_ms, ..facts.clone() }
+            }
         };
         MoveFacts { reserve_ms: self.reserve_ms(&facts), ..facts }
     }
