@@ -193,6 +193,38 @@ fn quit_ends_a_search_at_once() {
     assert!(start.elapsed() < PATIENCE);
 }
 
+/// Score and principal variation of a small search from the start position.
+fn opinion(engine: &mut Engine) -> String {
+    for command in ["ucinewgame", "position startpos", "go nodes 10"] {
+        engine.send(command);
+    }
+    let lines = engine.read_until("bestmove");
+    let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+    let words: Vec<_> = info.split(' ').collect();
+    let after = |key| words.iter().skip_while(|word| **word != key).copied().collect::<Vec<_>>();
+    format!("{} {}", after("score")[..3].join(" "), after("pv").join(" "))
+}
+
+#[test]
+fn a_bad_network_is_named_and_the_old_one_stays() {
+    let good = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/goldens/nets/maia_like.pb.gz");
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("half.pb.gz");
+    let whole = std::fs::read(good).unwrap();
+    std::fs::write(&bad, &whole[..whole.len() / 2]).unwrap();
+
+    let mut engine = Engine::start(&["--backend=native", "--threads=1"]);
+    engine.ask(&[&format!("setoption name WeightsFile value {good}"), "isready"], "readyok");
+    let before = opinion(&mut engine);
+    engine.send(&format!("setoption name WeightsFile value {}", bad.display()));
+    engine.send("isready");
+    let lines = engine.read_until("readyok");
+    let named =
+        |line: &String| line.starts_with("info string") && line.contains("half.pb.gz: gzip: data end early");
+    assert!(lines.iter().any(named), "{lines:#?}");
+    assert_eq!(opinion(&mut engine), before);
+}
+
 #[test]
 fn a_missing_network_is_named_and_the_process_lives() {
     let mut engine = Engine::start(&["--weights=/no/such/network.pb.gz"]);

@@ -1,7 +1,10 @@
 //! `zeitnot describenet`: what a network file holds.
 
+mod structure;
+
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
@@ -11,6 +14,7 @@ use crate::network::weights::{
     DataType, Facts, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
     ValueOutput,
 };
+use structure::Structure;
 
 #[derive(Debug, Args)]
 pub(super) struct DescribeArgs {
@@ -32,6 +36,8 @@ struct Description {
     sha256: String,
     /// Bytes on disk.
     size: u64,
+    /// From the file to checked layers, ms.
+    load_ms: f64,
     input_format: i32,
     input: String,
     body: String,
@@ -39,6 +45,8 @@ struct Description {
     value: String,
     /// `None` without a Moves Left Head.
     moves_left: Option<String>,
+    /// `None` for ONNX models.
+    structure: Option<Structure>,
     /// `None` for ONNX models.
     activation: Option<String>,
     policy_heads: Vec<&'static str>,
@@ -71,13 +79,15 @@ struct CostReport {
 /// Runs the command.
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<Verdict, Failure> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
+    let start = Instant::now();
     let file = NetworkFile::load(&args.file, heads)?;
-    let description = describe(&file);
+    let load_ms = start.elapsed().as_secs_f64() * 1e3;
+    let description = describe(&file, load_ms);
     output.write(&description, &description)?;
     Ok(Verdict::Yes)
 }
 
-fn describe(file: &NetworkFile) -> Description {
+fn describe(file: &NetworkFile, load_ms: f64) -> Description {
     let Facts {
         license,
         min_version,
@@ -92,12 +102,14 @@ fn describe(file: &NetworkFile) -> Description {
         file: file.path.display().to_string(),
         sha256: file.sha256.clone(),
         size: file.size,
+        load_ms,
         input_format: 0,
         input: String::new(),
         body: String::new(),
         policy: String::new(),
         value: String::new(),
         moves_left: None,
+        structure: None,
         activation: None,
         policy_heads: file.policy_heads.iter().map(|head| head.name()).collect(),
         value_heads: file.value_heads.iter().map(|head| head.name()).collect(),
@@ -127,6 +139,7 @@ fn of_layers(network: &Network, rest: Description) -> Description {
         policy: network.describe_policy(),
         value: network.describe_value(),
         moves_left: network.describe_moves_left(),
+        structure: Some(network.into()),
         activation: Some(format!("{:?}", network.activation)),
         cost: Some(CostReport {
             parameters: cost.parameters,
@@ -167,6 +180,7 @@ impl fmt::Display for Description {
         let mut line = |key: &str, value: &dyn fmt::Display| writeln!(f, "{key:<16} {value}");
         line("file", &format_args!("{} ({} bytes)", self.file, self.size))?;
         line("sha256", &self.sha256)?;
+        line("loaded in", &format_args!("{:.1} ms", self.load_ms))?;
         line("input", &format_args!("{} (format {})", self.input, self.input_format))?;
         line("body", &self.body)?;
         line("policy", &self.policy)?;
