@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use zeitnot::chess::{History, Variant};
 use zeitnot::network::backends::onnxruntime::OnnxRuntime;
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::onnx::{self, BuildOptions};
 use zeitnot::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
-use zeitnot::network::{Backend, EvalSlot, Evaluation};
+use zeitnot::network::{Backend, EvalSlot, policy_map};
 use zeitnot::params::Params;
 
 fn network(name: &str) -> PathBuf {
@@ -36,7 +36,7 @@ fn model(path: &Path) -> OnnxModel {
 }
 
 /// What a model says of four positions of one game.
-fn evaluations(model: OnnxModel) -> Vec<Evaluation> {
+fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
     let backend = OnnxRuntime::new(model, "test", &Params::default()).unwrap();
     let moves = ["e2e4", "c7c5", "g1f3", "d7d6"];
     let mut slots: Vec<_> = (0..moves.len())
@@ -44,12 +44,27 @@ fn evaluations(model: OnnxModel) -> Vec<Evaluation> {
             let text = format!("startpos moves {}", moves[..=count].join(" "));
             let history = History::from_uci_position(&text, Variant::Standard).unwrap();
             let mut slot = EvalSlot::default();
-            encode(&history, backend.info().input_format, HistoryFill::FenOnly, &mut slot.planes);
+            let format = backend.info().input_format;
+            let transform = encode(&history, format, HistoryFill::FenOnly, &mut slot.planes);
+            let turn = history.current().turn();
+            slot.moves =
+                history.legal_moves().iter().map(|&m| policy_map::index(m, turn, transform)).collect();
             slot
         })
         .collect();
     backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
-    slots.iter().map(|slot| slot.evaluation).collect()
+    slots
+}
+
+/// The largest difference of q, d and logits.
+fn difference(a: &[EvalSlot], b: &[EvalSlot]) -> f32 {
+    let numbers = |slots: &[EvalSlot]| -> Vec<f32> {
+        slots
+            .iter()
+            .flat_map(|slot| [slot.evaluation.q, slot.evaluation.d].into_iter().chain(slot.logits.clone()))
+            .collect()
+    };
+    numbers(a).iter().zip(numbers(b)).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 #[test]
@@ -63,6 +78,28 @@ fn describenet_counts_what_the_layers_hold() {
     assert_eq!(facts["input_format"], 1);
     assert_eq!(facts["moves_left"], Value::Null);
     assert!(facts["body"].as_str().unwrap().ends_with("no SE"), "{facts}");
+}
+
+#[test]
+fn describenet_gives_the_structure_in_numbers() {
+    for (name, part, expected) in [
+        (
+            "classical_conv_wdl",
+            "/body",
+            json!({"kind": "tower", "blocks": 2, "filters": 8, "se_units": null}),
+        ),
+        ("classical_conv_wdl", "/policy", json!({"kind": "convolution", "planes": 80})),
+        ("classical", "/value/kind", json!("scalar")),
+        ("se_mlh", "/value/kind", json!("wdl")),
+        ("hybrid_resnet_ab", "/body/embedding_kind", json!("tower")),
+        ("ab_smol_default", "/body/smolgen", json!(true)),
+        ("ab_polenc", "/policy/encoders", json!(1)),
+    ] {
+        let path = network(&format!("{name}.pb.gz"));
+        let facts = json(&["describenet", path.to_str().unwrap(), "--json"]);
+        assert_eq!(facts["structure"].pointer(part), Some(&expected), "{name}: {facts}");
+        assert!(facts["load_ms"].as_f64().unwrap() > 0.0);
+    }
 }
 
 #[test]
@@ -110,9 +147,35 @@ fn a_converted_network_is_the_same_network() {
         assert_eq!(model.input_format, InputFormat::Canonical);
         assert_eq!(model.data_type, data_type);
         assert_eq!(model.fixed_batch, batch.map(|size| size.parse().unwrap()));
-        for (found, expected) in evaluations(model).iter().zip(&expected) {
-            assert!((found.q - expected.q).abs() < tolerance, "{precision}: {found:?}, {expected:?}");
-            assert!((found.d - expected.d).abs() < tolerance, "{precision}: {found:?}, {expected:?}");
-        }
+        let error = difference(&evaluations(model), &expected);
+        assert!(error < tolerance, "{precision}: {error}");
     }
+}
+
+#[test]
+fn a_quantized_tower_says_nearly_the_same() {
+    let folder = TempDir::new().unwrap();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/zeitnot-small.pb.gz");
+    for source in [own, network("se_mish.pb.gz"), network("bn_full.pb.gz")] {
+        let target = folder.path().join("int8.onnx");
+        let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
+        let facts = json(&["convert", from, "-o", to, "--precision", "int8", "--json"]);
+        let plain = model(&source);
+        let size = plain.bytes.len() as u64;
+        assert!(facts["size"].as_u64().unwrap() < size, "{from}");
+        let error = difference(&evaluations(model(&target)), &evaluations(plain));
+        println!("{from}: {error}");
+        assert!(error > 1e-5, "{from}: not quantized");
+        assert!(error < 0.3, "{from}: {error}");
+    }
+}
+
+#[test]
+fn networks_that_cannot_be_quantized_are_refused() {
+    let source = network("ab_smol_default.pb.gz");
+    let output = zeitnot(&["convert", source.to_str().unwrap(), "-o", "x.onnx", "--precision", "int8"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("ab_smol_default.pb.gz: has an attention body"), "{message}");
+    assert!(!Path::new("x.onnx").exists());
 }

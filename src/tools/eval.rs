@@ -200,7 +200,7 @@ fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> Report {
 }
 
 /// Probabilities at temperature 1.
-fn softmax(logits: &[f32]) -> Vec<f32> {
+pub(super) fn softmax(logits: &[f32]) -> Vec<f32> {
     let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let weights: Vec<f32> = logits.iter().map(|logit| libm::expf(logit - highest)).collect();
     let sum: f32 = weights.iter().sum();

@@ -3,27 +3,24 @@
 //! Only what networks need, opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes them once, in
 //! the graph's precision, straight into the model's bytes and frees them on the way: no second copy ever exists.
 
-use bytes::{BufMut, Bytes, BytesMut};
-use half::f16;
+use bytes::{Bytes, BytesMut};
 use prost::Message;
-use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len};
 
-use super::Precision;
+use super::constant::{Constant, Data, TensorHead, field_len, put_length};
+use super::{Precision, Quantization};
 use crate::network::weights::Activation;
 use crate::network::weights::onnx_message::{
-    Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, Tensor,
-    TensorType, Type, ValueInfo,
+    Attribute, Dimension, Graph as GraphMessage, Metadata, Model, Node, OperatorSet, Shape, TensorType, Type,
+    ValueInfo,
 };
 
 /// Version of the ONNX file format; what Lc0's own converter writes.
 const IR_VERSION: i64 = 8;
 /// Version of the operators; the first with `LayerNormalization`.
 const OPSET: i64 = 17;
-// Fields of `ModelProto`, `GraphProto` and `TensorProto` that are written by hand.
+// Fields of `ModelProto` and `GraphProto` that are written by hand.
 const MODEL_GRAPH: u32 = 7;
 const GRAPH_INITIALIZER: u32 = 5;
-const TENSOR_RAW_DATA: u32 = 9;
-const TYPE_INT64: i32 = 7;
 // Values of `Attribute::kind`.
 const KIND_FLOAT: i32 = 1;
 const KIND_INT: i32 = 2;
@@ -33,35 +30,25 @@ const KIND_INTS: i32 = 7;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value(String);
 
-/// A constant before it is written.
-#[derive(Debug)]
-enum Data {
-    /// Written in the graph's precision.
-    Floats(Vec<f32>),
-    /// Shapes and indices.
-    Integers(Vec<i64>),
-}
-
-#[derive(Debug)]
-struct Constant {
-    name: String,
-    dims: Vec<i64>,
-    data: Data,
-}
-
 /// A graph under construction.
 #[derive(Debug)]
 pub struct Graph {
     precision: Precision,
+    quantization: Quantization,
     message: GraphMessage,
     constants: Vec<Constant>,
 }
 
 impl Graph {
     /// An empty graph whose floats are all of one precision.
-    pub fn new(name: &str, precision: Precision) -> Graph {
+    pub fn new(name: &str, precision: Precision, quantization: Quantization) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
-        Graph { precision, message, constants: Vec::new() }
+        Graph { precision, quantization, message, constants: Vec::new() }
+    }
+
+    /// How the convolutions of blocks compute.
+    pub fn quantization(&self) -> &Quantization {
+        &self.quantization
     }
 
     /// Declares an input; `None` is the free batch size.
@@ -83,6 +70,21 @@ impl Graph {
 
     fn integers(&mut self, name: &str, data: Vec<i64>) -> Value {
         self.constant(name, &[data.len()], Data::Integers(data))
+    }
+
+    /// A constant tensor of 8-bit integers.
+    pub fn signed_bytes(&mut self, name: &str, dims: &[usize], data: Vec<i8>) -> Value {
+        self.constant(name, dims, Data::SignedBytes(data))
+    }
+
+    /// A constant vector of 32-bit integers.
+    pub fn words(&mut self, name: &str, data: Vec<i32>) -> Value {
+        self.constant(name, &[data.len()], Data::Words(data))
+    }
+
+    /// The zero point of an 8-bit quantisation.
+    pub fn zero_point(&mut self, name: &str, zero: u8) -> Value {
+        self.constant(name, &[], Data::Byte(zero))
     }
 
     fn constant(&mut self, name: &str, dims: &[usize], data: Data) -> Value {
@@ -202,6 +204,22 @@ impl Graph {
         self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
     }
 
+    /// One number from all of `x`: `op` is `ReduceMin` or `ReduceMax`.
+    pub fn reduce(&mut self, op: &str, name: &str, x: &Value) -> Value {
+        self.node(op, name, &[x], vec![int("keepdims", 0)])
+    }
+
+    /// `round(x / scale) + zero`, saturated to 8 bits.
+    pub fn quantize(&mut self, name: &str, x: &Value, scale: &Value, zero: &Value) -> Value {
+        self.node("QuantizeLinear", name, &[x, scale, zero], vec![])
+    }
+
+    /// `(x - zero) · scale`; several scales are those of the first axis.
+    pub fn dequantize(&mut self, name: &str, x: &Value, scale: &Value, zero: Option<&Value>) -> Value {
+        let inputs: Vec<_> = [x, scale].into_iter().chain(zero).collect();
+        self.node("DequantizeLinear", name, &inputs, vec![int("axis", 0)])
+    }
+
     /// Gives `x` another shape; one size may be -1.
     pub fn reshape(&mut self, name: &str, x: &Value, shape: &[i64]) -> Value {
         let shape = self.integers(&format!("{name}/shape"), shape.to_vec());
@@ -235,7 +253,7 @@ impl Graph {
 
     /// The model as bytes.
     pub fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
-        let Graph { precision, message, constants } = self;
+        let Graph { precision, message, constants, .. } = self;
         let model = Model {
             ir_version: Some(IR_VERSION),
             producer_name: Some("zeitnot".into()),
@@ -249,7 +267,8 @@ impl Graph {
                 .collect(),
         };
         let heads: Vec<_> = constants.iter().map(|constant| TensorHead::of(constant, precision)).collect();
-        let graph_len = message.encoded_len() + heads.iter().map(TensorHead::field_len).sum::<usize>();
+        let graph_len = message.encoded_len()
+            + heads.iter().map(|head| field_len(GRAPH_INITIALIZER, head.tensor_len())).sum::<usize>();
         let mut out = BytesMut::with_capacity(model.encoded_len() + field_len(MODEL_GRAPH, graph_len));
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
@@ -258,62 +277,9 @@ impl Graph {
         // the network and its model never stand in memory side by side.
         for (constant, head) in constants.into_iter().zip(heads).rev() {
             put_length(&mut out, GRAPH_INITIALIZER, head.tensor_len());
-            head.head.encode_raw(&mut out);
-            put_length(&mut out, TENSOR_RAW_DATA, head.data_len);
-            put_data(&mut out, constant.data, precision);
+            head.put(&mut out, constant.data, precision);
         }
         out.freeze()
-    }
-}
-
-/// A constant's message without its data, and how many bytes the data will take.
-struct TensorHead {
-    head: Tensor,
-    data_len: usize,
-}
-
-impl TensorHead {
-    fn of(constant: &Constant, precision: Precision) -> TensorHead {
-        let (data_type, data_len) = match &constant.data {
-            Data::Integers(data) => (TYPE_INT64, 8 * data.len()),
-            Data::Floats(data) => (precision.data_type() as i32, precision.size() * data.len()),
-        };
-        let head = Tensor {
-            dims: constant.dims.clone(),
-            data_type: Some(data_type),
-            name: Some(constant.name.clone()),
-        };
-        TensorHead { head, data_len }
-    }
-
-    fn tensor_len(&self) -> usize {
-        self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
-    }
-
-    fn field_len(&self) -> usize {
-        field_len(GRAPH_INITIALIZER, self.tensor_len())
-    }
-}
-
-/// Bytes of a length-delimited field with `len` bytes of content.
-fn field_len(tag: u32, len: usize) -> usize {
-    key_len(tag) + encoded_len_varint(len as u64) + len
-}
-
-fn put_length(out: &mut BytesMut, tag: u32, len: usize) {
-    encode_key(tag, WireType::LengthDelimited, out);
-    encode_varint(len as u64, out);
-}
-
-fn put_data(out: &mut BytesMut, data: Data, precision: Precision) {
-    match data {
-        Data::Integers(data) => data.into_iter().for_each(|number| out.put_i64_le(number)),
-        Data::Floats(data) => match precision {
-            Precision::Float32 => data.into_iter().for_each(|number| out.put_f32_le(number)),
-            Precision::Float16 => {
-                data.into_iter().for_each(|number| out.put_u16_le(f16::from_f32(number).to_bits()));
-            }
-        },
     }
 }
 

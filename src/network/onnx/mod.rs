@@ -1,7 +1,7 @@
 //! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
 //!
-//! [`build`] is the way in. `graph` is a small language for ONNX graphs; `tower`, `attention` and `heads` say the
-//! parts of a network in it. Used by the ONNX backends and by `zeitnot convert`; uses `weights` and the policy
+//! [`build`] is the way in. `graph` is a small language for ONNX graphs, `constant` writes its weights; `tower`,
+//! `attention` and `heads` say the parts of a network in it, `quantize` makes towers compute in integers. Used by the ONNX backends and by `zeitnot convert`; uses `weights` and the policy
 //! tables, and knows no runtime.
 //!
 //! What can be computed once is folded into the weights: the scale of attention logits, the branch scales of
@@ -15,9 +15,13 @@ use crate::network::{PLANES, POLICY_SIZE};
 use graph::Graph;
 
 mod attention;
+mod constant;
 mod graph;
 mod heads;
+mod quantize;
 mod tower;
+
+pub use quantize::{Quantization, Ranges};
 
 /// Precision of a model's weights, inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,8 @@ impl Precision {
 pub struct BuildOptions {
     /// Of weights, inputs and outputs.
     pub precision: Precision,
+    /// Of a tower's blocks. Other than [`Quantization::None`] it needs [`Precision::Float32`].
+    pub quantization: Quantization,
     /// The only batch size that the model shall take; any if `None`.
     pub fixed_batch: Option<usize>,
     /// Keys and values to write into the model's metadata.
@@ -60,7 +66,7 @@ pub struct BuildOptions {
 
 /// The ONNX model of `network`, with Lc0's tensor names. Consumes the network, so that memory holds it once.
 pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
-    let mut graph = Graph::new("network", options.precision);
+    let mut graph = Graph::new("network", options.precision, options.quantization.clone());
     let batch = options.fixed_batch;
     let planes = graph.input(INPUT_PLANES, &[batch, Some(PLANES), Some(8), Some(8)]);
     let activation = network.activation;

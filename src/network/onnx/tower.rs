@@ -2,6 +2,7 @@
 //! that a runtime can keep one blocked memory layout from the first convolution to the last.
 
 use super::graph::{Graph, Value};
+use super::quantize;
 use crate::network::weights::{Activation, Convolution, Dense, ResidualBlock, SqueezeExcite, Tower};
 
 /// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`
@@ -22,9 +23,17 @@ fn residual_block(
     block: ResidualBlock,
     activation: Activation,
 ) -> Value {
-    let y = convolution(graph, &format!("{name}/conv1"), x, block.conv1);
+    let (input1, input2) = (format!("{name}/conv1/in"), format!("{name}/conv2/in"));
+    let rounded = quantize::activation(graph, &input1, x);
+    let mut y = quantize::convolution(graph, &format!("{name}/conv1"), (&input1, &rounded), block.conv1);
+    if activation != Activation::Relu {
+        // Runtimes fuse a convolution with what rounds its result; a ReLU between the two is part of the rounding.
+        y = quantize::activation(graph, &format!("{name}/conv1/out"), &y);
+    }
     let y = graph.activation(&format!("{name}/conv1"), &y, activation);
-    let mut y = convolution(graph, &format!("{name}/conv2"), &y, block.conv2);
+    let y = quantize::activation(graph, &input2, &y);
+    let y = quantize::convolution(graph, &format!("{name}/conv2"), (&input2, &y), block.conv2);
+    let mut y = quantize::activation(graph, &format!("{name}/conv2/out"), &y);
     if let Some(se) = block.se {
         y = squeeze_excite(graph, &format!("{name}/se"), &y, se, activation);
     }

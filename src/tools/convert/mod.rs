@@ -1,5 +1,7 @@
 //! `zeitnot convert`: writes a network as an ONNX model that any program can run.
 
+mod int8;
+
 use std::fmt;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -9,8 +11,10 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::{Failure, Output, Verdict};
-use crate::network::onnx::{self, BuildOptions};
-use crate::network::weights::{HeadChoice, Model, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName};
+use crate::network::onnx::{self, BuildOptions, Quantization};
+use crate::network::weights::{
+    Body, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct ConvertArgs {
@@ -20,7 +24,7 @@ pub(super) struct ConvertArgs {
     /// The ONNX file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Of weights, input and outputs
+    /// Of the computation
     #[arg(long, value_enum, default_value_t)]
     precision: Precision,
     /// The only batch size that the model shall take [default: any]
@@ -40,8 +44,12 @@ enum Precision {
     /// float32
     #[default]
     Fp32,
-    /// float16, for GPUs
+    /// float16, also input and outputs: for GPUs
     Fp16,
+    /// 8-bit integers in the blocks of a residual tower, float32 elsewhere: faster on CPUs with VNNI, less exact (in 500
+    /// positions of engine games, mean error of q 0.013 for maia-1900 and 0.011 for zeitnot-small, mean KL divergence of
+    /// the policy 0.005 and 0.001, same best move in 96 % and 98 %)
+    Int8,
 }
 
 /// What was written.
@@ -71,13 +79,17 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Verdict, Fa
         Model::Layers(network, _) => {
             let options = BuildOptions {
                 precision: match args.precision {
-                    Precision::Fp32 => onnx::Precision::Float32,
+                    Precision::Fp32 | Precision::Int8 => onnx::Precision::Float32,
                     Precision::Fp16 => onnx::Precision::Float16,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
+                quantization: Quantization::None,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
-            onnx::build(*network, &options)
+            match args.precision {
+                Precision::Int8 => quantized(*network, options, args)?,
+                Precision::Fp32 | Precision::Fp16 => onnx::build(*network, &options),
+            }
         }
         Model::Onnx(model) => as_it_is(model, args)?,
     };
@@ -93,6 +105,16 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Verdict, Fa
     };
     output.write(&conversion, &conversion)?;
     Ok(Verdict::Yes)
+}
+
+fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
+    match network.body {
+        Body::Tower(_) => Ok(int8::build(network, options)?),
+        Body::Attention(_) => {
+            let text = "has an attention body, and int8 is for residual towers: use fp16 or fp32";
+            Err(Failure::Input(format!("{}: {text}", args.file.display())))
+        }
+    }
 }
 
 /// A file's own ONNX model, which is only ever written unchanged.

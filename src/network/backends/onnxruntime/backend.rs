@@ -120,6 +120,8 @@ impl Shared {
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
             .with_inter_op_spinning(false)?
+            // Without VNNI, sums of products of 8-bit models would saturate; this makes them exact, and slower.
+            .with_config_entry("session.x64quantprecision", "1")?
             // Weights that can be shared must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
             .with_prepacked_weights(&self.prepacked)?

@@ -9,9 +9,11 @@ pub mod library;
 mod backend;
 mod evaluator;
 mod fetch;
+mod observe;
 mod python;
 mod runtime;
 
 pub use backend::{NAME, OnnxRuntime};
 pub use library::LibraryError;
+pub use observe::observe;
 pub use runtime::Runtime;

@@ -1,0 +1,143 @@
+//! Static quantisation: the 3x3 convolutions of a tower's blocks compute with 8-bit integers, all else stays float.
+//!
+//! A model says so with pairs of `QuantizeLinear` and `DequantizeLinear` around what is to be quantised (QDQ); runtimes
+//! fuse them with the convolution between them. Activations are `uint8` with one scale for the tensor, weights are
+//! symmetric `int8` with a scale per output channel, biases `int32`. The scales of activations follow from [`Ranges`],
+//! which somebody has to observe first: [`Quantization::Observe`] makes the model that tells them.
+
+use std::collections::BTreeMap;
+
+use super::graph::{Graph, Value};
+use super::tower;
+use crate::network::weights::Convolution;
+
+/// The largest quantised weight: 8 bits. With 7, which CPUs without VNNI can add up without saturation, q of maia-1900 is
+/// wrong by 0.031 instead of 0.013 on average, with a bias.
+const WEIGHT_LIMIT: f32 = 127.0;
+/// The largest quantised activation.
+const ACTIVATION_LIMIT: f32 = 255.0;
+/// Below any scale that matters; keeps channels without weights from a division by 0.
+const SMALLEST_SCALE: f32 = 1e-9;
+
+const MINIMUM: &str = "/min";
+const MAXIMUM: &str = "/max";
+
+/// How the convolutions of a tower's blocks compute.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Quantization {
+    /// In the model's precision.
+    #[default]
+    None,
+    /// In the model's precision, with one more output for each end of each range; [`Ranges::record`] takes them.
+    Observe,
+    /// In 8-bit integers.
+    Static(Ranges),
+}
+
+/// The smallest and largest numbers of a network's inner tensors, by the tensors' names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ranges(BTreeMap<String, Range>);
+
+/// Always includes 0, which quantisation must hit exactly: it is what convolutions pad with.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Range {
+    low: f32,
+    high: f32,
+}
+
+impl Ranges {
+    /// Widens the range that belongs to `output`, if it is one of the outputs that [`Quantization::Observe`] adds.
+    pub fn record(&mut self, output: &str, number: f32) {
+        if let Some(tensor) = output.strip_suffix(MINIMUM) {
+            let range = self.0.entry(tensor.into()).or_default();
+            range.low = range.low.min(number);
+        } else if let Some(tensor) = output.strip_suffix(MAXIMUM) {
+            let range = self.0.entry(tensor.into()).or_default();
+            range.high = range.high.max(number);
+        }
+    }
+}
+
+impl Range {
+    fn scale(self) -> f32 {
+        ((self.high - self.low) / ACTIVATION_LIMIT).max(SMALLEST_SCALE)
+    }
+
+    fn zero_point(self) -> u8 {
+        (-self.low / self.scale()).round() as u8
+    }
+}
+
+/// `x` as 8 bits can hold it, where the graph is quantised; `x` itself, perhaps observed, where it is not.
+pub fn activation(graph: &mut Graph, name: &str, x: &Value) -> Value {
+    match graph.quantization() {
+        Quantization::None => x.clone(),
+        Quantization::Observe => {
+            let low = graph.reduce("ReduceMin", &format!("{name}{MINIMUM}"), x);
+            graph.output(&low, &[]);
+            let high = graph.reduce("ReduceMax", &format!("{name}{MAXIMUM}"), x);
+            graph.output(&high, &[]);
+            x.clone()
+        }
+        Quantization::Static(ranges) => {
+            let range = ranges.0.get(name).copied().unwrap_or_default();
+            let scale = graph.floats(&format!("{name}/scale"), &[], vec![range.scale()]);
+            let zero = graph.zero_point(&format!("{name}/zero"), range.zero_point());
+            let quantized = graph.quantize(&format!("{name}/quantized"), x, &scale, &zero);
+            graph.dequantize(name, &quantized, &scale, Some(&zero))
+        }
+    }
+}
+
+/// A convolution of `x`, which [`activation`] made under the name `input`.
+pub fn convolution(graph: &mut Graph, name: &str, (input, x): (&str, &Value), layer: Convolution) -> Value {
+    let Quantization::Static(ranges) = graph.quantization() else {
+        return tower::convolution(graph, name, x, layer);
+    };
+    let input_scale = ranges.0.get(input).copied().unwrap_or_default().scale();
+    let row = layer.inputs * layer.kernel * layer.kernel;
+    let scales: Vec<f32> = layer.weights.chunks_exact(row).map(weight_scale).collect();
+    let weights = layer.weights.chunks_exact(row).zip(&scales);
+    let weights =
+        weights.flat_map(|(row, scale)| row.iter().map(move |weight| (weight / scale).round() as i8));
+    let bias_scales: Vec<f32> = scales.iter().map(|scale| scale * input_scale).collect();
+    let bias = layer.bias.iter().zip(&bias_scales).map(|(bias, scale)| (bias / scale).round() as i32);
+
+    let dims = [layer.outputs, layer.inputs, layer.kernel, layer.kernel];
+    let weights = graph.signed_bytes(&format!("{name}/w/quantized"), &dims, weights.collect());
+    let scales = graph.floats(&format!("{name}/w/scales"), &[layer.outputs], scales);
+    let weights = graph.dequantize(&format!("{name}/w"), &weights, &scales, None);
+    let bias = graph.words(&format!("{name}/b/quantized"), bias.collect());
+    let scales = graph.floats(&format!("{name}/b/scales"), &[layer.outputs], bias_scales);
+    let bias = graph.dequantize(&format!("{name}/b"), &bias, &scales, None);
+    graph.convolution(name, x, &weights, &bias, layer.kernel)
+}
+
+fn weight_scale(row: &[f32]) -> f32 {
+    let largest = row.iter().fold(0.0f32, |largest, weight| largest.max(weight.abs()));
+    (largest / WEIGHT_LIMIT).max(SMALLEST_SCALE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_widen_and_always_hold_zero() {
+        let mut ranges = Ranges::default();
+        for (output, number) in [("/a/min", 0.5), ("/a/max", 3.0), ("/a/max", 1.0), ("/output/wdl", 9.0)] {
+            ranges.record(output, number);
+        }
+        assert_eq!(ranges.0.len(), 1);
+        assert_eq!(ranges.0["/a"], Range { low: 0.0, high: 3.0 });
+        assert_eq!(ranges.0["/a"].zero_point(), 0);
+        ranges.record("/a/min", -2.0);
+        assert_eq!(ranges.0["/a"].zero_point(), 102);
+    }
+
+    #[test]
+    fn a_channel_without_weights_or_activations_gives_no_infinity() {
+        assert!(weight_scale(&[0.0; 9]) > 0.0);
+        assert!(Range::default().scale() > 0.0);
+    }
+}
