@@ -120,13 +120,21 @@ impl Shared {
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
             .with_inter_op_spinning(false)?
-            // Without VNNI, sums of products of 8-bit models would saturate; this makes them exact, and slower.
-            .with_config_entry("session.x64quantprecision", "1")?
+            // Keeps 8-bit models exact where their sums could saturate; slower, also where they could not.
+            .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
             // Weights that can be shared must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
             .with_prepacked_weights(&self.prepacked)?
             .commit_from_memory(&self.model)
     }
+}
+
+/// Can the processor add up products of 8-bit numbers without saturation? On x86 this takes VNNI.
+fn sums_bytes_exactly() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return true;
 }
 
 struct SessionEvaluator {
