@@ -127,6 +127,8 @@ settings! {
     rating_advantage: Decimal { default: 0.0, min: -10_000.0, max: 10_000.0 }, "UCI_RatingAdv", "rating-adv";
     /// How the clock is used: name(parameter=value,…).
     time_manager: Text { default: DEFAULT_MANAGER }, "TimeManager", "time-manager";
+    /// A move's time counts from `go` in any case, not from the `position` before it.
+    strict_timing: Switch { default: false }, "StrictTiming", "strict-timing";
     /// Share of its time that the manager `legacy` takes; another value than 1 chooses that manager.
     slowmover: Decimal { default: 1.0, min: 0.0, max: 100.0 }, "Slowmover", "slowmover";
     /// Nodes that count as a millisecond, so that games are the same on any machine under any load; 0 is off.

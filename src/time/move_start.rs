@@ -5,32 +5,31 @@ use super::limits::GoLimits;
 /// Follows the conversation with the GUI to the moment from which a move's time counts.
 ///
 /// A GUI starts the clock when it sends `position` and `go` together; parsing a long `position` is then part of
-/// the move. Under `StrictTiming` the GUI waits for `readyok` between the two and starts the clock at `go`.
-/// All times are those of one [`super::Clock`], ms.
+/// the move. A GUI that waits for `readyok` between the two starts the clock at `go`: what the engine did to get
+/// ready, such as loading a network, costs it nothing. All times are those of one [`super::Clock`], ms.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MoveStart {
     position_ms: Option<f64>,
-    was_ready: bool,
 }
 
 impl MoveStart {
     /// A `position` line was read at `now_ms`.
     pub fn position_read(&mut self, now_ms: f64) {
-        *self = MoveStart { position_ms: Some(now_ms), was_ready: false };
+        self.position_ms = Some(now_ms);
     }
 
     /// `isready` was answered.
     pub fn readyok_sent(&mut self) {
-        self.was_ready = true;
+        self.position_ms = None;
     }
 
     /// The start of the move for a `go` line read at `now_ms`. A `position` counts for one `go` only, and only
     /// where a clock is running.
     pub fn go_read(&mut self, now_ms: f64, limits: &GoLimits, timing: Timing) -> f64 {
-        let position_ms = self.position_ms.take();
-        let is_strict = timing == Timing::Strict && self.was_ready;
-        match position_ms {
-            Some(start_ms) if limits.time_ms.is_some() && !is_strict => start_ms.min(now_ms),
+        match self.position_ms.take() {
+            Some(start_ms) if limits.time_ms.is_some() && timing == Timing::FromPosition => {
+                start_ms.min(now_ms)
+            }
             _ => now_ms,
         }
     }
@@ -39,10 +38,10 @@ impl MoveStart {
 /// The option `StrictTiming`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
-    /// Off: time counts from `position`.
+    /// Off: time counts from `position`, if `go` follows it without `isready` between.
     #[default]
     FromPosition,
-    /// On: time counts from `go`, if the GUI waited for `readyok` before it.
+    /// On: time counts from `go`.
     Strict,
 }
 
@@ -60,10 +59,10 @@ mod tests {
     }
 
     #[test]
-    fn from_position_unless_the_gui_is_strict() {
-        assert_eq!(start(Timing::FromPosition, true, Some(1e4)), 100.0);
-        assert_eq!(start(Timing::Strict, true, Some(1e4)), 130.0);
-        assert_eq!(start(Timing::Strict, false, Some(1e4)), 100.0, "it did not wait");
+    fn from_position_unless_the_gui_waits() {
+        assert_eq!(start(Timing::FromPosition, false, Some(1e4)), 100.0);
+        assert_eq!(start(Timing::FromPosition, true, Some(1e4)), 130.0, "it waited for readyok");
+        assert_eq!(start(Timing::Strict, false, Some(1e4)), 130.0);
         assert_eq!(start(Timing::FromPosition, false, None), 130.0, "no clock is running");
     }
 

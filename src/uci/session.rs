@@ -1,7 +1,7 @@
 //! The loop: reads commands, drives the engine, goes on whatever happens.
 
 use std::io::{self, BufRead, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::command::{Command, Go};
 use super::format::{self, Shown};
@@ -10,6 +10,7 @@ use crate::chess::{History, Move};
 use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
 use crate::options::Settings;
 use crate::search::SearchInfo;
+use crate::time::{GoLimits, MoveStart, Timing};
 
 /// Speaks UCI on `input` and `output` until `quit` or the end of the input.
 ///
@@ -23,7 +24,12 @@ pub fn run(
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
     let output = Output::new(output, &settings.log_file);
-    let mut session = Session { engine: Engine::new(settings)?, output };
+    let mut session = Session {
+        engine: Engine::new(settings)?,
+        output,
+        began: Instant::now(),
+        move_start: MoveStart::default(),
+    };
     for line in lines(input) {
         let received = Instant::now();
         session.output.log_received(&line);
@@ -55,6 +61,8 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
 struct Session {
     engine: Engine,
     output: Output,
+    began: Instant,
+    move_start: MoveStart,
 }
 
 impl Session {
@@ -67,7 +75,10 @@ impl Session {
                 self.report(|engine| engine.set_option(&name, &value));
                 self.output.log_to(&self.engine.settings().log_file);
             }
-            Command::Position(text) => self.report(|engine| engine.set_position(&text)),
+            Command::Position(text) => {
+                self.move_start.position_read(self.milliseconds(received));
+                self.report(|engine| engine.set_position(&text));
+            }
             Command::Go(go) => self.go(&go, received),
             Command::Stop => self.engine.stop(),
             Command::PonderHit => self.engine.ponder_hit(received),
@@ -102,16 +113,27 @@ impl Session {
             }
         }
         self.output.line("readyok");
+        self.move_start.readyok_sent();
+    }
+
+    /// `time` as milliseconds since the session began.
+    fn milliseconds(&self, time: Instant) -> f64 {
+        time.duration_since(self.began).as_secs_f64() * 1000.0
+    }
+
+    /// When the clock of the move began to run whose `go` was read at `received`.
+    fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
+        let timing = if self.engine.settings().strict_timing { Timing::Strict } else { Timing::FromPosition };
+        let start_ms = self.move_start.go_read(self.milliseconds(received), limits, timing);
+        self.began + Duration::from_secs_f64(start_ms / 1000.0)
     }
 
     fn go(&mut self, go: &Go, received: Instant) {
         go.faults.iter().for_each(|fault| self.output.note(&fault.to_string()));
-        let position = self.engine.position();
-        let request = GoRequest {
-            limits: go.limits_for(position.current().turn()),
-            root_moves: self.root_moves(position, &go.search_moves),
-            received,
-        };
+        let limits = go.limits_for(self.engine.position().current().turn());
+        let received = self.clock_started(received, &limits);
+        let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
+        let request = GoRequest { limits, root_moves, received };
         let settings = self.engine.settings();
         let speaker = Speaker {
             output: self.output.clone(),
