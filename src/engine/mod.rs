@@ -5,10 +5,10 @@
 
 mod game;
 mod loading;
+mod running;
 mod tables;
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -22,12 +22,13 @@ use crate::network::{BackendError, BackendInfo};
 use crate::options::{OptionError, Settings};
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, Job, JobSpec, SearchInfo, SearchResult, Summary};
+use crate::search::{ContemptError, Job, JobSpec, SearchInfo, SearchResult};
 use crate::time::GoLimits;
 
 use game::Game;
 use loading::Network;
 pub use loading::open_backend;
+use running::{Running, Speaker};
 use tables::Tables;
 
 /// A node counts its visits in 32 bits; searches end before that overflows.
@@ -100,11 +101,6 @@ pub trait Listener: Send {
     fn time_report(&mut self, _text: &str) {}
     /// The search is over. Called exactly once, last.
     fn answer(&mut self, root: &History, answer: Answer);
-}
-
-struct Running {
-    job: Arc<Job>,
-    thread: JoinHandle<Game>,
 }
 
 /// See the module.
@@ -225,7 +221,7 @@ impl Engine {
         match self.begin(request, &mut *listener) {
             Ok((job, game)) => {
                 let speaker = Speaker { listener, fallback };
-                self.running = Some(spawn(job, game, speaker));
+                self.running = Some(Running::start(job, game, speaker));
             }
             Err(error) => {
                 listener.note(&format!("error: {error}"));
@@ -303,25 +299,25 @@ impl Engine {
     /// Ends the running search, if any; its answer goes out at once.
     pub fn stop(&mut self) {
         if let Some(running) = &self.running {
-            running.job.referee.tell_to_stop(&running.job);
+            running.stop();
         }
     }
 
     /// The opponent has played the move that is pondered on: the search goes on with our clock running.
     pub fn ponder_hit(&mut self, received: Instant) {
         if let Some(running) = &self.running {
-            running.job.referee.tell_ponder_hit(received);
+            running.ponder_hit(received);
         }
     }
 
-    /// Is a search running?
+    /// Is a search running whose answer is not out yet?
     pub fn is_searching(&self) -> bool {
-        self.running.as_ref().is_some_and(|running| !running.thread.is_finished())
+        self.running.as_ref().is_some_and(|running| !running.is_answered())
     }
 
     /// Would the running search go on for ever if nobody stopped it?
     pub fn is_open_ended(&self) -> bool {
-        self.running.as_ref().is_some_and(|running| running.job.referee.with_chain(|c| c.is_open_ended()))
+        self.running.as_ref().is_some_and(Running::is_open_ended)
     }
 
     /// The backend in force, if there is one.
@@ -342,8 +338,8 @@ impl Engine {
     /// Waits until the running search has ended by itself.
     pub fn wait(&mut self) {
         if let Some(running) = self.running.take() {
-            // If the search's thread panicked its game is lost, and the next search begins with an empty tree.
-            self.game = running.thread.join().ok();
+            // Where the game is lost, the next search begins with an empty tree.
+            self.game = running.join();
         }
     }
 
@@ -367,47 +363,6 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
     loading::heads(settings)?;
     loading::contempt(settings)?;
     Ok(())
-}
-
-/// What the search's thread needs to answer.
-struct Speaker {
-    listener: Box<dyn Listener>,
-    /// Played if the search knows no move.
-    fallback: Move,
-}
-
-impl Speaker {
-    fn answer(&mut self, job: &Job, result: SearchResult) {
-        if let Some(reason) = &result.failure {
-            self.listener.note(&format!("error: {reason}"));
-        }
-        if let Some(report) = job.referee.with_chain(|chain| chain.report()) {
-            let Summary { time, new_nodes, nodes, .. } = result.summary;
-            let used_ms = time.as_secs_f64() * 1000.0;
-            self.listener.time_report(&format!(
-                "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
-                result.reason
-            ));
-        }
-        let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(self.fallback));
-        let answer = Answer { best, ponder: result.ponder, result: Some(result) };
-        self.listener.answer(&job.history, answer);
-    }
-}
-
-/// Starts the thread that watches over the search and answers.
-fn spawn(job: Arc<Job>, mut game: Game, mut speaker: Speaker) -> Running {
-    let watched = job.clone();
-    let thread = std::thread::spawn(move || {
-        let job = watched;
-        let mut inform = |info: &SearchInfo| speaker.listener.info(&job.history, info);
-        let result = crate::search::run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
-        let end = result.reason;
-        speaker.answer(&job, result);
-        game.finish_move(&job, end);
-        game
-    });
-    Running { job, thread }
 }
 
 /// Waits until no worker of `jobs` can touch the tree any more.

@@ -1,0 +1,89 @@
+//! A search that is under way: the thread that watches over it and answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::game::Game;
+use super::{Answer, Listener};
+use crate::chess::Move;
+use crate::search::{Job, SearchInfo, SearchResult, Summary, run};
+
+/// The running search. The game is with its thread until that ends.
+pub(super) struct Running {
+    job: Arc<Job>,
+    thread: JoinHandle<Game>,
+    /// The answer is out, or about to be; the thread may still be learning from the move.
+    answered: Arc<AtomicBool>,
+}
+
+impl Running {
+    /// Starts the thread that watches over `job`.
+    pub(super) fn start(job: Arc<Job>, mut game: Game, mut speaker: Speaker) -> Running {
+        let answered = Arc::new(AtomicBool::new(false));
+        let (watched, answering) = (job.clone(), answered.clone());
+        let thread = std::thread::spawn(move || {
+            let job = watched;
+            let mut inform = |info: &SearchInfo| speaker.listener.info(&job.history, info);
+            let result = run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
+            let end = result.reason;
+            // Whoever hears the answer finds no search running.
+            answering.store(true, Ordering::Release);
+            speaker.answer(&job, result);
+            game.finish_move(&job, end);
+            game
+        });
+        Running { job, thread, answered }
+    }
+
+    /// Ends the search; its answer goes out at once.
+    pub(super) fn stop(&self) {
+        self.job.referee.tell_to_stop(&self.job);
+    }
+
+    /// The move that is pondered on was played, as was read at `received`.
+    pub(super) fn ponder_hit(&self, received: Instant) {
+        self.job.referee.tell_ponder_hit(received);
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    /// Would the search go on for ever if nobody stopped it?
+    pub(super) fn is_open_ended(&self) -> bool {
+        self.job.referee.with_chain(|chain| chain.is_open_ended())
+    }
+
+    /// Waits for the end and gives the game back; `None` if the thread panicked and the game is lost.
+    pub(super) fn join(self) -> Option<Game> {
+        self.thread.join().ok()
+    }
+}
+
+/// What the search's thread needs to answer.
+pub(super) struct Speaker {
+    pub(super) listener: Box<dyn Listener>,
+    /// Played if the search knows no move.
+    pub(super) fallback: Move,
+}
+
+impl Speaker {
+    fn answer(&mut self, job: &Job, result: SearchResult) {
+        if let Some(reason) = &result.failure {
+            self.listener.note(&format!("error: {reason}"));
+        }
+        if let Some(report) = job.referee.with_chain(|chain| chain.report()) {
+            let Summary { time, new_nodes, nodes, .. } = result.summary;
+            let used_ms = time.as_secs_f64() * 1000.0;
+            self.listener.time_report(&format!(
+                "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
+                result.reason
+            ));
+        }
+        let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(self.fallback));
+        let answer = Answer { best, ponder: result.ponder, result: Some(result) };
+        self.listener.answer(&job.history, answer);
+    }
+}
