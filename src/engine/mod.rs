@@ -276,21 +276,23 @@ impl Engine {
             request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
                 if self.settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
             });
-        let job = Arc::new(Job::new(JobSpec {
-            tree,
-            root,
-            history: self.position.clone(),
-            root_moves: request.root_moves,
-            params,
-            cache: self.cache.clone(),
-            tablebase: tables.below,
-            tablebase_hits: tables.hits,
-            backend: network.info().clone(),
-            started: request.received,
-            visits: limit.unwrap_or(u64::MAX).min(MAX_VISITS.saturating_sub(visits)),
-            reporting: loading::reporting(&self.settings),
+        let job = Arc::new(Job::new(
+            JobSpec {
+                tree,
+                root,
+                history: self.position.clone(),
+                root_moves: request.root_moves,
+                params,
+                cache: self.cache.clone(),
+                tablebase: tables.below,
+                tablebase_hits: tables.hits,
+                backend: network.info().clone(),
+                started: request.received,
+                visits: limit.unwrap_or(u64::MAX).min(MAX_VISITS.saturating_sub(visits)),
+                reporting: loading::reporting(&self.settings),
+            },
             chain,
-        }));
+        ));
         self.late.push(job.clone());
         network.workers().assign(job.clone());
         Ok((job, game))

@@ -1,5 +1,6 @@
 //! One search as its workers see it: what to search, what bounds it, what happened so far.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,9 +58,9 @@ struct Progress {
     failure: Option<String>,
 }
 
-/// A search. Shared by its workers and its controller; lives until the last of them lets go.
+/// What a search is of.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub(crate) struct JobSpec {
     pub(crate) tree: Arc<Tree>,
     pub(crate) root: NodeId,
     pub(crate) history: History,
@@ -70,12 +71,22 @@ pub(crate) struct Job {
     /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
     /// the same win.
     pub(crate) tablebase: Option<Arc<Tablebase>>,
+    /// Positions found in the tables before the search.
+    pub(crate) tablebase_hits: u64,
     pub(crate) backend: BackendInfo,
     pub(crate) reporting: Reporting,
-    pub(crate) counters: CachePadded<Counters>,
-    pub(crate) referee: Referee,
     /// When the `go` line was read.
     pub(crate) started: Instant,
+    /// New visits that the search may make.
+    pub(crate) visits: u64,
+}
+
+/// A search. Shared by its workers and its controller; lives until the last of them lets go.
+#[derive(Debug)]
+pub(crate) struct Job {
+    spec: JobSpec,
+    pub(crate) counters: CachePadded<Counters>,
+    pub(crate) referee: Referee,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
     /// Visits that may still be begun.
@@ -85,51 +96,27 @@ pub(crate) struct Job {
     changed: Condvar,
 }
 
-/// What a new search consists of.
-#[derive(Debug)]
-pub(crate) struct JobSpec {
-    pub(crate) tree: Arc<Tree>,
-    pub(crate) root: NodeId,
-    pub(crate) history: History,
-    pub(crate) root_moves: Vec<Move>,
-    pub(crate) params: SearchParams,
-    pub(crate) cache: Arc<EvalCache>,
-    /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
-    /// the same win.
-    pub(crate) tablebase: Option<Arc<Tablebase>>,
-    /// Positions found in the tables before the search.
-    pub(crate) tablebase_hits: u64,
-    pub(crate) backend: BackendInfo,
-    pub(crate) reporting: Reporting,
-    pub(crate) started: Instant,
-    /// New visits that the search may make.
-    pub(crate) visits: u64,
-    pub(crate) chain: Chain,
+impl Deref for Job {
+    type Target = JobSpec;
+
+    fn deref(&self) -> &JobSpec {
+        &self.spec
+    }
 }
 
 impl Job {
-    pub(crate) fn new(spec: JobSpec) -> Job {
+    /// A search that ends by the rules of `chain`.
+    pub(crate) fn new(spec: JobSpec, chain: Chain) -> Job {
+        let counters = Counters { tablebase_hits: spec.tablebase_hits.into(), ..Counters::default() };
         Job {
+            counters: CachePadded::new(counters),
+            referee: Referee::new(chain),
             reused_visits: spec.tree.node(spec.root).visits(),
-            referee: Referee::new(spec.chain),
-            tree: spec.tree,
-            root: spec.root,
-            history: spec.history,
-            root_moves: spec.root_moves,
-            params: spec.params,
-            cache: spec.cache,
-            tablebase: spec.tablebase,
-            backend: spec.backend,
-            reporting: spec.reporting,
-            counters: CachePadded::new(Counters {
-                tablebase_hits: spec.tablebase_hits.into(),
-                ..Counters::default()
-            }),
-            started: spec.started,
             budget: CachePadded::new(AtomicU64::new(spec.visits)),
             stop: AtomicBool::new(false),
             progress: Mutex::default(),
             changed: Condvar::new(),
+            spec,
         }
     }
 

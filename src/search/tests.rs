@@ -44,21 +44,23 @@ impl Bench {
         };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let history = self.tree.history().clone();
-        let job = Arc::new(Job::new(JobSpec {
-            visits: nodes.saturating_sub(tree.node(root).visits().into()),
-            root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
-            tree,
-            root,
-            history,
-            params: self.params.clone(),
-            cache: Arc::new(EvalCache::new(10_000)),
-            tablebase: None,
-            tablebase_hits: 0,
-            backend: self.backend.info().clone(),
-            reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
-            started: Instant::now(),
-            chain: Chain::new(&facts, &options, None),
-        }));
+        let job = Arc::new(Job::new(
+            JobSpec {
+                visits: nodes.saturating_sub(tree.node(root).visits().into()),
+                root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
+                tree,
+                root,
+                history,
+                params: self.params.clone(),
+                cache: Arc::new(EvalCache::new(10_000)),
+                tablebase: None,
+                tablebase_hits: 0,
+                backend: self.backend.info().clone(),
+                reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
+                started: Instant::now(),
+            },
+            Chain::new(&facts, &options, None),
+        ));
         self.pool.assign(job.clone());
         let result = run(&job, &mut |_| {}, |_, _| {});
         job.wait_idle(Duration::from_secs(60));

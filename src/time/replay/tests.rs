@@ -108,24 +108,3 @@ fn recorded_clocks_can_drive_a_manager() {
     assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
     assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), [7_200.0, 2_400.0, 120.0]);
 }
-
-/// The table of the documentation: `cargo test --release --lib replay_table -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints a table; takes minutes"]
-fn replay_table() {
-    let variants = ["smooth(preset=lc0)", "smooth(mle-pieces)", "smooth(mle-mlh)", "smooth(blend)"];
-    for control in CONTROLS {
-        println!("{control:?}");
-        for manager in MANAGERS.into_iter().chain(variants) {
-            let s = summary(manager, control, 500);
-            println!(
-                "| {manager} | {:.1} % | {:.0} | {} | {} | {:.3} |",
-                100.0 * s.time_used,
-                s.min_clock_ms,
-                s.losses,
-                s.instamoves,
-                s.nodes_cv
-            );
-        }
-    }
-}

@@ -1,0 +1,56 @@
+//! The table of `docs/time-management.md`: every manager through 500 synthetic games at each time control, in
+//! virtual time. `cargo bench --bench replay`; takes minutes. A number as argument plays so many games instead.
+
+use zeitnot::time::manager_from;
+use zeitnot::time::replay::{ReplayOptions, Summary, TimeControl, replay, synthetic};
+
+const MANAGERS: [&str; 10] = [
+    "smooth",
+    "legacy",
+    "alphazero",
+    "simple",
+    "stockfish",
+    "argo",
+    "smooth(preset=lc0)",
+    "smooth(mle-pieces)",
+    "smooth(mle-mlh)",
+    "smooth(blend)",
+];
+
+const CONTROLS: [(&str, TimeControl); 4] = [
+    ("60+0.6", TimeControl { time_ms: 60_000.0, inc_ms: 600.0, moves: None }),
+    ("180+2", TimeControl { time_ms: 180_000.0, inc_ms: 2_000.0, moves: None }),
+    ("300+0", TimeControl { time_ms: 300_000.0, inc_ms: 0.0, moves: None }),
+    ("40/900", TimeControl { time_ms: 900_000.0, inc_ms: 0.0, moves: Some(40) }),
+];
+
+fn main() {
+    let games = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(500);
+    for (name, control) in CONTROLS {
+        println!("\n{name}, {games} games\n");
+        println!("| manager | clock used | smallest clock, ms | losses | insta-moves | variation of nodes |");
+        println!("|---|---|---|---|---|---|");
+        for manager in MANAGERS {
+            let s = summary(manager, control, games);
+            println!(
+                "| `{manager}` | {:.1} % | {:.0} | {} | {} | {:.3} |",
+                100.0 * s.time_used,
+                s.min_clock_ms,
+                s.losses,
+                s.instamoves,
+                s.nodes_cv
+            );
+        }
+    }
+}
+
+fn summary(manager: &str, control: TimeControl, games: u64) -> Summary {
+    let replayed: Vec<_> = (0..games)
+        .map(|seed| {
+            let options = ReplayOptions { control, overhead_ms: 50.0, seed, ..ReplayOptions::default() };
+            let manager = manager_from(manager).expect("the managers above exist");
+            replay(&synthetic::game(seed), manager, &options)
+        })
+        .collect();
+    Summary::of(&replayed)
+}
