@@ -88,12 +88,15 @@ impl Gatherer {
             if visits == 0 {
                 break;
             }
-            let lost = self.tally.collided + self.tally.spare;
+            let spare = self.tally.spare;
+            let collided = self.tally.collided;
             self.descend(job, job.root, visits);
-            job.return_visits(self.tally.collided + self.tally.spare - lost);
+            let unused = self.tally.spare - spare;
+            job.return_visits(self.tally.collided - collided + unused);
             let new = self.batch.leaves.len() as u32 - found;
             per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
-            if self.tally.known >= target * MAX_KNOWN_PER_BATCH
+            if unused == visits
+                || self.tally.known >= target * MAX_KNOWN_PER_BATCH
                 || self.tally.collisions >= job.params.max_collision_events
                 || self.tally.collided >= max_collided
             {
