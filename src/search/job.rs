@@ -89,6 +89,8 @@ pub(crate) struct Job {
     pub(crate) referee: Referee,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
+    /// For each root move, in the order of the rules: may it be searched?
+    allowed: Vec<bool>,
     /// Visits that may still be begun.
     budget: CachePadded<AtomicU64>,
     stop: AtomicBool,
@@ -107,11 +109,14 @@ impl Deref for Job {
 impl Job {
     /// A search that ends by the rules of `chain`.
     pub(crate) fn new(spec: JobSpec, chain: Chain) -> Job {
+        let is_allowed = |mv| spec.root_moves.is_empty() || spec.root_moves.contains(mv);
+        let allowed = spec.history.legal_moves().iter().map(is_allowed).collect();
         let counters = Counters { tablebase_hits: spec.tablebase_hits.into(), ..Counters::default() };
         Job {
             counters: CachePadded::new(counters),
             referee: Referee::new(chain),
             reused_visits: spec.tree.node(spec.root).visits(),
+            allowed,
             budget: CachePadded::new(AtomicU64::new(spec.visits)),
             stop: AtomicBool::new(false),
             progress: Mutex::default(),
@@ -127,8 +132,7 @@ impl Job {
 
     /// May the root move at this place of the list of legal moves be searched?
     pub(crate) fn allows_index(&self, index: u8) -> bool {
-        self.root_moves.is_empty()
-            || self.history.legal_moves().get(index as usize).is_some_and(|&mv| self.allows(mv))
+        self.allowed.get(index as usize).is_some_and(|&allowed| allowed)
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
