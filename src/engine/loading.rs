@@ -13,8 +13,8 @@ use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
 use crate::search::{
-    ContemptError, ContemptParams, MoveStatsWhen, Reporting, Rescale, SearchParams, WorkerPool,
-    advantage_over,
+    ContemptError, ContemptParams, Exploration, FirstPlayUrgency, MoveStatsWhen, Reporting, Rescale,
+    SearchParams, WorkerPool, advantage_over,
 };
 use crate::time::GoLimits;
 
@@ -153,12 +153,27 @@ pub(super) fn reporting(settings: &Settings) -> Reporting {
 
 /// The search parameters among the options.
 pub(super) fn search_params(settings: &Settings, rescale: Rescale) -> SearchParams {
+    let exploration = Exploration {
+        init: settings.cpuct as f32,
+        base: settings.cpuct_base as f32,
+        factor: settings.cpuct_factor as f32,
+    };
+    let root_exploration = Exploration {
+        init: settings.cpuct_at_root as f32,
+        base: settings.cpuct_base_at_root as f32,
+        factor: settings.cpuct_factor_at_root as f32,
+    };
+    let fpu = first_play_urgency(settings.fpu_strategy, settings.fpu_value);
     SearchParams {
         rescale,
-        cpuct: settings.cpuct as f32,
-        cpuct_base: settings.cpuct_base as f32,
-        cpuct_factor: settings.cpuct_factor as f32,
-        fpu_reduction: settings.fpu_value as f32,
+        exploration,
+        root_exploration: if settings.root_has_own_cpuct_params { root_exploration } else { exploration },
+        fpu,
+        root_fpu: match settings.fpu_strategy_at_root {
+            "same" => fpu,
+            strategy => first_play_urgency(strategy, settings.fpu_value_at_root),
+        },
+        draw_score: settings.draw_score as f32,
         policy_temperature: settings.policy_temperature as f32,
         minibatch_size: settings.minibatch_size as u32,
         max_collision_events: settings.max_collision_events as u32,
@@ -175,5 +190,13 @@ pub(super) fn search_params(settings: &Settings, rescale: Rescale) -> SearchPara
         two_fold_draws: settings.two_fold_draws,
         // The option's choices are the names of the variants.
         history_fill: settings.history_fill.parse().unwrap_or(HistoryFill::FenOnly),
+    }
+}
+
+/// The first-play urgency of this name, which is one of the option's choices.
+fn first_play_urgency(strategy: &str, value: f64) -> FirstPlayUrgency {
+    match strategy {
+        "absolute" => FirstPlayUrgency::Absolute(value as f32),
+        _ => FirstPlayUrgency::Reduction(value as f32),
     }
 }

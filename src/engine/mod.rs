@@ -110,6 +110,8 @@ pub struct Engine {
     network: Option<Network>,
     tables: Tables,
     cache: Arc<EvalCache>,
+    /// What the options said when the cache was made.
+    cache_order: CacheOrder,
     /// Away while a search has it.
     game: Option<Game>,
     running: Option<Running>,
@@ -132,6 +134,7 @@ impl Engine {
         check(&settings)?;
         Ok(Engine {
             cache: Arc::new(EvalCache::new(settings.nn_cache_size as usize)),
+            cache_order: CacheOrder::of(&settings),
             game: None,
             position: History::start(),
             network: None,
@@ -182,8 +185,13 @@ impl Engine {
         self.network = Some(network);
         // What another network thought is of no use.
         self.game = None;
-        self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
+        self.new_cache();
         Ok(Some(info))
+    }
+
+    fn new_cache(&mut self) {
+        self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
+        self.cache_order = CacheOrder::of(&self.settings);
     }
 
     /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
@@ -249,8 +257,8 @@ impl Engine {
         if let Some(note) = self.open_tables() {
             listener.note(&note);
         }
-        if self.cache.capacity() != self.settings.nn_cache_size as usize {
-            self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
+        if self.cache_order != CacheOrder::of(&self.settings) {
+            self.new_cache();
         }
         let Some(network) = &self.network else { unreachable!("prepared above") };
         let mut game = match self.game.take() {
@@ -355,6 +363,24 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+/// The options that an evaluation cache and what it holds depend on, beside the network.
+#[derive(Debug, PartialEq)]
+struct CacheOrder {
+    size: i64,
+    policy_temperature: f64,
+    history_fill: &'static str,
+}
+
+impl CacheOrder {
+    fn of(settings: &Settings) -> CacheOrder {
+        CacheOrder {
+            size: settings.nn_cache_size,
+            policy_temperature: settings.policy_temperature,
+            history_fill: settings.history_fill,
+        }
     }
 }
 

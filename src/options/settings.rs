@@ -75,8 +75,24 @@ settings! {
     cpuct_base: Decimal { default: 38739.0, min: 1.0, max: 1e9 }, "CPuctBase", "cpuct-base";
     /// How fast the exploration constant grows.
     cpuct_factor: Decimal { default: 3.894, min: 0.0, max: 1000.0 }, "CPuctFactor", "cpuct-factor";
-    /// How much worse than its parent an unvisited move is taken to be, per root of visited policy.
+    /// The exploration constant at the root is made of the three options that follow, not of the ones above.
+    root_has_own_cpuct_params: Switch { default: false }, "RootHasOwnCpuctParams", "root-has-own-cpuct-params";
+    /// Exploration constant at the root, under RootHasOwnCpuctParams.
+    cpuct_at_root: Decimal { default: 1.745, min: 0.0, max: 100.0 }, "CPuctAtRoot", "cpuct-at-root";
+    /// Visits over which it grows, under RootHasOwnCpuctParams.
+    cpuct_base_at_root: Decimal { default: 38739.0, min: 1.0, max: 1e9 }, "CPuctBaseAtRoot", "cpuct-base-at-root";
+    /// How fast it grows, under RootHasOwnCpuctParams.
+    cpuct_factor_at_root: Decimal { default: 3.894, min: 0.0, max: 1000.0 }, "CPuctFactorAtRoot", "cpuct-factor-at-root";
+    /// What FpuValue is: how much worse than its parent an unvisited move is taken to be, or its value.
+    fpu_strategy: Choice { default: "reduction", choices: &["reduction", "absolute"] }, "FpuStrategy", "fpu-strategy";
+    /// How much worse than its parent an unvisited move is taken to be, per root of visited policy; or its value.
     fpu_value: Decimal { default: 0.33, min: -100.0, max: 100.0 }, "FpuValue", "fpu-value";
+    /// The same for the root's moves; `same` takes FpuStrategy and FpuValue there too.
+    fpu_strategy_at_root: Choice { default: "same", choices: &["reduction", "absolute", "same"] }, "FpuStrategyAtRoot", "fpu-strategy-at-root";
+    /// What FpuValue is for the root's moves, unless FpuStrategyAtRoot is `same`.
+    fpu_value_at_root: Decimal { default: 1.0, min: -100.0, max: 100.0 }, "FpuValueAtRoot", "fpu-value-at-root";
+    /// What a draw is worth to White, and with the other sign to Black; a win is 1. -1 is Armageddon: Black wins a draw.
+    draw_score: Decimal { default: 0.0, min: -1.0, max: 1.0 }, "DrawScore", "draw-score";
     /// The policy's logits are divided by this before the softmax.
     policy_temperature: Decimal { default: 1.359, min: 0.1, max: 10.0 }, "PolicyTemperature", "policy-softmax-temp";
     /// What the network sees for positions before the known game.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::job::Job;
+use super::select;
 use super::tree::{Node, NodeId, Outcome, Proof, State, Tree};
 use crate::chess::Move;
 
@@ -21,7 +22,8 @@ pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
     let root = job.tree.node(job.root);
     let mut moves: Vec<_> =
         visited(&job.tree, root).filter(|(_, child)| job.allows(child.edge().mv())).collect();
-    moves.sort_by(|(_, a), (_, b)| compare(b, a));
+    let draw_score = job.draw_score(0);
+    moves.sort_by(|(_, a), (_, b)| compare(b, a, draw_score));
     moves.into_iter().map(|(node, child)| RootMove { mv: child.edge().mv(), node }).collect()
 }
 
@@ -31,19 +33,19 @@ pub(crate) fn principal_variation(job: &Job, first: &RootMove) -> Vec<Move> {
     let mut id = first.node;
     while line.len() < MAX_PV {
         let node = job.tree.node(id);
-        let Some((next, child)) = best_child(&job.tree, node) else { break };
+        let Some((next, child)) = best_child(&job.tree, node, job.draw_score(line.len())) else { break };
         line.push(child.edge().mv());
         id = next;
     }
     line
 }
 
-fn best_child<'a>(tree: &'a Tree, node: &'a Node) -> Option<(NodeId, &'a Node)> {
+fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(NodeId, &'a Node)> {
     if node.state() != State::Expanded {
         return None;
     }
     // `max_by` prefers the last of equals; children were made by falling policy.
-    visited(tree, node).max_by(|(_, a), (_, b)| compare(a, b).then(Ordering::Greater))
+    visited(tree, node).max_by(|(_, a), (_, b)| compare(a, b, draw_score).then(Ordering::Greater))
 }
 
 fn visited<'a>(tree: &'a Tree, node: &'a Node) -> impl Iterator<Item = (NodeId, &'a Node)> {
@@ -51,8 +53,9 @@ fn visited<'a>(tree: &'a Tree, node: &'a Node) -> impl Iterator<Item = (NodeId, 
 }
 
 /// Is `a` the better move to play? A certain win is best, by mate before by the endgame tables, the shortest first; a
-/// certain loss is worst, the longest last to go.
-fn compare(a: &Node, b: &Node) -> Ordering {
+/// certain loss is worst, the longest last to go. The side that chooses gets `draw_score` for a draw.
+fn compare(a: &Node, b: &Node, draw_score: f32) -> Ordering {
+    let q = |node: &Node| select::child_q(node.mean(), draw_score);
     let rank = |node: &Node| match node.proof() {
         Some(Proof { outcome: Outcome::Win, plies, is_mate }) => (3 + i8::from(is_mate), -plies),
         Some(Proof { outcome: Outcome::Loss, plies, is_mate }) => (1 - i8::from(is_mate), plies),
@@ -62,6 +65,6 @@ fn compare(a: &Node, b: &Node) -> Ordering {
     (a_class.cmp(&b_class))
         .then(a_plies.total_cmp(&b_plies))
         .then(a.visits().cmp(&b.visits()))
-        .then(a.q().total_cmp(&b.q()))
+        .then_with(|| q(a).total_cmp(&q(b)))
         .then(a.edge().policy().total_cmp(&b.edge().policy()))
 }

@@ -186,7 +186,10 @@ impl Gatherer {
     /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
     fn choose(&mut self, job: &Job, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
-        let exploration = select::exploration(&job.params, node.visits());
+        let plies = self.path.len() - 1;
+        let (exploration, fpu) = job.params.formula_at(plies);
+        let exploration = select::exploration(exploration, node.visits());
+        let draw_score = job.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = job.backend.has_moves_left;
         let utility = MovesLeftUtility::new(&job.params, has_moves_left, (mean.v, mean.m));
@@ -200,7 +203,7 @@ impl Gatherer {
             let mut q = f32::NAN;
             if finished > 0 {
                 visited_policy += edge.policy();
-                q = child.q();
+                q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
             self.candidates.push(Candidate {
@@ -211,7 +214,7 @@ impl Gatherer {
                 target: Target::Child(id),
             });
         }
-        let fpu = select::fpu(&job.params, -mean.v, visited_policy);
+        let fpu = select::fpu(fpu, select::parent_q(mean, draw_score), visited_policy);
         for candidate in &mut self.candidates[first..] {
             if candidate.q.is_nan() {
                 candidate.q = fpu;

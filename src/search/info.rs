@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::best_move::{RootMove, principal_variation, ranked_root_moves};
 use super::job::Job;
 use super::move_stats::RootStats;
-use super::stats;
 use super::tree::{Node, Outcome};
+use super::{select, stats};
 use crate::chess::Move;
 
 /// When a search tells about every root move.
@@ -124,7 +124,7 @@ fn line(job: &Job, root_move: &RootMove) -> Line {
     let mean = child.mean();
     let shown = job.params.rescale.shown((mean.v, mean.d), job.history.current().turn());
     Line {
-        q: mean.v,
+        q: select::child_q(mean, job.draw_score(0)),
         wl: shown.wl,
         d: shown.d,
         mu: shown.mu.filter(|_| job.backend.has_wdl),

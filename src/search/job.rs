@@ -91,6 +91,8 @@ pub(crate) struct Job {
     pub(crate) reused_visits: u32,
     /// For each root move, in the order of the rules: may it be searched?
     allowed: Vec<bool>,
+    /// What a draw is worth to the side that moves at the root.
+    root_draw_score: f32,
     /// Visits that may still be begun.
     budget: CachePadded<AtomicU64>,
     stop: AtomicBool,
@@ -117,6 +119,7 @@ impl Job {
             referee: Referee::new(chain),
             reused_visits: spec.tree.node(spec.root).visits(),
             allowed,
+            root_draw_score: spec.params.draw_score_for(spec.history.current().turn()),
             budget: CachePadded::new(AtomicU64::new(spec.visits)),
             stop: AtomicBool::new(false),
             progress: Mutex::default(),
@@ -137,6 +140,11 @@ impl Job {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a draw is worth to the side that moves `plies` below the root.
+    pub(crate) fn draw_score(&self, plies: usize) -> f32 {
+        if plies.is_multiple_of(2) { self.root_draw_score } else { -self.root_draw_score }
     }
 
     /// Visits of the root so far.

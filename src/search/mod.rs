@@ -30,7 +30,7 @@ pub use contempt::{ContemptError, ContemptParams, advantage_over};
 pub use controller::SearchResult;
 pub use info::{Line, MoveStatsWhen, Reporting, SearchInfo};
 pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
-pub use params::SearchParams;
+pub use params::{Exploration, FirstPlayUrgency, SearchParams};
 pub use referee::EndReason;
 pub use summary::Summary;
 pub use wdl::Rescale;

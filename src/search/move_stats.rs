@@ -71,9 +71,10 @@ pub(crate) fn collect(job: &Job) -> RootStats {
     let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
     let visited_policy = children.iter().filter(|child| child.visits() > 0).map(|c| c.edge().policy()).sum();
     let mean = root.mean();
+    let (exploration, fpu) = job.params.formula_at(0);
     let scale = Scale {
-        fpu: select::fpu(&job.params, -mean.v, visited_policy),
-        exploration: select::exploration(&job.params, root.visits()),
+        fpu: select::fpu(fpu, select::parent_q(mean, job.draw_score(0)), visited_policy),
+        exploration: select::exploration(exploration, root.visits()),
         moves_left: MovesLeftUtility::new(&job.params, job.backend.has_moves_left, (mean.v, mean.m)),
     };
     let mut history = job.history.clone();
@@ -111,7 +112,7 @@ fn move_stats(job: &Job, history: &mut History, root_move: RootMove, scale: &Sca
     history.push(mv);
     let started = child.map_or(0, |child| child.visits() + child.in_flight());
     let visited = child.filter(|child| child.visits() > 0);
-    let q = visited.map_or(scale.fpu, Node::q);
+    let q = visited.map_or(scale.fpu, |child| select::child_q(child.mean(), job.draw_score(0)));
     let node = NodeStats {
         visits: visited.map_or(0, Node::visits),
         in_flight: child.map_or(0, Node::in_flight),
@@ -141,7 +142,7 @@ fn root_stats(job: &Job, history: &History, root: &Node, visited_policy: f32) ->
         in_flight: root.in_flight(),
         policy: visited_policy,
         mean: (root.visits() > 0).then(|| mean(job, root, -1.0)),
-        q: -root.q(),
+        q: select::parent_q(root.mean(), job.draw_score(0)),
         v: network_value(job, history),
         is_certain: is_certain(root),
     }

@@ -1,16 +1,41 @@
 //! What the search can be tuned by. Names and defaults are those of Lc0's options.
 
+use crate::chess::Color;
+use crate::network::encode::HistoryFill;
+
+/// How the exploration constant grows with a node's visits: `init + factor · ln((visits + base) / base)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exploration {
+    /// `CPuct`: the constant at few visits.
+    pub init: f32,
+    /// `CPuctBase`: visits over which it grows.
+    pub base: f32,
+    /// `CPuctFactor`: how fast it grows.
+    pub factor: f32,
+}
+
+/// The value taken for a move without visits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FirstPlayUrgency {
+    /// So much worse than the parent, per root of visited policy.
+    Reduction(f32),
+    /// This value.
+    Absolute(f32),
+}
+
 /// Parameters of one search; fixed while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchParams {
-    /// `CPuct`: the exploration constant of the PUCT formula at few visits.
-    pub cpuct: f32,
-    /// `CPuctBase`: visits over which the exploration constant grows.
-    pub cpuct_base: f32,
-    /// `CPuctFactor`: how fast it grows.
-    pub cpuct_factor: f32,
-    /// `FpuValue`: how much worse than its parent an unvisited node is taken to be, per root of visited policy.
-    pub fpu_reduction: f32,
+    /// The exploration constant of the PUCT formula, below the root.
+    pub exploration: Exploration,
+    /// The same at the root: `CPuctAtRoot`, `CPuctBaseAtRoot`, `CPuctFactorAtRoot`, if `RootHasOwnCpuctParams`.
+    pub root_exploration: Exploration,
+    /// `FpuStrategy` and `FpuValue`, below the root.
+    pub fpu: FirstPlayUrgency,
+    /// `FpuStrategyAtRoot` and `FpuValueAtRoot`.
+    pub root_fpu: FirstPlayUrgency,
+    /// `DrawScore`: what White gets for a draw, Black gets the opposite; a win is 1, a loss −1.
+    pub draw_score: f32,
     /// `PolicyTemperature`: logits are divided by it before the softmax.
     pub policy_temperature: f32,
     /// `MinibatchSize`: positions per batch; 0 leaves it to the backend.
@@ -33,18 +58,36 @@ pub struct SearchParams {
     /// `TwoFoldDraws`: a position that repeats one in the tree is taken for a draw.
     pub two_fold_draws: bool,
     /// `HistoryFill`: what stands for positions before the known game.
-    pub history_fill: crate::network::encode::HistoryFill,
+    pub history_fill: HistoryFill,
     /// How the network's values are changed for accuracy of play and contempt.
     pub rescale: super::Rescale,
 }
 
+impl SearchParams {
+    /// What `side` gets for a draw.
+    pub fn draw_score_for(&self, side: Color) -> f32 {
+        side.fold_wb(self.draw_score, -self.draw_score)
+    }
+
+    /// The exploration constant and the first-play urgency of a node `plies` below the root.
+    pub(crate) fn formula_at(&self, plies: usize) -> (&Exploration, FirstPlayUrgency) {
+        match plies {
+            0 => (&self.root_exploration, self.root_fpu),
+            _ => (&self.exploration, self.fpu),
+        }
+    }
+}
+
 impl Default for SearchParams {
     fn default() -> Self {
+        let exploration = Exploration { init: 1.745, base: 38739.0, factor: 3.894 };
+        let fpu = FirstPlayUrgency::Reduction(0.33);
         SearchParams {
-            cpuct: 1.745,
-            cpuct_base: 38739.0,
-            cpuct_factor: 3.894,
-            fpu_reduction: 0.33,
+            exploration,
+            root_exploration: exploration,
+            fpu,
+            root_fpu: fpu,
+            draw_score: 0.0,
             policy_temperature: 1.359,
             minibatch_size: 0,
             max_collision_events: 917,
@@ -55,7 +98,7 @@ impl Default for SearchParams {
             moves_left_factors: [0.0, 1.6521, -0.6521],
             sticky_endgames: true,
             two_fold_draws: true,
-            history_fill: crate::network::encode::HistoryFill::FenOnly,
+            history_fill: HistoryFill::FenOnly,
             rescale: super::Rescale::default(),
         }
     }

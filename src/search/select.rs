@@ -5,18 +5,17 @@
 //! with the visits under way (AlphaZero, Silver et al. 2018; growth of `cpuct` and reduction as in Lc0).
 //! Logarithms come from `libm`, so that a search is the same on every machine.
 
-use super::SearchParams;
-use super::tree::{NodeId, Unvisited};
+use super::tree::{NodeId, Unvisited, Value};
+use super::{Exploration, FirstPlayUrgency, SearchParams};
 
-/// Exploration constant at a node with `visits`: `c + factor · ln((visits + base) / base)`.
-pub(crate) fn cpuct(params: &SearchParams, visits: u32) -> f32 {
-    let base = params.cpuct_base;
-    params.cpuct + params.cpuct_factor * libm::logf((visits as f32 + base) / base)
+/// Exploration constant at a node with `visits`.
+pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
+    init + factor * libm::logf((visits as f32 + base) / base)
 }
 
 /// What a child's policy is multiplied by in its `u`: the exploration constant times the root of the visits that
 /// the node's children have.
-pub(crate) fn exploration(params: &SearchParams, visits: u32) -> f32 {
+pub(crate) fn exploration(params: &Exploration, visits: u32) -> f32 {
     let children_visits = visits.saturating_sub(1).max(1);
     cpuct(params, visits) * (children_visits as f32).sqrt()
 }
@@ -24,8 +23,22 @@ pub(crate) fn exploration(params: &SearchParams, visits: u32) -> f32 {
 /// First-play urgency: the value taken for an unvisited child.
 ///
 /// `parent_q` is the parent's value for its side to move, `visited_policy` the policy of all visited siblings.
-pub(crate) fn fpu(params: &SearchParams, parent_q: f32, visited_policy: f32) -> f32 {
-    parent_q - params.fpu_reduction * visited_policy.sqrt()
+pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
+    match strategy {
+        FirstPlayUrgency::Reduction(reduction) => parent_q - reduction * visited_policy.sqrt(),
+        FirstPlayUrgency::Absolute(value) => value,
+    }
+}
+
+/// What a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
+#[inline]
+pub(crate) fn child_q(mean: Value, draw_score: f32) -> f32 {
+    mean.v + draw_score * mean.d
+}
+
+/// What a node's mean is worth to its side to move, which gets `draw_score` for a draw.
+pub(crate) fn parent_q(mean: Value, draw_score: f32) -> f32 {
+    draw_score * mean.d - mean.v
 }
 
 /// How the Moves Left Head bends values: shorter wins and longer losses are better. Facts of Lc0.
@@ -128,7 +141,7 @@ mod tests {
 
     #[test]
     fn cpuct_grows_with_visits() {
-        let params = SearchParams::default();
+        let params = SearchParams::default().exploration;
         assert_eq!(cpuct(&params, 0), 1.745);
         // 1.745 + 3.894 · ln 2 at as many visits as the base
         assert!((cpuct(&params, 38739) - 4.444_115).abs() < 1e-4);
@@ -136,17 +149,25 @@ mod tests {
 
     #[test]
     fn exploration_counts_the_visits_of_children() {
-        let params = SearchParams { cpuct_factor: 0.0, ..SearchParams::default() };
+        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration };
         assert_eq!(exploration(&params, 1), 1.745);
         assert_eq!(exploration(&params, 101), 17.45);
     }
 
     #[test]
     fn fpu_falls_with_visited_policy() {
-        let params = SearchParams::default();
-        assert_eq!(fpu(&params, 0.25, 0.0), 0.25);
+        let strategy = SearchParams::default().fpu;
+        assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
         // 0.25 − 0.33 · √0.49
-        assert!((fpu(&params, 0.25, 0.49) - 0.019).abs() < 1e-6);
+        assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
+        assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
+    }
+
+    #[test]
+    fn draws_count_for_one_side_and_against_the_other() {
+        let mean = Value { v: 0.25, d: 0.5, m: 0.0 };
+        assert_eq!((child_q(mean, 0.5), child_q(mean, -0.5)), (0.5, 0.0));
+        assert_eq!((parent_q(mean, 0.5), parent_q(mean, -0.5)), (0.0, -0.5));
     }
 
     #[test]

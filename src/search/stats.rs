@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::job::Job;
+use super::select;
 use super::tree::{Node, NodeId, Outcome, Tree};
 use crate::time::{RootEvaluation, SearchStats};
 
@@ -18,6 +19,7 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         let allowed = children.iter().filter(|child| is_allowed(child));
         allowed.filter_map(|child| child.proof()).map(|proof| proof.outcome)
     };
+    let q = |child: &Node| select::child_q(child.mean(), job.draw_score(0));
     let mate = root.proof().filter(|proof| proof.is_mate);
     // The root's proof is for the side that moved last.
     let mate_in =
@@ -40,7 +42,7 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
             .collect(),
         best_by_q: (0..children.len())
             .filter(|&i| children[i].visits() > 0 && is_allowed(children[i]))
-            .max_by(|&a, &b| children[a].q().total_cmp(&children[b].q())),
+            .max_by(|&a, &b| q(children[a]).total_cmp(&q(children[b]))),
         root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
         proven_win: outcomes().any(|outcome| outcome == Outcome::Win),
         losing_moves: outcomes().filter(|outcome| *outcome == Outcome::Loss).count() as u32,
