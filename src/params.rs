@@ -110,6 +110,19 @@ impl Params {
         })
     }
 
+    /// This list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
+    pub fn inheriting(&self, outer: &Params) -> Params {
+        let values = outer.entries.iter().filter(|entry| matches!(entry, Entry::Value { .. }));
+        Params { entries: values.chain(&self.entries).cloned().collect() }
+    }
+
+    /// This list without the values at `keys`.
+    pub fn without(&self, keys: &[&str]) -> Params {
+        let stays =
+            |entry: &&Entry| !matches!(entry, Entry::Value { key, .. } if keys.contains(&key.as_str()));
+        Params { entries: self.entries.iter().filter(stays).cloned().collect() }
+    }
+
     /// The number at `key`, or `default` where it is not given. Integers are accepted for floats.
     ///
     /// # Errors

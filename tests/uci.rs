@@ -236,3 +236,24 @@ fn a_missing_network_is_named_and_the_process_lives() {
     engine.send("setoption name Backend value random");
     engine.best_move(&["isready", "go nodes 10"]);
 }
+
+#[test]
+fn a_search_outlives_the_failure_of_one_device() {
+    let devices =
+        "--backend-opts=backend=simulated,latency-us=100,per-position-ns=1000,(fail-after=200),(seed=0)";
+    let mut engine = Engine::start(&["--backend=demux", devices, "--threads=2", "--smart-pruning-factor=0"]);
+    engine.send("isready");
+    let lines = engine.read_until("readyok");
+    for number in [1, 2] {
+        let start = format!("info string demux: device {number} (");
+        assert!(lines.iter().any(|line| line.starts_with(&start)), "{start}: {lines:#?}");
+    }
+    engine.send("position startpos");
+    engine.send("go nodes 3000");
+    let lines = engine.read_until("bestmove");
+    let news: Vec<_> = lines.iter().filter(|line| line.contains(" drops out, 1 of 2 go on: ")).collect();
+    assert_eq!(news.len(), 1, "{lines:#?}");
+    let last = lines.iter().rev().find(|line| line.contains(" nodes ")).unwrap();
+    let nodes: u32 = last.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!(nodes >= 3000, "{last}");
+}

@@ -100,6 +100,10 @@ impl Network {
         self.backend.info()
     }
 
+    pub(super) fn backend(&self) -> &Arc<dyn Backend> {
+        &self.backend
+    }
+
     pub(super) fn busy_time(&self) -> Option<Duration> {
         self.backend.busy_time()
     }

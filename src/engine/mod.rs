@@ -228,7 +228,8 @@ impl Engine {
         };
         match self.begin(request, &mut *listener) {
             Ok((job, game)) => {
-                let speaker = Speaker { listener, fallback };
+                let Some(network) = &self.network else { unreachable!("the search has begun with one") };
+                let speaker = Speaker { listener, fallback, backend: network.backend().clone() };
                 self.running = Some(Running::start(job, game, speaker));
             }
             Err(error) => {
@@ -247,7 +248,10 @@ impl Engine {
         listener: &mut dyn Listener,
     ) -> Result<(Arc<Job>, Game), EngineError> {
         match self.prepare() {
-            Ok(Some(info)) => listener.note(&info.description),
+            Ok(Some(info)) => {
+                listener.note(&info.description);
+                self.take_notes().iter().for_each(|note| listener.note(note));
+            }
             Ok(None) => {}
             Err(error) if self.network.is_some() => {
                 listener.note(&format!("error: {error}; the old network stays in force"));
@@ -333,6 +337,12 @@ impl Engine {
     /// The backend in force, if there is one.
     pub fn backend(&self) -> Option<&BackendInfo> {
         self.network.as_ref().map(Network::info)
+    }
+
+    /// What people should know of the backend in force that has come up since the last call. While a search runs, its
+    /// listener hears it.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.network.as_ref().map(|network| network.backend().take_notes()).unwrap_or_default()
     }
 
     /// Search threads of the network in force; 0 if there is none.

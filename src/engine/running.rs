@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::game::Game;
 use super::{Answer, Listener};
 use crate::chess::Move;
+use crate::network::Backend;
 use crate::search::{Job, SearchInfo, SearchResult, Summary, run};
 
 /// The running search. The game is with its thread until that ends.
@@ -25,7 +26,10 @@ impl Running {
         let (watched, answering) = (job.clone(), answered.clone());
         let thread = std::thread::spawn(move || {
             let job = watched;
-            let mut inform = |info: &SearchInfo| speaker.listener.info(&job.history, info);
+            let mut inform = |info: &SearchInfo| {
+                speaker.pass_on_notes();
+                speaker.listener.info(&job.history, info);
+            };
             let result = run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
             let end = result.reason;
             // Whoever hears the answer finds no search running.
@@ -67,10 +71,17 @@ pub(super) struct Speaker {
     pub(super) listener: Box<dyn Listener>,
     /// Played if the search knows no move.
     pub(super) fallback: Move,
+    /// Its news are told as they come.
+    pub(super) backend: Arc<dyn Backend>,
 }
 
 impl Speaker {
+    fn pass_on_notes(&mut self) {
+        self.backend.take_notes().iter().for_each(|note| self.listener.note(note));
+    }
+
     fn answer(&mut self, job: &Job, result: SearchResult) {
+        self.pass_on_notes();
         if let Some(reason) = &result.failure {
             self.listener.note(&format!("error: {reason}"));
         }

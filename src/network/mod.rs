@@ -159,6 +159,12 @@ pub trait Backend: Send + Sync + Debug {
     fn busy_time(&self) -> Option<Duration> {
         None
     }
+
+    /// What people should know that has come up since the last call: what a name was taken for, which part does what, a
+    /// device that failed.
+    fn take_notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Evaluates batches; owned by one thread.

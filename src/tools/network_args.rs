@@ -30,6 +30,7 @@ impl NetworkArgs {
         if self.settings.weights_file.is_empty() {
             eprintln!("zeitnot: using {}", backend.info().description);
         }
+        backend.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
         Ok(backend)
     }
 }

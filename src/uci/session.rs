@@ -104,7 +104,10 @@ impl Session {
     fn get_ready(&mut self) {
         if !self.engine.is_searching() {
             match self.engine.prepare() {
-                Ok(Some(info)) => self.output.note(&info.description),
+                Ok(Some(info)) => {
+                    self.output.note(&info.description);
+                    self.engine.take_notes().iter().for_each(|note| self.output.note(note));
+                }
                 Ok(None) => {}
                 Err(error) => self.output.note(&format!("error: {error}")),
             }

@@ -11,9 +11,14 @@
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random` at the pace of an accelerator ([`synthetic::simulated`]) |
+//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`several`]) |
+//!
+//! [`config`] reads which one the user wants.
 
+pub mod config;
 pub mod native;
 pub mod onnxruntime;
+pub mod several;
 pub mod synthetic;
 
 use std::sync::Arc;
@@ -21,51 +26,28 @@ use std::sync::Arc;
 use super::onnx::{self, BuildOptions};
 use super::weights::{Body, Model, NetworkFile};
 use super::{Backend, BackendError};
-use crate::params::{ParamError, Params};
+use crate::params::Params;
+pub use config::BackendConfig;
 use native::Native;
 use onnxruntime::OnnxRuntime;
+use several::Device;
 
 /// The name of the choice that is made for the user.
 pub const AUTO: &str = "auto";
 /// The names of the backends that need no network.
 const SYNTHETIC: [&str; 3] = ["trivial", "random", "simulated"];
 /// The names that [`create`] knows, in the order in which help texts list them.
-pub const NAMES: [&str; 6] =
-    [AUTO, native::NAME, onnxruntime::NAME, SYNTHETIC[0], SYNTHETIC[1], SYNTHETIC[2]];
-
-/// Which backend the user wants, and how.
-#[derive(Clone, Debug)]
-pub struct BackendConfig {
-    /// One of [`NAMES`].
-    pub name: String,
-    /// The backend's own parameters.
-    pub options: Params,
-}
-
-impl BackendConfig {
-    /// The configuration that the texts of `--backend` and `--backend-opts` ask for.
-    ///
-    /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
-    ///
-    /// # Errors
-    /// [`BackendError::Params`] if a text is not of the grammar or `backend` is not one name of [`NAMES`].
-    pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
-        let named = Params::parse(backend)?;
-        let mut lists = named.lists();
-        let name_and_inline = lists.next().filter(|_| named.entries().len() == 1);
-        let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
-        if !NAMES.contains(&name) {
-            return Err(unknown_name(name).into());
-        }
-        let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
-        Ok(BackendConfig { name: name.into(), options: Params::parse(&options)? })
-    }
-
-    /// False if the backend evaluates without a network.
-    pub fn needs_network(&self) -> bool {
-        !SYNTHETIC.contains(&self.name.as_str())
-    }
-}
+pub const NAMES: [&str; 9] = [
+    AUTO,
+    native::NAME,
+    onnxruntime::NAME,
+    several::DEMUX,
+    several::MULTIPLEXING,
+    several::ROUND_ROBIN,
+    SYNTHETIC[0],
+    SYNTHETIC[1],
+    SYNTHETIC[2],
+];
 
 /// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
 ///
@@ -76,6 +58,9 @@ pub fn create(
     config: &BackendConfig,
     network: Option<NetworkFile>,
 ) -> Result<Arc<dyn Backend>, BackendError> {
+    if !config.devices.is_empty() {
+        return several_devices(config, network);
+    }
     let options = &config.options;
     let network = || network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
     Ok(match config.name.as_str() {
@@ -85,8 +70,42 @@ pub fn create(
         "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
         "random" => Arc::new(synthetic::random::Random::new(options)?),
         "simulated" => Arc::new(synthetic::simulated::Simulated::new(options)?),
-        name => return Err(unknown_name(name).into()),
+        name => return Err(config::unknown_name(name).into()),
     })
+}
+
+/// One backend of those devices that can be had; what is wrong with the others is its first news.
+fn several_devices(
+    config: &BackendConfig,
+    network: Option<NetworkFile>,
+) -> Result<Arc<dyn Backend>, BackendError> {
+    let mut devices = Vec::new();
+    let mut left_out = Vec::new();
+    let mut last_error = None;
+    for device in &config.devices {
+        match create(&device.backend, network.clone()) {
+            Ok(backend) => devices.push(Device {
+                label: device.label.clone(),
+                backend,
+                threads: device.threads,
+                join_up_to: device.join_up_to,
+            }),
+            // What the user wrote is wrong, not the device.
+            Err(
+                error @ (BackendError::Params(_)
+                | BackendError::NoParams { .. }
+                | BackendError::NoNetwork { .. }),
+            ) => return Err(error),
+            Err(error) => {
+                left_out.push(format!("error: {}: {} is left out: {error}", config.name, device.label));
+                last_error = Some(error);
+            }
+        }
+    }
+    match last_error {
+        Some(error) if devices.is_empty() => Err(error),
+        _ => several::join(&config.name, devices, left_out),
+    }
 }
 
 /// The native backend for residual towers, ONNX Runtime for all other networks.
@@ -118,10 +137,6 @@ fn onnx_runtime(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, B
     OnnxRuntime::new(model, &name, options)
 }
 
-fn unknown_name(name: &str) -> ParamError {
-    ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: NAMES.join(", ") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,23 +161,10 @@ mod tests {
     #[test]
     fn unknown_names_and_options_are_refused_with_what_is_valid() {
         let valid = NAMES.join(", ");
-        assert_eq!(fault("cudnn", ""), format!("unknown backend \"cudnn\"; valid: {valid}"));
-        assert_eq!(fault("", ""), format!("unknown backend \"\"; valid: {valid}"));
-        assert_eq!(
-            fault("random,trivial", ""),
-            format!("unknown backend \"random,trivial\"; valid: {valid}")
-        );
+        assert_eq!(fault("abacus", ""), format!("unknown backend \"abacus\"; valid: {valid}"));
         assert_eq!(fault("auto", ""), "the backend auto needs a network");
         assert_eq!(fault("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
         assert_eq!(fault("trivial", "x"), "trivial has no parameters, but got \"x\"");
         assert_eq!(fault("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
-    }
-
-    #[test]
-    fn parameters_may_stand_behind_the_name() {
-        let config = BackendConfig::parse("simulated(max-batch=8,latency-us=1)", "latency-us=2").unwrap();
-        assert_eq!(config.name, "simulated");
-        assert_eq!(config.options.get("max-batch"), Some("8"));
-        assert_eq!(config.options.get("latency-us"), Some("2"));
     }
 }

@@ -43,7 +43,7 @@ const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
 const LINEAR16: i32 = 1;
 
 /// A network file that was read and found good.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct NetworkFile {
     /// Where it came from.
     pub path: PathBuf,
@@ -62,7 +62,7 @@ pub struct NetworkFile {
 }
 
 /// A network, in one of the two ways that files hold it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Model {
     /// Layers, with the format that they were checked against.
     Layers(Box<Network>, NetworkFormat),

@@ -101,6 +101,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
             prepared?;
         }
     }
+    engine.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     Ok((engine, backend))
 }

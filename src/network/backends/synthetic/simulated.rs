@@ -9,6 +9,9 @@
 //! - several evaluators together get up to `1 / per_position`, never more, whatever their batches;
 //! - a batch that finds others waiting takes longer by the time that they compute.
 //!
+//! With `fail-after` the device fails for good, as one does that overheats or falls off the bus: for trying what a search
+//! then does.
+//!
 //! The device is *busy* while it computes, not while a batch travels. Evaluators sleep meanwhile, as a thread does
 //! that waits for a real device; the operating system wakes it some 50 µs late, as it would there.
 
@@ -32,6 +35,7 @@ const DEFAULT_MAX_BATCH: u64 = 1_024;
 pub struct Simulated {
     info: BackendInfo,
     device: Arc<Mutex<Device>>,
+    fail_after: u64,
     draw: Draw,
 }
 
@@ -40,15 +44,21 @@ impl Simulated {
     /// - `latency-us`: the time a batch is on its way, in microseconds (1000; up to 10 s);
     /// - `per-position-ns`: the time the device computes for each position, in nanoseconds (10000; up to 1 s);
     /// - `max-batch`: the largest batch (1024);
+    /// - `fail-after`: the number of positions after which the device fails every batch (never);
     /// - `seed`: as for [`Random`].
     ///
     /// # Errors
     /// [`BackendError::Params`] for other parameters or values out of range.
     pub fn new(options: &Params) -> Result<Simulated, BackendError> {
-        options.allow_only("simulated", &["latency-us", "per-position-ns", "max-batch", "seed"], &[])?;
+        options.allow_only(
+            "simulated",
+            &["latency-us", "per-position-ns", "max-batch", "fail-after", "seed"],
+            &[],
+        )?;
         let latency = options.integer("latency-us", DEFAULT_LATENCY, 0..=10_000_000)?;
         let per_position = options.integer("per-position-ns", DEFAULT_PER_POSITION, 0..=1_000_000_000)?;
         let max_batch = options.integer("max-batch", DEFAULT_MAX_BATCH, 1..=super::MAX_BATCH as u64)?;
+        let fail_after = options.integer("fail-after", u64::MAX, 0..=u64::MAX)?;
         let seed = options.integer("seed", 0, 0..=u64::MAX)?;
         let random = Random::new(&Params::default())?;
         Ok(Simulated {
@@ -64,6 +74,7 @@ impl Simulated {
                 Duration::from_micros(latency),
                 Duration::from_nanos(per_position),
             ))),
+            fail_after,
             draw: Draw::new(seed),
         })
     }
@@ -80,7 +91,11 @@ impl Backend for Simulated {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Traveller { device: Arc::clone(&self.device), draw: self.draw }))
+        Ok(Box::new(Traveller {
+            device: Arc::clone(&self.device),
+            fail_after: self.fail_after,
+            draw: self.draw,
+        }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
@@ -91,6 +106,7 @@ impl Backend for Simulated {
 
 struct Traveller {
     device: Arc<Mutex<Device>>,
+    fail_after: u64,
     draw: Draw,
 }
 
@@ -99,6 +115,10 @@ impl Evaluator for Traveller {
         let now = Instant::now();
         let back = {
             let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+            if device.positions >= self.fail_after {
+                let reason = format!("its {} positions are over", self.fail_after);
+                return Err(BackendError::Evaluation { backend: "simulated".into(), reason });
+            }
             device.submit(now, batch.len() as u32)
         };
         batch.iter_mut().for_each(|slot| self.draw.fill(slot));
@@ -116,11 +136,13 @@ struct Device {
     free_at: Instant,
     /// Computing time of all that was submitted.
     submitted: Duration,
+    /// All that were submitted.
+    positions: u64,
 }
 
 impl Device {
     fn new(now: Instant, latency: Duration, per_position: Duration) -> Device {
-        Device { latency, per_position, free_at: now, submitted: Duration::ZERO }
+        Device { latency, per_position, free_at: now, submitted: Duration::ZERO, positions: 0 }
     }
 
     /// Queues a batch of `positions` and returns when its answers are back.
@@ -131,6 +153,7 @@ impl Device {
         let work = self.per_position * positions;
         self.free_at = self.free_at.max(arrival) + work;
         self.submitted += work;
+        self.positions += u64::from(positions);
         self.free_at + (self.latency - self.latency / 2)
     }
 

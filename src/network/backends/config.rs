@@ -1,0 +1,186 @@
+//! Which backend the user wants, read from the texts of `Backend` and `BackendOptions`.
+//!
+//! Lc0's grammar: `key=value` for one backend; for a backend of several devices a list for each of them, as in
+//! `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several. Nothing is
+//! made here: [`super::create`] does that.
+
+use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
+use super::{AUTO, NAMES, SYNTHETIC};
+use crate::network::BackendError;
+use crate::params::{ParamError, Params};
+
+/// Keys of a device that tell how it is fed, and are not for its backend.
+const FEEDING: [&str; 3] = ["threads", "max-batch", "max_batch"];
+/// Batches that a device evaluates at once: while one travels, another is computed.
+const IN_FLIGHT: u64 = 2;
+/// Lc0's bound for batches that are joined.
+const JOIN_UP_TO: u64 = 256;
+
+/// Which backend the user wants, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackendConfig {
+    /// One of [`NAMES`].
+    pub name: String,
+    /// The backend's own parameters.
+    pub options: Params,
+    /// The devices of a backend of several; empty for others.
+    pub devices: Vec<DeviceConfig>,
+}
+
+/// One of several devices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceConfig {
+    /// What messages call it.
+    pub label: String,
+    /// What evaluates on it.
+    pub backend: BackendConfig,
+    /// Batches that it evaluates at once.
+    pub threads: usize,
+    /// Positions up to which batches are joined.
+    pub join_up_to: usize,
+}
+
+impl BackendConfig {
+    /// The configuration that the texts of `--backend` and `--backend-opts` ask for.
+    ///
+    /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
+    ///
+    /// # Errors
+    /// [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of [`NAMES`].
+    pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
+        let named = Params::parse(backend)?;
+        let mut lists = named.lists();
+        let name_and_inline = lists.next().filter(|_| named.entries().len() == 1);
+        let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
+        let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
+        Ok(BackendConfig::named(name, Params::parse(&options)?)?)
+    }
+
+    fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
+        if !NAMES.contains(&name) {
+            return Err(unknown_name(name));
+        }
+        if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
+            return Ok(BackendConfig { name: name.into(), options, devices: Vec::new() });
+        }
+        let mut devices = Vec::new();
+        for (list_name, list) in options.lists() {
+            devices.push(DeviceConfig::new(name, list_name, (list, &options))?);
+        }
+        if devices.is_empty() {
+            devices.push(DeviceConfig::new(name, "", (&Params::default(), &options))?);
+        }
+        for (index, device) in devices.iter_mut().enumerate() {
+            device.label = format!("device {}{}", index + 1, device.label);
+        }
+        Ok(BackendConfig { name: name.into(), options: Params::default(), devices })
+    }
+
+    /// False if the backend evaluates without a network.
+    pub fn needs_network(&self) -> bool {
+        match self.devices.is_empty() {
+            true => !SYNTHETIC.contains(&self.name.as_str()),
+            false => self.devices.iter().any(|device| device.backend.needs_network()),
+        }
+    }
+}
+
+impl DeviceConfig {
+    /// The device that `list`, named `list_name`, stands for among the `outer` options of the backend `owner`.
+    ///
+    /// As with Lc0, `backend=` decides, also an inherited one, and else the name of the list.
+    fn new(
+        owner: &str,
+        list_name: &str,
+        (list, outer): (&Params, &Params),
+    ) -> Result<DeviceConfig, ParamError> {
+        let all = list.inheriting(outer);
+        let by_name = if list_name.is_empty() { AUTO } else { list_name };
+        let name = all.get("backend").unwrap_or(by_name).to_owned();
+        let threads = all.integer("threads", IN_FLIGHT, 1..=256)? as usize;
+        let max_batch = if all.get("max_batch").is_some() { "max_batch" } else { "max-batch" };
+        let join_up_to = all.integer(max_batch, JOIN_UP_TO, 1..=65_536)? as usize;
+        let is_nested = [DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name.as_str());
+        let mut options = all.without(&["backend"]);
+        if !is_nested && owner != ROUND_ROBIN {
+            options = options.without(&FEEDING);
+        }
+        let label = if list.is_empty() { String::new() } else { format!(" ({list})") };
+        Ok(DeviceConfig { label, backend: BackendConfig::named(&name, options)?, threads, join_up_to })
+    }
+}
+
+/// The error for a name that is none of [`NAMES`].
+pub(super) fn unknown_name(name: &str) -> ParamError {
+    ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: NAMES.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(backend: &str, options: &str) -> BackendConfig {
+        BackendConfig::parse(backend, options).unwrap()
+    }
+
+    /// Each device as `backend: options`.
+    fn devices(backend: &str, options: &str) -> Vec<String> {
+        let text = |device: &DeviceConfig| format!("{}: {}", device.backend.name, device.backend.options);
+        parse(backend, options).devices.iter().map(text).collect()
+    }
+
+    #[test]
+    fn parameters_may_stand_behind_the_name() {
+        let config = parse("simulated(max-batch=8,latency-us=1)", "latency-us=2");
+        assert_eq!(config.name, "simulated");
+        assert_eq!(config.options.get("max-batch"), Some("8"));
+        assert_eq!(config.options.get("latency-us"), Some("2"));
+    }
+
+    #[test]
+    fn devices_inherit_what_stands_beside_them() {
+        assert_eq!(
+            devices("demux", "backend=simulated,seed=3,(latency-us=1),(latency-us=2,seed=4)"),
+            ["simulated: seed=3,latency-us=1", "simulated: seed=3,latency-us=2,seed=4"]
+        );
+        assert_eq!(devices("roundrobin", "random(seed=1),trivial"), ["random: seed=1", "trivial: "]);
+        assert_eq!(devices("multiplexing", "backend=random,seed=1"), ["random: seed=1"]);
+        assert_eq!(devices("demux", "(gpu=0),(gpu=1)"), ["auto: gpu=0", "auto: gpu=1"]);
+        assert_eq!(devices("demux((gpu=0),(gpu=1))", ""), ["auto: gpu=0", "auto: gpu=1"]);
+    }
+
+    #[test]
+    fn how_a_device_is_fed_is_not_for_its_backend() {
+        let config = parse("multiplexing", "backend=random,threads=3,(max_batch=64),(max-batch=9,threads=1)");
+        let fed: Vec<_> =
+            config.devices.iter().map(|d| (d.threads, d.join_up_to, &d.backend.options)).collect();
+        assert_eq!(fed, [(3, 64, &Params::default()), (1, 9, &Params::default())]);
+        assert_eq!(devices("roundrobin", "(backend=onnxruntime,threads=2)"), ["onnxruntime: threads=2"]);
+    }
+
+    #[test]
+    fn nested_devices_inherit_too() {
+        let config =
+            parse("demux", "seed=7,(backend=roundrobin,(backend=random),(backend=random,seed=8)),random");
+        assert_eq!(config.devices.len(), 2);
+        let inner: Vec<_> =
+            config.devices[0].backend.devices.iter().map(|d| d.backend.options.to_string()).collect();
+        assert_eq!(inner, ["seed=7", "seed=7,seed=8"]);
+        assert!(!config.needs_network());
+        assert!(parse("demux", "random,native").needs_network());
+    }
+
+    #[test]
+    fn unknown_backends_are_refused_wherever_they_stand() {
+        let valid = NAMES.join(", ");
+        let fault = |backend, options| BackendConfig::parse(backend, options).unwrap_err().to_string();
+        assert_eq!(fault("", ""), format!("unknown backend \"\"; valid: {valid}"));
+        assert_eq!(
+            fault("random,trivial", ""),
+            format!("unknown backend \"random,trivial\"; valid: {valid}")
+        );
+        assert_eq!(fault("demux", "(backend=abacus)"), format!("unknown backend \"abacus\"; valid: {valid}"));
+        assert_eq!(fault("demux", "abacus"), format!("unknown backend \"abacus\"; valid: {valid}"));
+        assert_eq!(fault("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
+    }
+}

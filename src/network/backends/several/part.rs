@@ -1,0 +1,138 @@
+//! A device as one part of several: alive until its first failure.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Device;
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+
+/// A part. `is_living` goes to false once and stays there; whoever reads it late only fails once more.
+#[derive(Debug)]
+pub(super) struct Part {
+    label: String,
+    backend: Arc<dyn Backend>,
+    is_living: AtomicBool,
+}
+
+impl Part {
+    pub(super) fn info(&self) -> &BackendInfo {
+        self.backend.info()
+    }
+
+    pub(super) fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    pub(super) fn is_living(&self) -> bool {
+        self.is_living.load(Ordering::Relaxed)
+    }
+
+    /// Evaluates a batch of any size; a panic is a failure like others.
+    fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), String> {
+        for chunk in batch.chunks_mut(self.info().max_batch) {
+            match catch_unwind(AssertUnwindSafe(|| evaluator.evaluate(chunk))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(error.to_string()),
+                Err(_) => return Err("it panicked".into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All parts of a backend, and what people should know of them.
+#[derive(Debug)]
+pub(super) struct Parts {
+    name: String,
+    parts: Vec<Arc<Part>>,
+    news: Mutex<Vec<String>>,
+}
+
+impl Parts {
+    /// The parts of the backend `name`. Its news are `news` and what the parts are.
+    pub(super) fn new(name: &str, devices: &[Device], mut news: Vec<String>) -> Arc<Parts> {
+        let part = |device: &Device| {
+            Arc::new(Part {
+                label: device.label.clone(),
+                backend: device.backend.clone(),
+                is_living: AtomicBool::new(true),
+            })
+        };
+        let parts: Vec<_> = devices.iter().map(part).collect();
+        let describe = |part: &Arc<Part>| format!("{name}: {}: {}", part.label, part.info().description);
+        news.extend(parts.iter().flat_map(|part| {
+            let inner = part.backend.take_notes();
+            std::iter::once(describe(part)).chain(inner)
+        }));
+        Arc::new(Parts { name: name.into(), parts, news: Mutex::new(news) })
+    }
+
+    pub(super) fn all(&self) -> &[Arc<Part>] {
+        &self.parts
+    }
+
+    /// What the parts are together. The sizes of batches are those of a backend that hands a batch on as it is.
+    ///
+    /// # Errors
+    /// If they want positions encoded differently, or there is none.
+    pub(super) fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
+        let infos = || self.parts.iter().map(|part| part.info());
+        let refuse = |reason: &str| BackendError::Model { backend: self.name.clone(), reason: reason.into() };
+        let first = infos().next().ok_or_else(|| refuse("it has no parts"))?;
+        if infos().any(|info| info.input_format != first.input_format) {
+            return Err(refuse("its parts want positions encoded differently"));
+        }
+        Ok(BackendInfo {
+            name: self.name.clone(),
+            description: format!("{}: {how} {} devices", self.name, self.parts.len()),
+            input_format: first.input_format,
+            has_wdl: infos().all(|info| info.has_wdl),
+            has_moves_left: infos().all(|info| info.has_moves_left),
+            max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
+            preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
+        })
+    }
+
+    /// Evaluates `batch` on `part`; a part that cannot drops out, with a message. Returns whether it could.
+    pub(super) fn evaluate(
+        &self,
+        part: &Part,
+        evaluator: &mut dyn Evaluator,
+        batch: &mut [EvalSlot],
+    ) -> bool {
+        let Err(reason) = part.evaluate(evaluator, batch) else { return true };
+        // Threads of one device fail together; one message is enough.
+        if part.is_living.swap(false, Ordering::Relaxed) {
+            let left = self.parts.iter().filter(|part| part.is_living()).count();
+            let news = format!(
+                "error: {}: {} drops out, {left} of {} go on: {reason}",
+                self.name,
+                part.label,
+                self.parts.len()
+            );
+            self.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
+        }
+        false
+    }
+
+    /// What an evaluation fails with when no part is left.
+    pub(super) fn none_left(&self) -> BackendError {
+        let reason = "all of its devices have failed; the messages before this one say why".into();
+        BackendError::Evaluation { backend: self.name.clone(), reason }
+    }
+
+    /// The news of this backend and of its parts since the last call.
+    pub(super) fn take_notes(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
+        notes.extend(self.parts.iter().flat_map(|part| part.backend.take_notes()));
+        notes
+    }
+
+    /// The mean busy time of the devices, if all know it.
+    pub(super) fn busy_time(&self) -> Option<std::time::Duration> {
+        let times: Option<Vec<_>> = self.parts.iter().map(|part| part.backend.busy_time()).collect();
+        let count = self.parts.len().max(1) as u32;
+        Some(times?.iter().sum::<std::time::Duration>() / count)
+    }
+}
