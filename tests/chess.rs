@@ -250,3 +250,22 @@ fn a_king_to_be_taken_may_be_evaluated_but_not_played_on() {
     let castling = "r3k2r/8/8/8/4R3/8/8/4K3 w kq - 0 12";
     assert_eq!(Position::from_fen_to_evaluate(castling).unwrap().to_fen(), castling);
 }
+
+#[test]
+fn captures_promotions_and_checks_are_tactical() {
+    let tactical = |fen: &str| -> Vec<String> {
+        let game = History::from_fen(fen, Variant::Standard).unwrap();
+        let is_tactical = |&&m: &&zeitnot::chess::Move| game.current().is_tactical(m);
+        let mut moves: Vec<_> =
+            game.legal_moves().iter().filter(is_tactical).map(|&m| game.format_move(m)).collect();
+        moves.sort();
+        moves
+    };
+    assert!(tactical(Position::start().to_fen().as_str()).is_empty());
+    // A rook: one capture, checks along rank and file.
+    assert_eq!(tactical("7k/8/8/p7/8/8/8/R3K3 w - - 0 1"), ["a1a5"]);
+    assert_eq!(tactical("7k/8/8/8/8/8/8/R3K3 w - - 0 1"), ["a1a8"]);
+    assert_eq!(tactical("k7/7P/8/8/8/8/8/4K3 w - - 0 1"), ["h7h8b", "h7h8n", "h7h8q", "h7h8r"]);
+    // En passant is a capture.
+    assert_eq!(tactical("7k/8/8/3pP3/8/8/8/4K3 w - d6 0 1"), ["e5d6"]);
+}

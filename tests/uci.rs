@@ -46,6 +46,19 @@ fn answers_every_kind_of_go_once() {
     assert_eq!(engine.finish(), [""; 0], "one bestmove per go");
 }
 
+/// A regression: one allowed move counted as one legal move, and nothing was searched.
+#[test]
+fn searching_one_of_many_moves_takes_its_nodes() {
+    let mut engine = Engine::random();
+    engine.send("position startpos");
+    engine.send("go nodes 300 searchmoves e2e4");
+    let lines = engine.read_until("bestmove");
+    let last = lines.iter().rev().find(|line| line.contains(" nodes ")).expect("an info line");
+    let nodes = last.split_once(" nodes ").and_then(|(_, rest)| rest.split(' ').next());
+    let nodes: u32 = nodes.and_then(|text| text.parse().ok()).unwrap();
+    assert!(nodes >= 300, "{last}");
+}
+
 #[test]
 fn searches_for_the_side_to_move_and_finds_mates() {
     let mut engine = Engine::random();

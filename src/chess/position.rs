@@ -93,6 +93,12 @@ impl Position {
         self.chess.legal_moves().into_iter().map(Move::from_shakmaty).collect()
     }
 
+    /// Is the legal move `m` a capture, a promotion or a check?
+    pub fn is_tactical(&self, m: Move) -> bool {
+        let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
+        is_capture || m.promotion().is_some() || self.play(m).is_check()
+    }
+
     /// Equal for the threefold repetition: same pieces, side, castling rights and en-passant flag.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key

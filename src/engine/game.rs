@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{EngineError, GoRequest, wait_for};
-use crate::chess::History;
+use crate::chess::{History, Move};
 use crate::network::BackendInfo;
 use crate::options::Settings;
 use crate::params::ParamError;
@@ -66,15 +66,20 @@ impl Game {
         Ok((tree.tree().clone(), tree.root()))
     }
 
-    /// Takes the snapshot of facts and makes the chain of stoppers.
+    /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is how many moves the endgame
+    /// tables leave, if they know the position.
     pub(super) fn start_move(
         &mut self,
         request: &GoRequest,
+        sound_moves: Option<usize>,
         settings: &Settings,
         backend: &BackendInfo,
     ) -> crate::time::Chain {
         self.timekeeper.set_options(stopper_options(settings));
         self.facts = self.facts(request, settings, backend);
+        if let Some(choices) = sound_moves {
+            self.facts.legal_moves = choices as u32;
+        }
         self.timekeeper.start_move(&self.facts)
     }
 
@@ -93,10 +98,10 @@ impl Game {
             let root = tree.tree().node(tree.root());
             facts.game_ply = position.game_ply();
             facts.pieces = position.piece_count() as u32;
-            facts.legal_moves = match request.root_moves.len() {
-                0 => position.legal_moves().len() as u32,
-                allowed => allowed as u32,
-            };
+            let legal = position.legal_moves();
+            let is_tactical = |&&m: &&Move| position.is_tactical(m);
+            facts.legal_moves = legal.len() as u32;
+            facts.tactical_moves = legal.iter().filter(is_tactical).count() as u32;
             facts.reused_nodes = root.visits().into();
             facts.root_visits = root_visits(tree.tree(), tree.root());
             facts.root = root_evaluation(tree.tree(), tree.root(), backend.has_moves_left);

@@ -280,7 +280,7 @@ impl Engine {
         let visits = u64::from(tree.node(root).visits());
         let tables = self.tables.narrow(&self.position, request.root_moves, &self.settings);
         request.root_moves = tables.root_moves;
-        let chain = game.start_move(&request, &self.settings, network.info());
+        let chain = game.start_move(&request, tables.sound_moves, &self.settings, network.info());
         if let Some(notice) = game.take_notice() {
             listener.note(&notice);
         }

@@ -21,6 +21,8 @@ pub(super) struct Tables {
 pub(super) struct Narrowed {
     /// Root moves to search; empty means all.
     pub(super) root_moves: Vec<Move>,
+    /// How many root moves keep the best result; `None` where the tables don't know.
+    pub(super) sound_moves: Option<usize>,
     /// Tables to probe below the root.
     pub(super) below: Option<Arc<Tablebase>>,
     /// Positions found in the tables.
@@ -53,12 +55,14 @@ impl Tables {
     /// Keeps those of `wanted` (empty means all) that keep the best result, if the last position of `game` is in the
     /// tables.
     pub(super) fn narrow(&self, game: &History, wanted: Vec<Move>, settings: &Settings) -> Narrowed {
-        let untouched = |root_moves| Narrowed { root_moves, below: self.tablebase.clone(), hits: 0 };
+        let untouched =
+            |root_moves| Narrowed { root_moves, sound_moves: None, below: self.tablebase.clone(), hits: 0 };
         let Some(tablebase) = &self.tablebase else { return untouched(wanted) };
         let pace = if settings.syzygy_fast_play { Pace::Fastest } else { Pace::Free };
         let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
         let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
         Narrowed {
+            sound_moves: Some(found.moves.len()),
             root_moves: found.moves,
             // Where distances show the way every leaf in the tables would be the same win, and the search blind.
             below: self.tablebase.clone().filter(|_| found.tables == RootTables::Wdl),

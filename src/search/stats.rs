@@ -83,15 +83,45 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, has_moves_left: bool) -
     })
 }
 
-/// Standard deviation of the plies left over the root's moves, by visits.
+/// A line of play is followed while it has more than this share of the root's visits …
+const LINE_SHARE: f64 = 1.0 / 16.0;
+/// … and for so many plies.
+const LINE_PLIES: u32 = 6;
+
+/// Standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
+/// with its mean, so that asking costs the same for a tree of any size.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: f64) -> Option<f64> {
-    let (mut visits, mut squares) = (0.0, 0.0);
-    for (_, child) in tree.children(root) {
-        let n = f64::from(child.visits());
-        visits += n;
-        squares += n * (f64::from(child.mean().m) + 1.0 - mean).powi(2);
+    let mut lines =
+        Lines { tree, mean, least: LINE_SHARE * f64::from(root.visits()), visits: 0.0, squares: 0.0 };
+    lines.add_below(root, 1);
+    (lines.visits > 0.0).then(|| (lines.squares / lines.visits).sqrt())
+}
+
+/// Sums over lines of play.
+struct Lines<'a> {
+    tree: &'a Tree,
+    /// Plies left at the root.
+    mean: f64,
+    /// Visits from which on a line is followed.
+    least: f64,
+    visits: f64,
+    /// Squared distances of the plies left from `mean`, by visits.
+    squares: f64,
+}
+
+impl Lines<'_> {
+    /// Adds the lines through `node`, whose children are `plies` below the root.
+    fn add_below(&mut self, node: &Node, plies: u32) {
+        for (_, child) in self.tree.children(node) {
+            let n = f64::from(child.visits());
+            if n > self.least && plies < LINE_PLIES && child.child_count() > 0 {
+                self.add_below(child, plies + 1);
+            } else {
+                self.visits += n;
+                self.squares += n * (f64::from(child.mean().m) + f64::from(plies) - self.mean).powi(2);
+            }
+        }
     }
-    (visits > 0.0).then(|| (squares / visits).sqrt())
 }
 
 /// New nodes per second since `go`, the wait for the first evaluation included; `None` before that is back.

@@ -235,3 +235,22 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let (_, result) = bench.search(u64::from(kept) + 5_000);
     assert_eq!(result.summary.new_nodes, 5_000);
 }
+
+/// The mean of M over the tree is kept by the nodes; its spread is read off the lines below the root.
+#[test]
+fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
+    let bench = Bench::new("random", 1, KIWIPETE);
+    let (job, _) = bench.search(2_000);
+    let root = job.tree.node(job.root);
+    let found = root_evaluation(&job.tree, job.root, true).unwrap();
+    assert!((found.m.unwrap() - f64::from(root.mean().m)).abs() < 1e-6);
+    // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
+    let children = || job.tree.children(root).map(|(_, child)| child);
+    let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
+    let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap();
+    let variance =
+        children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
+    let spread = found.m_spread.unwrap();
+    assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
+    assert_eq!(root_evaluation(&job.tree, job.root, false).unwrap().m_spread, None, "no head, no spread");
+}

@@ -31,9 +31,10 @@ pub struct MoveFacts {
     pub game_ply: u32,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
-    /// Legal moves at the root, all of them even under `searchmoves`.
+    /// Legal moves at the root, all of them even under `searchmoves`; where endgame tables know the position, those
+    /// that keep the result.
     pub legal_moves: u32,
-    /// How many of them are captures, promotions or checks; 0 where nobody counted.
+    /// How many of them are captures, promotions or checks.
     pub tactical_moves: u32,
     /// True for the first move that the engine makes in this game.
     pub first_move: bool,

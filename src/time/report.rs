@@ -25,6 +25,10 @@ pub struct MoveReport {
     pub moves_left: Option<f64>,
     /// Which estimator that figure comes from.
     pub moves_left_source: Option<&'static str>,
+    /// The Moves Left Head's M for the root, plies, where the estimator knows it.
+    pub m: Option<f64>,
+    /// Standard deviation of M over the tree, plies.
+    pub m_spread: Option<f64>,
     /// Time taken out of a reserve beyond the regular budget, ms.
     pub overdraft_ms: f64,
     /// Time put into that reserve, ms.
@@ -51,6 +55,11 @@ impl fmt::Display for MoveReport {
         if let Some(source) = self.moves_left_source {
             write!(f, " moves_left_source={source}")?;
         }
+        for (key, plies) in [("m", self.m), ("m_spread", self.m_spread)] {
+            if let Some(plies) = plies {
+                write!(f, " {key}={plies:.1}")?;
+            }
+        }
         for (key, ms) in [("overdraft_ms", self.overdraft_ms), ("saved_ms", self.saved_ms)] {
             if ms > 0.0 {
                 write!(f, " {key}={ms:.1}")?;
@@ -73,12 +82,14 @@ mod tests {
             timeuse: Some(0.7),
             moves_left: Some(40.0),
             moves_left_source: Some("mle-legacy"),
+            m: Some(79.04),
+            m_spread: Some(10.0),
             ..MoveReport::default()
         };
         assert_eq!(
             report.to_string(),
             "manager=smooth budget_ms=1234.6 target_nodes=1000 timeuse=0.7000 moves_left=40.00 \
-             moves_left_source=mle-legacy"
+             moves_left_source=mle-legacy m=79.0 m_spread=10.0"
         );
     }
 }

@@ -15,7 +15,7 @@ pub enum NpsRule {
         guess_s: f64,
     },
     /// Rises to the measured rate at once and falls to it linearly in the first `window_s` seconds of a move
-    /// (today's Lc0).
+    /// (today's Lc0). The game's first move measures without a memory: a guess is nothing to fall from.
     Window {
         /// Seconds until the earlier moves' estimate is forgotten.
         window_s: f64,
@@ -32,6 +32,8 @@ pub struct NpsEstimator {
     rule: NpsRule,
     value: f64,
     measured_s: f64,
+    /// No move before this one has measured anything.
+    is_guess: bool,
     first: Option<Sample>,
     last: Option<Sample>,
 }
@@ -46,7 +48,7 @@ impl NpsEstimator {
     /// Starts a move with the estimate `value` of the moves before, which is based on `measured_s` seconds of
     /// search in this game (0 if it is a guess).
     pub fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
-        NpsEstimator { rule, value, measured_s, first: None, last: None }
+        NpsEstimator { rule, value, measured_s, is_guess: measured_s <= 0.0, first: None, last: None }
     }
 
     /// New nodes per second, as now believed.
@@ -93,7 +95,11 @@ impl NpsEstimator {
             NpsRule::Window { window_s } => {
                 if let Some(measured) = rate(first, now) {
                     let share = |sample: Sample| (sample.elapsed_s - first.elapsed_s) / window_s;
-                    self.value = fall_linearly(self.value, measured, share(last), share(now));
+                    self.value = if self.is_guess {
+                        measured
+                    } else {
+                        fall_linearly(self.value, measured, share(last), share(now))
+                    };
                 }
             }
         }
@@ -181,6 +187,14 @@ mod tests {
         assert!((nps.value() - 1_500.0).abs() < 1e-9);
         nps.observe(&at(11_000.0, 0.0, 0, 3_000.0));
         assert!((nps.value() - 3_000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_window_falls_from_what_was_measured_not_from_a_guess() {
+        let mut nps = NpsEstimator::new(NpsRule::Window { window_s: 20.0 }, 20_000.0, 0.0);
+        nps.observe(&at(0.0, 0.0, 0, 1_000.0));
+        nps.observe(&at(1_000.0, 0.0, 0, 1_000.0));
+        assert!((nps.value() - 1_000.0).abs() < 1e-9, "{}", nps.value());
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Default for LegacyParams {
     fn default() -> Self {
         LegacyParams {
             slowmover: 1.0,
-            moves_left: LogLogistic { midpoint: 51.5, steepness: 7.0 },
+            moves_left: LogLogistic::default(),
             immediate_use: 1.0,
             first_move_bonus: 1.8,
             book_ply_bonus: 0.25,

@@ -92,7 +92,7 @@ mod tests {
             let input = MovesLeftInput { game_ply, pieces, m, m_spread };
             for name in ESTIMATOR_NAMES {
                 let params = crate::params::Params::parse(name).unwrap();
-                let estimator = estimator_from("test", &params).unwrap().unwrap();
+                let estimator = estimator_from("test", &params, LogLogistic::default()).unwrap().unwrap();
                 let moves = estimator.estimate(&input).moves;
                 prop_assert!((1.0..=MOST_MOVES).contains(&moves), "{} {}", name, moves);
             }

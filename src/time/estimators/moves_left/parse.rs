@@ -6,11 +6,16 @@ use crate::params::{ParamError, Params};
 /// The names of all estimators.
 pub const ESTIMATOR_NAMES: [&str; 4] = ["mle-legacy", "mle-pieces", "mle-mlh", "blend"];
 
-/// The estimator named in a list of `owner`'s parameters; `None` if there is none.
+/// The estimator named in a list of `owner`'s parameters; `None` if there is none. `curve` has the values of
+/// `mle-legacy` where the list names none.
 ///
 /// # Errors
 /// More than one estimator, an unknown parameter of it, or a value out of range.
-pub fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeft>, ParamError> {
+pub fn estimator_from(
+    owner: &str,
+    params: &Params,
+    curve: LogLogistic,
+) -> Result<Option<MovesLeft>, ParamError> {
     let mut lists = params.lists().filter(|(name, _)| ESTIMATOR_NAMES.contains(name));
     let Some((name, own)) = lists.next() else { return Ok(None) };
     if let Some((second, _)) = lists.next() {
@@ -20,18 +25,18 @@ pub fn estimator_from(owner: &str, params: &Params) -> Result<Option<MovesLeft>,
             expected: "at most one moves-left estimator; mix them with blend(...)".into(),
         });
     }
-    one(name, own, &[]).map(Some)
+    one(name, own, curve, &[]).map(Some)
 }
 
 /// One estimator; `extra` keys belong to the list around it.
-fn one(name: &str, params: &Params, extra: &[&str]) -> Result<MovesLeft, ParamError> {
+fn one(name: &str, params: &Params, curve: LogLogistic, extra: &[&str]) -> Result<MovesLeft, ParamError> {
     let allow = |own: &[&str], lists: &[&str]| params.allow_only(name, &[own, extra].concat(), lists);
     match name {
         "mle-legacy" => {
             allow(&["midpoint", "steepness"], &[])?;
             Ok(MovesLeft::LogLogistic(LogLogistic {
-                midpoint: params.number("midpoint", 51.5, 1.0..=1000.0)?,
-                steepness: params.number("steepness", 7.0, 0.5..=100.0)?,
+                midpoint: params.number("midpoint", curve.midpoint, 1.0..=1000.0)?,
+                steepness: params.number("steepness", curve.steepness, 0.5..=100.0)?,
             }))
         }
         "mle-pieces" => {
@@ -49,7 +54,7 @@ fn one(name: &str, params: &Params, extra: &[&str]) -> Result<MovesLeft, ParamEr
         }
         "blend" if extra.is_empty() => {
             allow(&[], &["mle-legacy", "mle-pieces", "mle-mlh"])?;
-            blend(params)
+            blend(params, curve)
         }
         _ => Err(ParamError::Unknown {
             kind: "moves-left estimator".into(),
@@ -59,11 +64,11 @@ fn one(name: &str, params: &Params, extra: &[&str]) -> Result<MovesLeft, ParamEr
     }
 }
 
-fn blend(params: &Params) -> Result<MovesLeft, ParamError> {
+fn blend(params: &Params, curve: LogLogistic) -> Result<MovesLeft, ParamError> {
     let mut members = Vec::new();
     for (name, own) in params.lists() {
         let weight = own.number("weight", 1.0, 0.0..=1000.0)?;
-        members.push((one(name, own, &["weight"])?, weight));
+        members.push((one(name, own, curve, &["weight"])?, weight));
     }
     if members.is_empty() {
         members.push((MovesLeft::Head(MovesLeftHead::default()), 1.0));
@@ -77,7 +82,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Option<MovesLeft>, ParamError> {
-        estimator_from("smooth", &Params::parse(text).unwrap())
+        estimator_from("smooth", &Params::parse(text).unwrap(), LogLogistic::default())
     }
 
     #[test]

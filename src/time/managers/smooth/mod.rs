@@ -201,7 +201,10 @@ impl TimeManager for Smooth {
     fn finish_move(&mut self, outcome: &MoveOutcome) {
         let report = &outcome.report;
         self.learn_nps(outcome);
-        self.piggybank.book(report.saved_ms, report.overdraft_ms);
+        let is_overdrawn = report.overdraft_ms > 0.0;
+        // The last figures that the stopper saw may be a batch old.
+        let drawn_ms = if is_overdrawn { outcome.used_ms - report.budget_ms } else { 0.0 };
+        self.piggybank.book(report.saved_ms, drawn_ms.max(0.0));
         let weight = match report.average_ms {
             Some(average) if average > 0.0 => outcome.used_ms / average,
             _ => 0.0,
@@ -217,7 +220,7 @@ impl TimeManager for Smooth {
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
-        let used_share = if report.overdraft_ms > 0.0 { 1.0 } else { outcome.used_ms / report.budget_ms };
+        let used_share = if is_overdrawn { 1.0 } else { outcome.used_ms / report.budget_ms };
         self.timeuse.learn(used_share, weight);
         if stats.nodes > 0 {
             self.best_share.learn(best / stats.nodes as f64, weight);

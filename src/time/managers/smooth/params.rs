@@ -80,8 +80,8 @@ pub struct SmoothParams {
     pub nps_update_rate: f64,
     /// `nps-update-unit`
     pub nps_update_unit: NpsUnit,
-    /// `nps-window`: seconds of Lc0's linear window instead of decay; 0 for decay.
-    pub nps_window: f64,
+    /// `nps-update-period`: seconds of Lc0's linear window instead of decay; 0 for decay.
+    pub nps_update_period: f64,
     /// `init-timeuse`: share of a budget that is used, first guess.
     pub init_timeuse: f64,
     /// `min-timeuse`: smallest such share to reckon with.
@@ -100,6 +100,8 @@ pub struct SmoothParams {
     pub reuse: Reuse,
     /// The reserve, if there is one.
     pub piggybank: PiggybankParams,
+    /// The preset's `mle-legacy`, for lists that name that estimator without its parameters.
+    pub curve: LogLogistic,
     /// The moves-left estimator.
     pub moves_left: MovesLeft,
 }
@@ -115,7 +117,7 @@ impl SmoothParams {
             init_nps_weight: 0.5,
             nps_update_rate: 5.0,
             nps_update_unit: NpsUnit::Seconds,
-            nps_window: 0.0,
+            nps_update_period: 0.0,
             init_timeuse: 0.7,
             min_timeuse: 0.3,
             timeuse_update_rate: 10.0,
@@ -134,24 +136,27 @@ impl SmoothParams {
                 overtaker_optimism: 4.0,
                 force_ms: 1_000.0,
             },
-            moves_left: MovesLeft::LogLogistic(LogLogistic { midpoint: 51.5, steepness: 7.0 }),
+            curve: LogLogistic::default(),
+            moves_left: MovesLeft::LogLogistic(LogLogistic::default()),
         }
     }
 
     /// The figures of today's Lc0, with its reserve: `preset=lc0`.
     pub fn lc0() -> Self {
         let documented = SmoothParams::pr1195();
+        let curve = LogLogistic { midpoint: 45.2, steepness: 5.93 };
         SmoothParams {
             init_tree_reuse: 0.52,
             max_tree_reuse: 0.73,
             tree_reuse_update_rate: 3.39,
-            nps_window: 20.0,
+            nps_update_period: 20.0,
             init_timeuse: 0.7,
             min_timeuse: 0.34,
             timeuse_update_rate: 5.51,
             max_move_budget: 0.42,
             piggybank: PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..documented.piggybank },
-            moves_left: MovesLeft::LogLogistic(LogLogistic { midpoint: 45.2, steepness: 5.93 }),
+            curve,
+            moves_left: MovesLeft::LogLogistic(curve),
             ..documented
         }
     }
@@ -180,7 +185,7 @@ impl SmoothParams {
                 "moves" => NpsUnit::Moves,
                 _ => NpsUnit::Seconds,
             },
-            nps_window: params.number("nps-window", base.nps_window, 0.0..=1e6)?,
+            nps_update_period: params.number("nps-update-period", base.nps_update_period, 0.0..=1e6)?,
             init_timeuse: positive_share("init-timeuse", base.init_timeuse)?,
             min_timeuse: positive_share("min-timeuse", base.min_timeuse)?,
             timeuse_update_rate: rate("timeuse-update-rate", base.timeuse_update_rate)?,
@@ -200,14 +205,15 @@ impl SmoothParams {
                 _ => Reuse::Tree,
             },
             piggybank: PiggybankParams::from_params(params, &base.piggybank)?,
-            moves_left: estimator_from("smooth", params)?.unwrap_or(base.moves_left),
+            curve: base.curve,
+            moves_left: estimator_from("smooth", params, base.curve)?.unwrap_or(base.moves_left),
         })
     }
 
     /// The nps rule for a move whose average move time is `average_ms`.
     pub fn nps_rule(&self, average_ms: f64) -> NpsRule {
-        if self.nps_window > 0.0 {
-            return NpsRule::Window { window_s: self.nps_window };
+        if self.nps_update_period > 0.0 {
+            return NpsRule::Window { window_s: self.nps_update_period };
         }
         let step_s = match self.nps_update_unit {
             NpsUnit::Seconds => self.nps_update_rate,
@@ -242,7 +248,7 @@ const KEYS: [&str; 25] = [
     "init-nps-weight",
     "nps-update-rate",
     "nps-update-unit",
-    "nps-window",
+    "nps-update-period",
     "init-timeuse",
     "min-timeuse",
     "timeuse-update-rate",
@@ -279,7 +285,8 @@ mod tests {
     #[test]
     fn keys_override_the_preset_in_any_order() {
         let params = read("init-nps=12345,preset=lc0,limit=both,mle-legacy(steepness=12.0)").unwrap();
-        let curve = LogLogistic { midpoint: 51.5, steepness: 12.0 };
+        // What is not named is the preset's, in the estimator too.
+        let curve = LogLogistic { midpoint: 45.2, steepness: 12.0 };
         let expected = SmoothParams {
             init_nps: 12_345.0,
             limit: Limit::Both,

@@ -162,6 +162,8 @@ impl Stopper for SmoothStopper {
             nps: Some(self.nps.value()),
             moves_left: Some(self.moves_left.moves),
             moves_left_source: Some(self.moves_left.source),
+            m: self.basis.position.m,
+            m_spread: self.basis.position.m_spread,
             overdraft_ms: self.drawn_ms,
             saved_ms: self.plan.saved_ms,
         })

@@ -227,6 +227,50 @@ fn a_limit_in_nodes_stops_at_nodes() {
 }
 
 #[test]
+fn a_limit_in_both_stops_at_whichever_comes_first() {
+    let start = || {
+        let mut manager = smooth("limit=both,init-nps=1000,init-nps-weight=5");
+        manager.start_move(&facts(51_700.0, 0.0)).unwrap()
+    };
+    // As above: 2,857.14 ms and nodes. A faster search is held by nodes, a slower one by time.
+    let verdict = |elapsed_ms: f64, new_nodes| {
+        let stats = SearchStats { new_nodes, ..stats(elapsed_ms, 0) };
+        start().should_stop(&stats, &mut Hints::default())
+    };
+    assert_eq!(verdict(2_000.0, 2_850), None);
+    assert_eq!(verdict(2_000.0, 2_860), Some(StopReason::TargetNodes));
+    assert_eq!(verdict(2_850.0, 2_000), None);
+    assert_eq!(verdict(2_860.0, 2_000), Some(StopReason::Budget));
+    assert!(close(start().deadline_ms().unwrap(), start().report().unwrap().budget_ms));
+}
+
+/// What the formulas make of a long game with a small increment: once the curve expects few moves the clock
+/// settles where one increment is an even share, T/ML = inc, which is time = inc + overhead, or a little above, where it is
+/// all that max-move-budget allows, 0.3·time = inc.
+#[test]
+fn in_long_games_the_clock_settles_near_increment_and_overhead() {
+    assert!((settled_clock_ms("max-move-budget=1") - 300.0).abs() < 1.0);
+    assert!((settled_clock_ms("max-move-budget=0.3") - 100.0 / 0.3).abs() < 1.0);
+}
+
+/// The clock after 150 moves at 10 s + 0.1 s, overhead 200 ms, every budget used to its end.
+fn settled_clock_ms(params: &str) -> f64 {
+    let (inc_ms, overhead_ms) = (100.0, 200.0);
+    let full_use = "init-timeuse=1,min-timeuse=1,init-tree-reuse=0,max-tree-reuse=0";
+    let mut manager = smooth(&format!("{params},{full_use}"));
+    let mut clock_ms = 10_000.0;
+    for move_number in 0..150 {
+        let report =
+            report_of(&mut manager, &MoveFacts { game_ply: 2 * move_number, ..facts(clock_ms, inc_ms) });
+        let used_ms = report.budget_ms;
+        assert!(clock_ms - used_ms >= overhead_ms, "move {move_number}: {clock_ms} {used_ms}");
+        finish(&mut manager, report, used_ms, 0);
+        clock_ms += inc_ms - used_ms;
+    }
+    clock_ms
+}
+
+#[test]
 fn reuse_by_distribution_counts_dead_branches_little() {
     let with = |params: &str| {
         let root_visits = vec![600, 300, 100];
