@@ -12,6 +12,7 @@
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`training`] | games with labels, and the tables that networks are trained on |
+//! | [`pgn`] | recorded games, one after the other, from files of any size |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
@@ -23,6 +24,7 @@ pub mod engine;
 pub mod network;
 pub mod options;
 pub mod params;
+pub mod pgn;
 pub mod search;
 pub mod tablebase;
 pub mod time;

@@ -1,0 +1,80 @@
+//! What a comment says: `[%clk 0:29:25.082]`, `[%emt 0:00:37.918]`, `[%eval 0.60]`, `book`.
+
+use super::PlayedMove;
+use crate::chess::Color;
+
+/// Larger evaluations are cut to this, in centipawns; above lie the mates.
+const LARGEST_CENTIPAWNS: f64 = 15000.0;
+/// A mate in n plies is this less n.
+const MATE: i32 = 32000;
+
+/// Adds what the comment after a move of `mover` says.
+pub(super) fn apply(text: &str, mover: Color, played: &mut PlayedMove) {
+    played.is_book |= text.trim() == "book";
+    played.centipawns = field(text, "[%eval ").and_then(|text| evaluation(text, mover)).or(played.centipawns);
+    played.clock_ms = field(text, "[%clk ").and_then(time_ms).or(played.clock_ms);
+    played.used_ms = field(text, "[%emt ").and_then(time_ms).or(played.used_ms);
+}
+
+fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.split_once(key)?.1.split([']', ',']).next().map(str::trim)
+}
+
+/// `h:mm:ss.fff`, `mm:ss` or seconds in ms.
+fn time_ms(text: &str) -> Option<f64> {
+    let parts =
+        text.split(':').map(|part| part.parse::<f64>().ok().filter(|part| part.is_finite() && *part >= 0.0));
+    let seconds = parts.into_iter().try_fold(0.0, |sum, part| Some(60.0 * sum + part?))?;
+    Some(1000.0 * seconds)
+}
+
+/// Pawns or `#n` from White's view as the mover's centipawns.
+fn evaluation(text: &str, mover: Color) -> Option<i16> {
+    let white = match text.strip_prefix('#') {
+        Some(mate) => {
+            let moves: i32 = mate.parse().ok()?;
+            let plies = moves.unsigned_abs().saturating_mul(2).saturating_sub(1).clamp(1, 1000) as i32;
+            if moves < 0 { plies - MATE } else { MATE - plies }
+        }
+        None => {
+            (text.parse::<f64>().ok()? * 100.0).clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS).round() as i32
+        }
+    };
+    i16::try_from(if mover == Color::White { white } else { -white }).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use shakmaty::Square;
+
+    use super::*;
+    use crate::chess::Move;
+
+    fn read(text: &str, mover: Color) -> PlayedMove {
+        let mut played = PlayedMove::new(Move::new(Square::E2, Square::E4, None));
+        apply(text, mover, &mut played);
+        played
+    }
+
+    #[test]
+    fn times_evaluations_and_book() {
+        let played = read("[%eval 0.60] [%emt 0:00:37.918] [%clk 1:29:25.5]", Color::Black);
+        assert_eq!((played.centipawns, played.used_ms), (Some(-60), Some(37_918.0)));
+        assert_eq!(played.clock_ms, Some(5_365_500.0), "3,600 + 29·60 + 25.5 s");
+        assert_eq!(read("[%eval #-5]", Color::White).centipawns, Some(9 - 32000));
+        assert_eq!(read("[%eval #5,23]", Color::Black).centipawns, Some(9 - 32000));
+        assert!(read(" book ", Color::White).is_book && !played.is_book);
+        assert_eq!(read("[%clk 12]", Color::White).clock_ms, Some(12_000.0));
+    }
+
+    #[test]
+    fn nonsense_says_nothing() {
+        let nothing = read("", Color::White);
+        for text in
+            ["[%clk -1:00]", "[%clk x]", "[%eval nan-]", "[%clk", "[%eval #99999999999]", "[%emt 0:nan]"]
+        {
+            assert_eq!(read(text, Color::White), nothing, "{text}");
+        }
+        assert!(read("[%eval #-2147483648]", Color::White).centipawns.is_some());
+    }
+}

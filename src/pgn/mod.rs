@@ -1,0 +1,102 @@
+//! Recorded games: PGN, plain or compressed, one game after the other.
+//!
+//! [`Games`] streams files of any size in bounded memory. A game that cannot be played through is reported with its number
+//! and skipped. Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves. Used by `training` and by the
+//! commands that measure on recorded games; uses the rules of [`chess`](crate::chess) and nothing else of the engine.
+
+mod comment;
+mod reader;
+mod source;
+
+pub use reader::Games;
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::chess::{Move, Position, Variant};
+
+/// A game as it was recorded.
+#[derive(Clone, Debug)]
+pub struct Game {
+    /// Its place in the stream, from 1; broken games count.
+    pub number: u64,
+    /// The tags, in their order.
+    pub tags: Tags,
+    /// The position before the first move.
+    pub start: Position,
+    /// Standard unless the tag `Variant` says Fischer random.
+    pub variant: Variant,
+    /// The moves, all legal.
+    pub moves: Vec<PlayedMove>,
+}
+
+/// A move and what its comments say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlayedMove {
+    /// The move.
+    pub r#move: Move,
+    /// From an opening book, not the player's choice (`{book}`).
+    pub is_book: bool,
+    /// The player's evaluation (`%eval`) in centipawns from the mover's point of view; a mate in n plies is 32000 − n,
+    /// being mated n − 32000.
+    pub centipawns: Option<i16>,
+    /// The mover's clock after the move, increment included (`%clk`), ms.
+    pub clock_ms: Option<f64>,
+    /// Time spent on the move (`%emt`), ms.
+    pub used_ms: Option<f64>,
+}
+
+impl PlayedMove {
+    fn new(played: Move) -> PlayedMove {
+        PlayedMove { r#move: played, is_book: false, centipawns: None, clock_ms: None, used_ms: None }
+    }
+}
+
+/// The tags of a game.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tags {
+    pairs: Vec<(String, String)>,
+}
+
+impl Tags {
+    /// The value of the first tag of this name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The result in the tag `Result`, White's point of view: 1, 0 or −1; `None` for `*` and where there is none.
+    pub fn result(&self) -> Option<i8> {
+        match self.get("Result")? {
+            "1-0" => Some(1),
+            "0-1" => Some(-1),
+            "1/2-1/2" => Some(0),
+            _ => None,
+        }
+    }
+
+    fn push(&mut self, name: String, value: String) {
+        self.pairs.push((name, value));
+    }
+}
+
+/// Why there is no game.
+#[derive(Debug, Error)]
+pub enum GameError {
+    /// This game is broken; those after it can be read.
+    #[error("game {number} is skipped: {reason}")]
+    Broken {
+        /// Its place in the stream, from 1.
+        number: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The stream ends here.
+    #[error("{name}: {error}")]
+    Read {
+        /// The file's name.
+        name: String,
+        /// What the system, the decompressor or the PGN parser says.
+        error: io::Error,
+    },
+}

@@ -1,0 +1,206 @@
+//! Reads games one after the other.
+
+use std::fmt;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use pgn_reader::{RawComment, RawTag, Reader, SanPlus, Visitor};
+
+use super::{Game, GameError, PlayedMove, Tags, comment, source};
+use crate::chess::{Color, Position, Variant};
+
+/// Longer tag lines and comments than any real file has; they bound the memory.
+const LONGEST_LINE: usize = 1 << 16;
+
+/// The games of a stream, in their order. Ends after [`GameError::Read`]; after [`GameError::Broken`] it goes on.
+///
+/// ```
+/// use zeitnot::pgn::{GameError, Games};
+/// let text = "[Result \"*\"]\n\n1. e4 {[%clk 0:01:00]} e5 *\n\n[Result \"*\"]\n\n1. e5 *\n\n[Result \"*\"]\n\n1. d4 *\n";
+/// let games: Vec<_> = Games::new("text", text.as_bytes()).collect();
+/// assert_eq!(games[0].as_ref().unwrap().moves[0].clock_ms, Some(60_000.0));
+/// assert!(matches!(games[1], Err(GameError::Broken { number: 2, .. })));
+/// assert_eq!(games[2].as_ref().unwrap().number, 3);
+/// ```
+pub struct Games<'a> {
+    name: String,
+    reader: Reader<Box<dyn Read + 'a>>,
+    number: u64,
+    ended: bool,
+}
+
+impl<'a> Games<'a> {
+    /// The games of a file, plain or compressed by gzip, Zstandard or bzip2; `-` is stdin.
+    ///
+    /// # Errors
+    /// [`GameError::Read`] if it cannot be opened.
+    pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
+        let name = path.display().to_string();
+        match source::open(path) {
+            Ok(text) => Ok(Games::new(name, text)),
+            Err(error) => Err(GameError::Read { name, error }),
+        }
+    }
+
+    /// The games of uncompressed text; `name` is for messages.
+    pub fn new(name: impl Into<String>, text: impl Read + 'a) -> Games<'a> {
+        let text: Box<dyn Read + 'a> = Box::new(text);
+        let reader = Reader::build(text)
+            .set_supported_tag_line_length(LONGEST_LINE)
+            .set_supported_comment_length(LONGEST_LINE)
+            .finish();
+        Games { name: name.into(), reader, number: 0, ended: false }
+    }
+}
+
+impl fmt::Debug for Games<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Games")
+            .field("name", &self.name)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Iterator for Games<'_> {
+    type Item = Result<Game, GameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        self.number += 1;
+        let number = self.number;
+        match self.reader.read_game(&mut GameVisitor) {
+            Ok(None) => {
+                self.ended = true;
+                None
+            }
+            Ok(Some(Ok(movetext))) => Some(Ok(Game {
+                number,
+                tags: movetext.tags,
+                start: movetext.start,
+                variant: movetext.variant,
+                moves: movetext.moves,
+            })),
+            Ok(Some(Err(reason))) => Some(Err(GameError::Broken { number, reason })),
+            Err(error) => {
+                self.ended = true;
+                Some(Err(GameError::Read { name: self.name.clone(), error }))
+            }
+        }
+    }
+}
+
+struct GameVisitor;
+
+struct Movetext {
+    tags: Tags,
+    start: Position,
+    variant: Variant,
+    position: Position,
+    moves: Vec<PlayedMove>,
+    /// Who made the last of `moves`.
+    mover: Color,
+}
+
+impl Visitor for GameVisitor {
+    type Tags = Tags;
+    type Movetext = Movetext;
+    /// The game, or what is wrong with it.
+    type Output = Result<Movetext, String>;
+
+    fn begin_tags(&mut self) -> ControlFlow<Self::Output, Tags> {
+        ControlFlow::Continue(Tags::default())
+    }
+
+    fn tag(&mut self, tags: &mut Tags, name: &[u8], value: RawTag<'_>) -> ControlFlow<Self::Output> {
+        tags.push(String::from_utf8_lossy(name).into_owned(), value.decode_utf8_lossy().into_owned());
+        ControlFlow::Continue(())
+    }
+
+    fn begin_movetext(&mut self, tags: Tags) -> ControlFlow<Self::Output, Movetext> {
+        let start = match tags.get("FEN").map(Position::from_fen) {
+            None => Position::start(),
+            Some(Ok(position)) => position,
+            Some(Err(error)) => return ControlFlow::Break(Err(error.to_string())),
+        };
+        let variant = tags.get("Variant").unwrap_or_default().to_lowercase();
+        let is_random = ["fischer", "960"].iter().any(|word| variant.contains(word));
+        ControlFlow::Continue(Movetext {
+            tags,
+            position: start.clone(),
+            mover: start.turn(),
+            start,
+            variant: if is_random { Variant::Chess960 } else { Variant::Standard },
+            moves: Vec::new(),
+        })
+    }
+
+    fn san(&mut self, movetext: &mut Movetext, san: SanPlus) -> ControlFlow<Self::Output> {
+        let played = match movetext.position.parse_san(&san.san.to_string()) {
+            Ok(played) => played,
+            Err(error) => {
+                let ply = movetext.moves.len() + 1;
+                return ControlFlow::Break(Err(format!("ply {ply}: {error}")));
+            }
+        };
+        movetext.mover = movetext.position.turn();
+        movetext.position = movetext.position.play(played);
+        movetext.moves.push(PlayedMove::new(played));
+        ControlFlow::Continue(())
+    }
+
+    fn comment(&mut self, movetext: &mut Movetext, comment: RawComment<'_>) -> ControlFlow<Self::Output> {
+        if let Some(played) = movetext.moves.last_mut() {
+            comment::apply(&String::from_utf8_lossy(comment.as_bytes()), movetext.mover, played);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end_game(&mut self, movetext: Movetext) -> Self::Output {
+        Ok(movetext)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &'static str) -> Vec<Result<Game, GameError>> {
+        Games::new("text", text.as_bytes()).collect()
+    }
+
+    #[test]
+    fn tags_variations_and_fischer_random() {
+        let games = read(
+            "[Event \"a\"]\n[Result \"0-1\"]\n[Variant \"fischerandom\"]\n[FEN \"bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w \
+             CFcf - 0 1\"]\n\n1. f4 (1. e4 e5) {book} f5 {[%clk 0:00:01]} 0-1\n",
+        );
+        let game = games[0].as_ref().unwrap();
+        assert_eq!((game.tags.get("Event"), game.tags.result()), (Some("a"), Some(-1)));
+        assert_eq!(game.variant, Variant::Chess960);
+        assert_eq!(game.moves.len(), 2, "variations are skipped");
+        assert!(game.moves[0].is_book);
+        assert_eq!(game.moves[1].clock_ms, Some(1000.0));
+    }
+
+    #[test]
+    fn broken_games_are_named_and_skipped() {
+        let games = read(
+            "[Result \"*\"]\n\n1. e4 e5 2. Ke3 *\n\n[FEN \"8/8 w\"]\n\n1. e4 *\n\n[Result \"1-0\"]\n\n1. e4 1-0\n",
+        );
+        let fault = |i: usize| games[i].as_ref().unwrap_err().to_string();
+        assert!(fault(0).starts_with("game 1 is skipped: ply 3: "), "{}", fault(0));
+        assert!(fault(1).starts_with("game 2 is skipped: "), "{}", fault(1));
+        assert_eq!(games[2].as_ref().unwrap().number, 3);
+        assert_eq!(games.len(), 3);
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let fault = Games::open(Path::new("no/such.pgn")).unwrap_err().to_string();
+        assert!(fault.starts_with("no/such.pgn: "), "{fault}");
+    }
+}
