@@ -34,11 +34,11 @@ fn main() {
             let s = summary(manager, control, games);
             println!(
                 "| `{manager}` | {:.1} % | {:.0} | {} | {} | {:.3} |",
-                100.0 * s.time_used,
-                s.min_clock_ms,
+                100.0 * s.time_used.value().unwrap_or_default(),
+                s.min_clock_ms.unwrap_or_default(),
                 s.losses,
                 s.instamoves,
-                s.nodes_cv
+                s.nodes_cv.value().unwrap_or_default()
             );
         }
     }

@@ -42,6 +42,11 @@ pub trait TimeManager: Send + Debug {
     /// Learns from a finished move that this manager had budgeted.
     fn finish_move(&mut self, outcome: &MoveOutcome);
 
+    /// True if what it decides depends on the network's Moves Left Head.
+    fn uses_moves_left_head(&self) -> bool {
+        false
+    }
+
     /// A message for the user that came up since the last call, for an `info string`.
     fn take_notice(&mut self) -> Option<String> {
         None

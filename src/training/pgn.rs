@@ -70,7 +70,8 @@ fn is_held_out(event: &[u8]) -> bool {
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-fn ending(tags: &Tags) -> Ending {
+/// How the game ended, by its tags `Termination` and `TerminationDetails`.
+pub fn ending(tags: &Tags) -> Ending {
     let part = |name| tags.get(name).unwrap_or_default();
     let text = format!("{} {}", part("Termination"), part("TerminationDetails")).to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| text.contains(word));

@@ -5,14 +5,16 @@
 //! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`Summary`] adds
 //! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
 
+mod control;
 mod model;
 mod random;
 mod search;
 mod summary;
 pub mod synthetic;
 
-pub use model::EngineModel;
-pub use summary::Summary;
+pub use control::{NoTimeControl, TimeControl};
+pub use model::{EngineModel, Speed};
+pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, Summary};
 
 use super::chain::StopperOptions;
 use super::facts::{MoveFacts, RootEvaluation};
@@ -45,17 +47,6 @@ pub struct ReplayGame {
     pub moves: Vec<ReplayMove>,
 }
 
-/// A time control.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct TimeControl {
-    /// Time for the game, or for each period, ms.
-    pub time_ms: f64,
-    /// Increment, ms.
-    pub inc_ms: f64,
-    /// Moves per period; `None` for the whole game.
-    pub moves: Option<u32>,
-}
-
 /// What became of one move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayedMove {
@@ -75,6 +66,12 @@ pub struct ReplayedMove {
     pub had_choice: bool,
     /// Moves left as estimated, if the manager says so.
     pub moves_left: Option<f64>,
+    /// Plies played before it.
+    pub game_ply: u32,
+    /// Pieces and pawns on the board before it.
+    pub pieces: u32,
+    /// Our moves that were really left in the game, or to the time control if that came first, this one included.
+    pub really_left: u32,
 }
 
 /// What became of one game.
@@ -130,6 +127,8 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
         let facts = facts(position, &clock, reused_nodes, options);
         let facts = MoveFacts { first_move: i == 0, ..facts };
         let moved = play_move(&mut keeper, &facts, position, options, &mut random);
+        let left = (game.moves.len() - i) as u32;
+        let moved = ReplayedMove { really_left: clock.movestogo.map_or(left, |n| n.min(left)), ..moved };
         nodes_before = moved.nodes;
         clock.press(moved.used_ms);
         replayed.moves.push(moved);
@@ -191,6 +190,9 @@ fn play_move(
         reason,
         had_choice: facts.has_choice(),
         moves_left: report.moves_left,
+        game_ply: facts.game_ply,
+        pieces: facts.pieces,
+        really_left: 0,
     }
 }
 

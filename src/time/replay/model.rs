@@ -2,13 +2,54 @@
 
 use super::random::Random;
 
+/// New nodes per second.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Speed {
+    /// Always the same.
+    Constant(f64),
+    /// Changes evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
+    ByPhase {
+        /// With all pieces on the board.
+        opening: f64,
+        /// With the kings alone.
+        endgame: f64,
+    },
+    /// As measured with so many pieces on the board, pieces ascending; straight lines in between.
+    Measured(Vec<(u32, f64)>),
+}
+
+impl Speed {
+    /// With so many pieces on the board.
+    pub fn nps(&self, pieces: u32) -> f64 {
+        match self {
+            Speed::Constant(nps) => *nps,
+            Speed::ByPhase { opening, endgame } => {
+                let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
+                opening + (endgame - opening) * gone
+            }
+            Speed::Measured(points) => between(points, pieces),
+        }
+    }
+}
+
+/// The straight line between the points around `pieces`; beyond the ends the nearest point, 0 without any.
+fn between(points: &[(u32, f64)], pieces: u32) -> f64 {
+    let above = points.iter().find(|(at, _)| *at >= pieces);
+    let below = points.iter().rev().find(|(at, _)| *at <= pieces);
+    match (below, above) {
+        (Some(&(a, low)), Some(&(b, high))) if a < b => {
+            low + (high - low) * f64::from(pieces - a) / f64::from(b - a)
+        }
+        (Some(&(_, nps)), _) | (None, Some(&(_, nps))) => nps,
+        (None, None) => 0.0,
+    }
+}
+
 /// An engine on a machine. All figures are means; `replay` scatters them from move to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineModel {
-    /// New nodes per second in the opening.
-    pub nps: f64,
-    /// Factor on it when only the kings are left: cache hits and terminal positions make endgames faster.
-    pub endgame_speed: f64,
+    /// How fast it searches.
+    pub speed: Speed,
     /// Scatter of the speed from move to move, as a share of it.
     pub nps_scatter: f64,
     /// Largest batch.
@@ -29,8 +70,7 @@ impl Default for EngineModel {
     /// A small network on one GPU.
     fn default() -> Self {
         EngineModel {
-            nps: 10_000.0,
-            endgame_speed: 1.6,
+            speed: Speed::ByPhase { opening: 10_000.0, endgame: 16_000.0 },
             nps_scatter: 0.15,
             batch: 128,
             batch_latency_ms: 5.0,
@@ -58,9 +98,7 @@ impl EngineModel {
 
     /// The speed during one move with so many pieces on the board, new nodes per second.
     pub(super) fn speed(&self, pieces: u32, random: &mut Random) -> f64 {
-        let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
-        let mean = self.nps * (1.0 + (self.endgame_speed - 1.0) * gone);
-        mean * (1.0 + self.nps_scatter * random.normal()).max(0.2)
+        self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
     /// `nodes` spread over root moves, most visited first.
@@ -80,6 +118,15 @@ impl EngineModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn measured_speeds_are_joined_by_lines() {
+        let speed = Speed::Measured(vec![(4, 1_000.0), (12, 2_000.0), (32, 500.0)]);
+        let found: Vec<f64> = [2, 4, 8, 12, 22, 32, 40].map(|pieces| speed.nps(pieces)).into();
+        assert_eq!(found, [1_000.0, 1_000.0, 1_500.0, 2_000.0, 1_250.0, 500.0, 500.0]);
+        assert_eq!(Speed::Measured(Vec::new()).nps(9), 0.0);
+        assert_eq!(Speed::Constant(7.0).nps(9), 7.0);
+    }
 
     #[test]
     fn endgames_are_faster_and_trees_shrink() {

@@ -9,6 +9,12 @@ use super::ReplayMove;
 use super::model::EngineModel;
 use super::random::Random;
 
+/// The chain is asked again when this share of the time to the deadline has passed, …
+const ASK_TIME: f64 = 1.0 / 64.0;
+/// … or the search has made this share of new nodes, whichever comes first. A real search asks after every batch;
+/// far from any limit that only costs time.
+const ASK_NODES: f64 = 1.0 / 16.0;
+
 /// How often two moves are about equally good.
 const CONTESTED: f64 = 0.4;
 
@@ -70,28 +76,37 @@ impl<'a> VirtualSearch<'a> {
             let batch = hints.batch_cap(self.model.batch, self.nps);
             let batch_ms = self.model.batch_latency_ms + f64::from(batch) / self.nps * 1000.0;
             let back_ms = self.stats.elapsed_ms + batch_ms;
-            match chain.deadline_ms() {
+            let deadline_ms = chain.deadline_ms();
+            match deadline_ms {
                 Some(deadline_ms) if back_ms > deadline_ms + self.model.reaction_ms => {
                     let end_ms = deadline_ms + self.model.reaction_ms;
                     self.stats.elapsed_ms = end_ms.max(self.stats.elapsed_ms);
                     return StopReason::Budget;
                 }
-                _ => self.take_batch(batch, batch_ms),
+                _ => {
+                    let by_time = deadline_ms.map_or(f64::INFINITY, |deadline_ms| {
+                        (deadline_ms - self.stats.elapsed_ms) * ASK_TIME / batch_ms
+                    });
+                    let by_nodes = self.stats.new_nodes as f64 * ASK_NODES / f64::from(batch);
+                    let batches = by_time.min(by_nodes).max(1.0) as u32;
+                    self.take_batches(batches, batch, batch_ms);
+                }
             }
         }
     }
 
-    fn take_batch(&mut self, batch: u32, batch_ms: f64) {
+    fn take_batches(&mut self, batches: u32, batch: u32, batch_ms: f64) {
         let stats = &mut self.stats;
-        stats.elapsed_ms += batch_ms;
-        stats.since_first_eval_ms = Some(stats.since_first_eval_ms.map_or(0.0, |ms| ms + batch_ms));
-        stats.new_nodes += u64::from(batch);
-        stats.nodes += u64::from(batch);
-        stats.playouts += u64::from(batch);
-        stats.batches += 1;
+        let (ms, nodes) = (f64::from(batches) * batch_ms, u64::from(batches) * u64::from(batch));
+        stats.elapsed_ms += ms;
+        stats.since_first_eval_ms = Some(stats.since_first_eval_ms.map_or(0.0, |since_ms| since_ms + ms));
+        stats.new_nodes += nodes;
+        stats.nodes += nodes;
+        stats.playouts += nodes;
+        stats.batches += u64::from(batches);
         stats.root = Some(self.root);
-        self.new_best += f64::from(batch) * self.best_share;
-        self.new_second += f64::from(batch) * self.second_share;
+        self.new_best += nodes as f64 * self.best_share;
+        self.new_second += nodes as f64 * self.second_share;
         for (i, new) in [self.new_best, self.new_second].into_iter().enumerate() {
             if let (Some(visits), Some(reused)) = (stats.root_visits.get_mut(i), self.reused_visits.get(i)) {
                 *visits = reused + new as u32;

@@ -1,4 +1,4 @@
-//! What many replayed games have in common.
+//! What a replayed game came to, and what many have in common.
 
 use crate::time::stopper::StopReason;
 
@@ -9,48 +9,150 @@ const INSTANT_SHARE: f64 = 0.02;
 /// Moves over which that even share is reckoned.
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
-/// Figures over many games.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Games.
-    pub games: usize,
-    /// Games lost on time.
-    pub losses: usize,
-    /// Mean share of all time given that was used by the game's end.
-    pub time_used: f64,
-    /// Smallest clock after any move, before its increment, ms; negative if a flag fell.
-    pub min_clock_ms: f64,
-    /// Moves that were made at once though there was a choice and nothing was proven.
-    pub instamoves: usize,
-    /// Mean over the games of the coefficient of variation (standard deviation ÷ mean) of the nodes in the tree
-    /// at the end of each move that had a choice.
-    pub nodes_cv: f64,
+/// Stages of a game, by the pieces on the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// 26 pieces or more.
+    Opening,
+    /// 13 to 25 pieces.
+    Middlegame,
+    /// 12 pieces or fewer.
+    Endgame,
 }
 
-impl Summary {
-    /// Adds up games.
-    pub fn of(games: &[ReplayedGame]) -> Summary {
-        let count = games.len().max(1) as f64;
-        let moves = || games.iter().flat_map(|game| &game.moves);
-        Summary {
-            games: games.len(),
-            losses: games.iter().filter(|game| game.final_clock_ms < 0.0).count(),
-            time_used: games.iter().map(ReplayedGame::time_used).sum::<f64>() / count,
-            min_clock_ms: moves().map(|m| m.clock_ms - m.used_ms).fold(f64::INFINITY, f64::min),
-            instamoves: moves().filter(|m| m.is_instamove()).count(),
-            nodes_cv: games.iter().map(ReplayedGame::nodes_cv).sum::<f64>() / count,
+impl Phase {
+    /// All of them, in their order.
+    pub const ALL: [Phase; 3] = [Phase::Opening, Phase::Middlegame, Phase::Endgame];
+
+    /// The phase with so many pieces and pawns on the board.
+    pub fn of(pieces: u32) -> Phase {
+        match pieces {
+            26.. => Phase::Opening,
+            13..26 => Phase::Middlegame,
+            _ => Phase::Endgame,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Phase::Opening => "opening",
+            Phase::Middlegame => "middlegame",
+            Phase::Endgame => "endgame",
         }
     }
 }
 
-impl ReplayedGame {
-    /// Share of all time given that was used, 1 if all was.
-    pub fn time_used(&self) -> f64 {
-        1.0 - self.final_clock_ms.max(0.0) / self.given_ms.max(f64::MIN_POSITIVE)
+/// How far a game's estimates of the moves left were off in one phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PhaseErrors {
+    /// Moves with an estimate.
+    pub moves: u32,
+    /// Sum of the distances between estimate and truth, full moves.
+    pub sum: f64,
+}
+
+/// Figures of one game.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GameSummary {
+    /// Moves made.
+    pub moves: u32,
+    /// Lost on time.
+    pub lost: bool,
+    /// Share of all time given that was used by the game's end, 1 if all was.
+    pub time_used: f64,
+    /// Smallest clock after any move, before its increment, ms; negative if the flag fell.
+    pub min_clock_ms: f64,
+    /// Moves that were made at once though there was a choice and nothing was proven.
+    pub instamoves: u32,
+    /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move that had a
+    /// choice; 0 for fewer than two.
+    pub nodes_cv: f64,
+    /// Errors of the estimates of moves left, in the order of [`Phase::ALL`].
+    pub moves_left: [PhaseErrors; 3],
+}
+
+/// Figures over many games.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Games.
+    pub games: u64,
+    /// Games lost on time.
+    pub losses: u64,
+    /// Mean over the games of [`GameSummary::time_used`].
+    pub time_used: ExactMean,
+    /// Smallest clock after any move, ms; `None` without a move.
+    pub min_clock_ms: Option<f64>,
+    /// Insta-moves.
+    pub instamoves: u64,
+    /// Mean over the games of [`GameSummary::nodes_cv`].
+    pub nodes_cv: ExactMean,
+    /// Mean absolute errors of the estimates of moves left over all moves of a phase, in the order of [`Phase::ALL`].
+    pub moves_left: [ExactMean; 3],
+}
+
+impl Summary {
+    /// Adds up games. Their order makes no difference, not even in the last digit.
+    pub fn of(games: &[ReplayedGame]) -> Summary {
+        let mut summary = Summary::default();
+        games.iter().for_each(|game| summary.add(&game.summary()));
+        summary
     }
 
-    /// Coefficient of variation of the nodes at the end of each move that had a choice; 0 for fewer than two.
-    pub fn nodes_cv(&self) -> f64 {
+    /// Adds a game.
+    pub fn add(&mut self, game: &GameSummary) {
+        self.games += 1;
+        self.losses += u64::from(game.lost);
+        self.time_used.add(game.time_used, 1);
+        if game.moves > 0 {
+            self.min_clock_ms = Some(self.min_clock_ms.unwrap_or(f64::INFINITY).min(game.min_clock_ms));
+        }
+        self.instamoves += u64::from(game.instamoves);
+        self.nodes_cv.add(game.nodes_cv, 1);
+        for (mean, errors) in self.moves_left.iter_mut().zip(&game.moves_left) {
+            mean.add(errors.sum, errors.moves);
+        }
+    }
+}
+
+/// A mean whose sum is kept in whole steps of 2⁻⁶⁰: it is the same in whatever order and portions the parts are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExactMean {
+    steps: i128,
+    count: u64,
+}
+
+const STEPS_PER_UNIT: f64 = (1u64 << 60) as f64;
+
+impl ExactMean {
+    /// Adds the sum of `count` values.
+    pub fn add(&mut self, sum: f64, count: u32) {
+        // A float that is no number becomes 0 here and one beyond all bounds the largest step.
+        self.steps = self.steps.saturating_add((sum * STEPS_PER_UNIT) as i128);
+        self.count += u64::from(count);
+    }
+
+    /// The mean; `None` without values.
+    pub fn value(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.steps as f64 / STEPS_PER_UNIT / self.count as f64)
+    }
+}
+
+impl ReplayedGame {
+    /// The game's figures.
+    pub fn summary(&self) -> GameSummary {
+        GameSummary {
+            moves: self.moves.len() as u32,
+            lost: self.final_clock_ms < 0.0,
+            time_used: 1.0 - self.final_clock_ms.max(0.0) / self.given_ms.max(f64::MIN_POSITIVE),
+            min_clock_ms: self.moves.iter().map(|m| m.clock_ms - m.used_ms).fold(f64::INFINITY, f64::min),
+            instamoves: self.moves.iter().filter(|m| m.is_instamove()).count() as u32,
+            nodes_cv: self.nodes_cv(),
+            moves_left: Phase::ALL.map(|phase| self.moves_left_errors(phase)),
+        }
+    }
+
+    fn nodes_cv(&self) -> f64 {
         let nodes: Vec<f64> = self.moves.iter().filter(|m| m.had_choice).map(|m| m.nodes as f64).collect();
         let count = nodes.len() as f64;
         let mean = nodes.iter().sum::<f64>() / count;
@@ -59,6 +161,15 @@ impl ReplayedGame {
         }
         let variance = nodes.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / count;
         variance.sqrt() / mean
+    }
+
+    fn moves_left_errors(&self, phase: Phase) -> PhaseErrors {
+        let moves = self.moves.iter().filter(|m| Phase::of(m.pieces) == phase);
+        let errors = moves.filter_map(|m| Some((m.moves_left? - f64::from(m.really_left)).abs()));
+        errors.fold(PhaseErrors::default(), |PhaseErrors { moves, sum }, error| PhaseErrors {
+            moves: moves + 1,
+            sum: sum + error,
+        })
     }
 }
 
@@ -87,7 +198,10 @@ mod tests {
             new_nodes: nodes,
             reason,
             had_choice: true,
-            moves_left: None,
+            moves_left: Some(10.0),
+            game_ply: 40,
+            pieces: 12,
+            really_left: 7,
         }
     }
 
@@ -96,14 +210,34 @@ mod tests {
         let moves = vec![
             moved(100, 1_000.0, StopReason::Budget),
             moved(300, 10.0, StopReason::Budget),
-            moved(200, 10.0, StopReason::SmartPruning),
+            ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::SmartPruning) },
         ];
         let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0 };
         let summary = Summary::of(&[game]);
-        assert!((summary.time_used - 0.8).abs() < 1e-12);
+        assert!((summary.time_used.value().unwrap() - 0.8).abs() < 1e-12);
         assert_eq!((summary.losses, summary.instamoves), (0, 1), "10 ms of 1,000 is an insta-move");
-        assert_eq!(summary.min_clock_ms, 39_000.0);
+        assert_eq!(summary.min_clock_ms, Some(39_000.0));
         // Mean 200, variance (100² + 100² + 0)/3 = 6666.7, deviation 81.65
-        assert!((summary.nodes_cv - 0.408_248).abs() < 1e-6);
+        assert!((summary.nodes_cv.value().unwrap() - 0.408_248).abs() < 1e-6);
+        assert_eq!(
+            summary.moves_left.map(|mean| mean.value()),
+            [None, None, Some(3.0)],
+            "two estimates of 10 for 7"
+        );
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_order() {
+        let values: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin() * 10f64.powi(i % 9)).collect();
+        let mean = |values: &mut dyn Iterator<Item = &f64>| {
+            values.fold(ExactMean::default(), |mut mean, &value| {
+                mean.add(value, 1);
+                mean
+            })
+        };
+        assert_eq!(mean(&mut values.iter()), mean(&mut values.iter().rev()));
+        let plain = values.iter().sum::<f64>() / 1000.0;
+        assert!((mean(&mut values.iter()).value().unwrap() - plain).abs() < 1e-6);
+        assert_eq!(ExactMean::default().value(), None);
     }
 }

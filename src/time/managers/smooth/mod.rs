@@ -227,6 +227,10 @@ impl TimeManager for Smooth {
         }
     }
 
+    fn uses_moves_left_head(&self) -> bool {
+        self.params.moves_left.uses_head()
+    }
+
     fn take_notice(&mut self) -> Option<String> {
         self.notice.take()
     }
