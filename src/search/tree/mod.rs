@@ -3,8 +3,8 @@
 //! An expanded node has a run of 32-bit cells. The first says where its children begin; the others hold the policy of
 //! its legal moves, two to a cell, in the order in which the rules list them; the moves themselves are found again by
 //! listing them when a child is made. A child keeps its move and policy in itself, and its policy cell is marked as
-//! taken. Children lie in the order in which they were made, in runs of 1, 1, 2, 4, 8, … nodes; the last node of
-//! a run leads to the next run. Most nodes are visited once: they cost a node and two bytes per legal move.
+//! taken. Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last
+//! node of a run leads to the next run. An eighth of all nodes is room for more children. Most nodes are visited once: they cost a node and two bytes per legal move.
 //!
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other files of `search`; uses `chess` only for moves.
@@ -67,15 +67,23 @@ impl Unvisited {
     }
 }
 
-/// The first child of the run that holds child `index`, and the length of that run.
+/// The first child of the run that holds child `index`, and the length of that run: children whose indices have the
+/// same length and the same two highest bits lie together.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
-    if index == 0 {
-        (0, 1)
+    if index < 4 {
+        (index, 1)
     } else {
-        let start = 1 << index.ilog2();
-        (start, start)
+        let len = 1 << (index.ilog2() - 1);
+        (index & !(len - 1), len)
     }
+}
+
+/// Is child `index` (not 0) the first of its run?
+#[inline]
+fn starts_run(index: usize) -> bool {
+    let below_the_highest_bit = index << index.leading_zeros() << 1;
+    below_the_highest_bit << 1 == 0
 }
 
 impl Tree {
@@ -237,8 +245,7 @@ impl<'a> Iterator for Children<'a> {
         let id = NodeId(self.id);
         let node = self.tree.node(id);
         self.index += 1;
-        // A run ends before each power of two.
-        self.id = if self.index.is_power_of_two() { node.next_run() } else { self.id + 1 };
+        self.id = if starts_run(self.index) { node.next_run() } else { self.id + 1 };
         Some((id, node))
     }
 }
@@ -253,6 +260,22 @@ mod tests {
         let policy: Vec<_> = (0..moves).map(|i| 1.0 / f32::from((i * 7) % moves + 1)).collect();
         tree.expand(root, &policy).unwrap();
         root
+    }
+
+    #[test]
+    fn runs_follow_each_other() {
+        let (mut next, mut lens) = (0, Vec::new());
+        while next < 256 {
+            let (start, len) = run_of_child(next);
+            assert_eq!(start, next);
+            for index in start..start + len {
+                assert_eq!(run_of_child(index), (start, len));
+                assert!(index == 0 || starts_run(index) == (index == start), "{index}");
+            }
+            lens.push(len);
+            next += len;
+        }
+        assert_eq!(lens, [1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64]);
     }
 
     #[test]
