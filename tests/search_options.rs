@@ -3,6 +3,8 @@
 #[path = "common/engine.rs"]
 mod engine;
 
+use std::collections::HashSet;
+
 use engine::Engine;
 
 const MIDDLEGAME: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -118,4 +120,111 @@ fn a_policy_out_of_the_cache_is_of_the_present_temperature() {
         lines.iter().filter(|line| !line.contains(" node ")).filter_map(of).fold(0.0, f32::max)
     };
     assert!(policy(&flat) < 0.6 * policy(&plain), "{} {}", policy(&flat), policy(&plain));
+}
+
+#[test]
+fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
+    let mut engine = repeatable();
+    engine.send("position startpos");
+    engine.send("go nodes 1");
+    let lines = engine.read_until("bestmove");
+    let policy = |line: &String| {
+        let percent = line.split_once("(P: ")?.1.split_once('%')?.0.trim().parse::<f32>().unwrap();
+        line.strip_prefix("info string ")
+            .filter(|line| !line.starts_with("node"))
+            .map(|line| (percent, line[..4].to_string()))
+    };
+    let (_, largest) = lines.iter().filter_map(policy).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    assert_eq!(lines.last().unwrap(), &format!("bestmove {largest}"));
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("info depth 1 ") && line.ends_with(&format!(" pv {largest}")))
+    );
+}
+
+/// The best moves of searches with the seeds 1 to `seeds`.
+fn moves_by_seed(engine: &mut Engine, position: &str, go: &str, seeds: u32) -> HashSet<String> {
+    let moves = (1..=seeds).map(|seed| {
+        set(engine, "RandomSeed", &seed.to_string());
+        search(engine, position, go).pop().unwrap().split(' ').nth(1).unwrap().to_string()
+    });
+    moves.collect()
+}
+
+#[test]
+fn noise_changes_the_policy_of_the_root_and_is_the_same_for_the_same_seed() {
+    let mut engine = repeatable();
+    let plain = search(&mut engine, MIDDLEGAME, "go nodes 200");
+    set(&mut engine, "DirichletNoiseEpsilon", "0.5");
+    set(&mut engine, "RandomSeed", "1");
+    let first = search(&mut engine, MIDDLEGAME, "go nodes 200");
+    assert!(first != plain);
+    assert!(first == search(&mut engine, MIDDLEGAME, "go nodes 200"));
+    set(&mut engine, "RandomSeed", "2");
+    assert!(first != search(&mut engine, MIDDLEGAME, "go nodes 200"));
+    set(&mut engine, "RandomSeed", "1");
+    set(&mut engine, "DirichletNoiseAlpha", "100");
+    assert!(first != search(&mut engine, MIDDLEGAME, "go nodes 200"));
+    set(&mut engine, "RandomSeed", "0");
+    assert!(
+        search(&mut engine, MIDDLEGAME, "go nodes 200") != search(&mut engine, MIDDLEGAME, "go nodes 200")
+    );
+    set(&mut engine, "DirichletNoiseEpsilon", "0");
+    assert!(plain == search(&mut engine, MIDDLEGAME, "go nodes 200"));
+}
+
+#[test]
+fn noise_is_drawn_anew_for_a_tree_that_is_kept() {
+    let mut engine = repeatable();
+    set(&mut engine, "DirichletNoiseEpsilon", "0.9");
+    engine.best_move(&["position startpos", "go nodes 300"]);
+    let policies = |engine: &mut Engine| -> Vec<String> {
+        engine.send("go nodes 301");
+        let policy = |line: &String| Some(line.split_once("(P: ")?.1.split_once('%')?.0.to_string());
+        let mut policies: Vec<_> = engine.read_until("bestmove").iter().filter_map(policy).collect();
+        policies.sort();
+        policies
+    };
+    assert!(policies(&mut engine) != policies(&mut engine));
+}
+
+#[test]
+fn moves_are_drawn_at_a_temperature() {
+    let mut engine = repeatable();
+    let draws = |engine: &mut Engine, position: &str, go: &str| moves_by_seed(engine, position, go, 12);
+    assert_eq!(draws(&mut engine, "startpos", "go nodes 100").len(), 1);
+    set(&mut engine, "Temperature", "2");
+    let drawn = draws(&mut engine, "startpos", "go nodes 100");
+    assert!(drawn.len() > 3, "{drawn:?}");
+    assert_eq!(drawn, draws(&mut engine, "startpos", "go nodes 100"), "the same for the same seeds");
+    assert!(draws(&mut engine, "startpos", "go nodes 1").len() > 3, "by policy");
+    let only = draws(&mut engine, "startpos", "go nodes 100 searchmoves a2a3 h2h3");
+    assert!(only.iter().all(|mv| mv == "a2a3" || mv == "h2h3") && only.len() == 2, "{only:?}");
+}
+
+#[test]
+fn every_option_of_the_temperature_holds_draws_back() {
+    let mut engine = repeatable();
+    set(&mut engine, "Temperature", "2");
+    let second_move = "startpos moves e2e4 e7e5";
+    for (name, value, default) in [
+        ("TempDecayMoves", "1", "0"),
+        ("TempCutoffMove", "2", "0"),
+        ("TempValueCutoff", "0", "100"),
+        ("TempVisitOffset", "-9.5", "0"),
+    ] {
+        let all = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
+        set(&mut engine, name, value);
+        let held_back = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
+        assert!(held_back < all, "{name}: {held_back} of {all}");
+        set(&mut engine, name, default);
+    }
+    set(&mut engine, "TempDecayMoves", "1");
+    for (name, value) in [("TempDecayDelayMoves", "1"), ("TempEndgame", "2")] {
+        assert_eq!(moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len(), 1, "{name}");
+        set(&mut engine, name, value);
+        assert!(moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len() > 3, "{name}");
+        set(&mut engine, name, "0");
+    }
 }

@@ -13,8 +13,8 @@ use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
 use crate::search::{
-    ContemptError, ContemptParams, Exploration, FirstPlayUrgency, MoveStatsWhen, Reporting, Rescale,
-    SearchParams, WorkerPool, advantage_over,
+    ContemptError, ContemptParams, Exploration, FirstPlayUrgency, MoveStatsWhen, NoiseParams, Reporting,
+    Rescale, SearchParams, TemperatureParams, WorkerPool, advantage_over,
 };
 use crate::time::GoLimits;
 
@@ -192,6 +192,17 @@ pub(super) fn search_params(settings: &Settings, rescale: Rescale) -> SearchPara
         ],
         sticky_endgames: settings.sticky_endgames,
         two_fold_draws: settings.two_fold_draws,
+        noise: NoiseParams { epsilon: settings.noise_epsilon as f32, alpha: settings.noise_alpha },
+        temperature: TemperatureParams {
+            initial: settings.temperature as f32,
+            decay_moves: settings.temp_decay_moves as u32,
+            decay_delay_moves: settings.temp_decay_delay_moves as u32,
+            cutoff_move: settings.temp_cutoff_move as u32,
+            endgame: settings.temp_endgame as f32,
+            value_cutoff: settings.temp_value_cutoff as f32,
+            visit_offset: settings.temp_visit_offset as f32,
+        },
+        seed: settings.random_seed as u64,
         // The option's choices are the names of the variants.
         history_fill: settings.history_fill.parse().unwrap_or(HistoryFill::FenOnly),
     }

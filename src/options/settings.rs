@@ -95,6 +95,26 @@ settings! {
     draw_score: Decimal { default: 0.0, min: -1.0, max: 1.0 }, "DrawScore", "draw-score";
     /// The policy's logits are divided by this before the softmax.
     policy_temperature: Decimal { default: 1.359, min: 0.1, max: 10.0 }, "PolicyTemperature", "policy-softmax-temp";
+    /// Share of noise in the policy of the root's moves.
+    noise_epsilon: Decimal { default: 0.0, min: 0.0, max: 1.0 }, "DirichletNoiseEpsilon", "noise-epsilon";
+    /// The smaller, the fewer moves get most of that noise.
+    noise_alpha: Decimal { default: 0.3, min: 0.0, max: 1e7 }, "DirichletNoiseAlpha", "noise-alpha";
+    /// The move to play is drawn: a move's chance is its visits to the power of 1 / temperature. 0 plays the best move.
+    temperature: Decimal { default: 0.0, min: 0.0, max: 100.0 }, "Temperature", "temperature";
+    /// Moves of the game over which the temperature falls to 0; 0: it does not fall.
+    temp_decay_moves: Integer { default: 0, min: 0, max: 640 }, "TempDecayMoves", "tempdecay-moves";
+    /// Moves of the game before the temperature begins to fall.
+    temp_decay_delay_moves: Integer { default: 0, min: 0, max: 100 }, "TempDecayDelayMoves", "tempdecay-delay-moves";
+    /// From this move of the game on TempEndgame is the temperature; 0: never.
+    temp_cutoff_move: Integer { default: 0, min: 0, max: 1000 }, "TempCutoffMove", "temp-cutoff-move";
+    /// Temperature from TempCutoffMove on, and the least to which it falls before.
+    temp_endgame: Decimal { default: 0.0, min: 0.0, max: 100.0 }, "TempEndgame", "temp-endgame";
+    /// Moves whose expected score is lower than the most visited one's by more than this are not drawn, percent.
+    temp_value_cutoff: Decimal { default: 100.0, min: 0.0, max: 100.0 }, "TempValueCutoff", "temp-value-cutoff";
+    /// Added to each move's visits before the draw; moves below 0 are not drawn.
+    temp_visit_offset: Decimal { default: 0.0, min: -1000.0, max: 1000.0 }, "TempVisitOffset", "temp-visit-offset";
+    /// Seed of noise and draws: the same seed gives the same ones in the same position. 0: they differ each time.
+    random_seed: Integer { default: 0, min: 0, max: 2_147_483_647 }, "RandomSeed", "random-seed";
     /// What the network sees for positions before the known game.
     history_fill: Choice { default: "fen_only", choices: &["no", "fen_only", "always"] }, "HistoryFill", "history-fill";
     /// The most that the Moves Left Head can add to a move's value.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::job::Job;
 use super::select;
+use super::temperature::Candidate;
 use super::tree::{Node, NodeId, Outcome, Proof, State, Tree};
 use crate::chess::Move;
 
@@ -14,23 +15,75 @@ const MAX_PV: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct RootMove {
     pub(crate) mv: Move,
-    pub(crate) node: NodeId,
+    /// `None` without visits.
+    pub(crate) node: Option<NodeId>,
+    policy: f32,
 }
 
-/// The visited root moves, best first: certain wins, then by visits, Q, policy, then certain losses.
+/// The root moves, best first: certain wins, then by visits, Q, policy, then certain losses, then those without
+/// visits by policy. None before the root is evaluated.
 pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
     let root = job.tree.node(job.root);
-    let mut moves: Vec<_> =
-        visited(&job.tree, root).filter(|(_, child)| job.allows(child.edge().mv())).collect();
     let draw_score = job.draw_score(0);
-    moves.sort_by(|(_, a), (_, b)| compare(b, a, draw_score));
-    moves.into_iter().map(|(node, child)| RootMove { mv: child.edge().mv(), node }).collect()
+    let root_move = |node: Option<NodeId>, child: &Node| {
+        let mv = child.edge().mv();
+        RootMove { mv, node, policy: job.root_policy(mv, child.edge().policy()) }
+    };
+    let allowed = || job.tree.children(root).filter(|(_, child)| job.allows(child.edge().mv()));
+    let mut visited: Vec<_> = allowed().filter(|(_, child)| child.visits() > 0).collect();
+    visited.sort_by(|(_, a), (_, b)| compare(b, a, draw_score));
+    let children =
+        allowed().filter(|(_, child)| child.visits() == 0).map(|(_, child)| root_move(None, child));
+    let mut others: Vec<_> = children.chain(moves_without_child(job, root)).collect();
+    others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
+    visited.into_iter().map(|(id, child)| root_move(Some(id), child)).chain(others).collect()
+}
+
+fn moves_without_child(job: &Job, root: &Node) -> impl Iterator<Item = RootMove> {
+    let allowed = job.tree.unvisited(root).filter(|edge| job.allows_index(edge.index));
+    allowed.map(|edge| RootMove {
+        mv: job.moves()[usize::from(edge.index)],
+        node: None,
+        policy: job.unvisited_root_policy(edge),
+    })
+}
+
+/// The one of `ranked` to play: the first, or one that is drawn by the temperature.
+pub(crate) fn choose<'a>(job: &Job, ranked: &'a [RootMove]) -> Option<&'a RootMove> {
+    let params = &job.params.temperature;
+    let temperature = params.at(job.history.game_ply());
+    if temperature <= 0.0 {
+        return ranked.first();
+    }
+    let candidates = candidates(job, ranked);
+    params
+        .draw(temperature, &candidates, &mut job.rng.clone())
+        .map_or(ranked.first(), |drawn| ranked.get(drawn))
+}
+
+/// What `ranked` are to the draw of a move.
+fn candidates(job: &Job, ranked: &[RootMove]) -> Vec<Candidate> {
+    let draw_score = job.draw_score(0);
+    let visited_policy = ranked.iter().filter(|root_move| root_move.node.is_some()).map(|m| m.policy).sum();
+    let parent_q = select::parent_q(job.tree.node(job.root).mean(), draw_score);
+    let fpu = select::fpu(job.params.root_fpu, parent_q, visited_policy);
+    ranked
+        .iter()
+        .map(|root_move| {
+            let node = root_move.node.map(|id| job.tree.node(id));
+            Candidate {
+                visits: node.map_or(0, Node::visits),
+                q: node.map_or(fpu, |node| select::child_q(node.mean(), draw_score)),
+                policy: root_move.policy,
+            }
+        })
+        .collect()
 }
 
 /// The expected line that begins with `first`, that move included.
 pub(crate) fn principal_variation(job: &Job, first: &RootMove) -> Vec<Move> {
     let mut line = vec![first.mv];
-    let mut id = first.node;
+    let Some(mut id) = first.node else { return line };
     while line.len() < MAX_PV {
         let node = job.tree.node(id);
         let Some((next, child)) = best_child(&job.tree, node, job.draw_score(line.len())) else { break };

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::best_move::{principal_variation, ranked_root_moves};
+use super::best_move::{choose, principal_variation, ranked_root_moves};
 use super::info::{MoveStatsWhen, SearchInfo, snapshot};
 use super::job::Job;
 use super::move_stats;
@@ -59,7 +59,7 @@ pub(crate) fn run(
         job.wait_idle(LAST_BATCH_WAIT);
     }
     let ranked = ranked_root_moves(job);
-    let line = ranked.first().map(|best| principal_variation(job, best)).unwrap_or_default();
+    let line = choose(job, &ranked).map(|best| principal_variation(job, best)).unwrap_or_default();
     SearchResult {
         best: line.first().copied(),
         ponder: line.get(1).copied(),

@@ -196,19 +196,23 @@ impl Gatherer {
         let mut visited_policy = 0.0;
         for (id, child) in job.tree.children(node) {
             let edge = child.edge();
-            if self.path.len() == 1 && !job.allows(edge.mv()) {
-                continue;
+            let mut policy = edge.policy();
+            if plies == 0 {
+                if !job.allows(edge.mv()) {
+                    continue;
+                }
+                policy = job.root_policy(edge.mv(), policy);
             }
             let finished = child.visits();
             let mut q = f32::NAN;
             if finished > 0 {
-                visited_policy += edge.policy();
+                visited_policy += policy;
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
             self.candidates.push(Candidate {
                 q,
-                pu: edge.policy() * exploration,
+                pu: policy * exploration,
                 started: finished + child.in_flight(),
                 taken: 0,
                 target: Target::Child(id),
@@ -260,16 +264,16 @@ impl Gatherer {
         last: &mut Option<Unvisited>,
         (fpu, exploration): (f32, f32),
     ) -> Option<usize> {
-        loop {
-            let edge = job.tree.best_unvisited(node, *last)?;
-            *last = Some(edge);
-            if self.path.len() > 1 || job.allows_index(edge.index) {
-                let pu = edge.policy() * exploration;
-                let target = Target::Unvisited(edge);
-                self.candidates.push(Candidate { q: fpu, pu, started: 0, taken: 0, target });
-                return Some(self.candidates.len() - 1);
-            }
-        }
+        let is_root = self.path.len() == 1;
+        let edge = match is_root {
+            true => job.best_unvisited_root_move(node, *last),
+            false => job.tree.best_unvisited(node, *last),
+        }?;
+        *last = Some(edge);
+        let policy = if is_root { job.unvisited_root_policy(edge) } else { edge.policy() };
+        let target = Target::Unvisited(edge);
+        self.candidates.push(Candidate { q: fpu, pu: policy * exploration, started: 0, taken: 0, target });
+        Some(self.candidates.len() - 1)
     }
 
     /// The claimed `node` is evaluated: at once if it is terminal or in the cache, else with the batch.

@@ -97,7 +97,7 @@ impl SearchInfo {
     }
 }
 
-/// Reads the present state, without the figures of the root moves; `None` before the first visit below the root.
+/// Reads the present state, without the figures of the root moves; `None` before the root is evaluated.
 pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
     let ranked = ranked_root_moves(job);
     if ranked.is_empty() {
@@ -120,17 +120,18 @@ pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
 }
 
 fn line(job: &Job, root_move: &RootMove) -> Line {
-    let child = job.tree.node(root_move.node);
-    let mean = child.mean();
+    let child = root_move.node.map(|id| job.tree.node(id));
+    // Without visits a move is taken to be worth what the root is.
+    let mean = child.map_or_else(|| job.tree.node(job.root).mean().at_child(), Node::mean);
     let shown = job.params.rescale.shown((mean.v, mean.d), job.history.current().turn());
     Line {
         q: select::child_q(mean, job.draw_score(0)),
         wl: shown.wl,
         d: shown.d,
         mu: shown.mu.filter(|_| job.backend.has_wdl),
-        nodes: child.visits().into(),
+        nodes: child.map_or(0, Node::visits).into(),
         moves_left: job.backend.has_moves_left.then_some(mean.m + 1.0),
-        mate: mate(child),
+        mate: child.and_then(mate),
         moves: principal_variation(job, root_move),
     }
 }

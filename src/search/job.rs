@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam::utils::CachePadded;
 
+use super::noise::RootNoise;
 use super::referee::Referee;
-use super::tree::{NodeId, Tree};
+use super::tree::{Node, NodeId, Tree, Unvisited};
 use super::{Reporting, SearchParams};
-use crate::chess::{History, Move};
+use crate::chess::{History, Move, MoveList};
 use crate::network::{BackendInfo, cache::EvalCache};
 use crate::tablebase::Tablebase;
 use crate::time::Chain;
@@ -89,8 +90,13 @@ pub(crate) struct Job {
     pub(crate) referee: Referee,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
-    /// For each root move, in the order of the rules: may it be searched?
+    /// The root's legal moves, in the order of the rules.
+    moves: MoveList,
+    /// For each of them: may it be searched?
     allowed: Vec<bool>,
+    noise: Option<RootNoise>,
+    /// Draws the move to play.
+    pub(crate) rng: fastrand::Rng,
     /// What a draw is worth to the side that moves at the root.
     root_draw_score: f32,
     /// Visits that may still be begun.
@@ -112,13 +118,22 @@ impl Job {
     /// A search that ends by the rules of `chain`.
     pub(crate) fn new(spec: JobSpec, chain: Chain) -> Job {
         let is_allowed = |mv| spec.root_moves.is_empty() || spec.root_moves.contains(mv);
-        let allowed = spec.history.legal_moves().iter().map(is_allowed).collect();
+        let moves = spec.history.legal_moves();
+        let allowed = moves.iter().map(is_allowed).collect();
+        let mut rng = match spec.params.seed {
+            0 => fastrand::Rng::new(),
+            seed => fastrand::Rng::with_seed(seed ^ spec.history.evaluation_key()),
+        };
+        let noise = RootNoise::draw(spec.params.noise, moves.len(), &mut rng);
         let counters = Counters { tablebase_hits: spec.tablebase_hits.into(), ..Counters::default() };
         Job {
             counters: CachePadded::new(counters),
             referee: Referee::new(chain),
             reused_visits: spec.tree.node(spec.root).visits(),
+            moves,
             allowed,
+            noise,
+            rng,
             root_draw_score: spec.params.draw_score_for(spec.history.current().turn()),
             budget: CachePadded::new(AtomicU64::new(spec.visits)),
             stop: AtomicBool::new(false),
@@ -136,6 +151,32 @@ impl Job {
     /// May the root move at this place of the list of legal moves be searched?
     pub(crate) fn allows_index(&self, index: u8) -> bool {
         self.allowed.get(index as usize).is_some_and(|&allowed| allowed)
+    }
+
+    /// The root's legal moves, in the order of the rules.
+    pub(crate) fn moves(&self) -> &MoveList {
+        &self.moves
+    }
+
+    /// The policy of a root move with this search's noise.
+    pub(crate) fn root_policy(&self, mv: Move, policy: f32) -> f32 {
+        let Some(noise) = &self.noise else { return policy };
+        self.moves.iter().position(|&other| other == mv).map_or(policy, |index| noise.mix(index, policy))
+    }
+
+    /// The same for a move without a child.
+    pub(crate) fn unvisited_root_policy(&self, edge: Unvisited) -> f32 {
+        let policy = edge.policy();
+        self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
+    }
+
+    /// The unvisited root move with the largest policy that may be searched, among those that come after `last`.
+    pub(crate) fn best_unvisited_root_move(&self, root: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+        // Policies are not negative: their bits are in the same order.
+        let rank = |&edge: &Unvisited| (self.unvisited_root_policy(edge).to_bits(), u8::MAX - edge.index);
+        let below = last.as_ref().map(rank);
+        let allowed = self.tree.unvisited(root).filter(|edge| self.allows_index(edge.index));
+        allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {

@@ -15,11 +15,13 @@ mod gather;
 mod info;
 mod job;
 mod move_stats;
+mod noise;
 mod params;
 mod referee;
 mod select;
 mod stats;
 mod summary;
+mod temperature;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;
@@ -30,9 +32,11 @@ pub use contempt::{ContemptError, ContemptParams, advantage_over};
 pub use controller::SearchResult;
 pub use info::{Line, MoveStatsWhen, Reporting, SearchInfo};
 pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
+pub use noise::NoiseParams;
 pub use params::{Exploration, FirstPlayUrgency, SearchParams};
 pub use referee::EndReason;
 pub use summary::Summary;
+pub use temperature::TemperatureParams;
 pub use wdl::Rescale;
 
 pub(crate) use controller::run;

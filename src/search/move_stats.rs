@@ -69,7 +69,8 @@ pub(crate) fn collect(job: &Job) -> RootStats {
     let root = job.tree.node(job.root);
     let unvisited: Vec<_> = job.tree.unvisited(root).collect();
     let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
-    let visited_policy = children.iter().filter(|child| child.visits() > 0).map(|c| c.edge().policy()).sum();
+    let policy = |child: &Node| job.root_policy(child.edge().mv(), child.edge().policy());
+    let visited_policy = children.iter().filter(|child| child.visits() > 0).map(|child| policy(child)).sum();
     let mean = root.mean();
     let (exploration, fpu) = job.params.formula_at(0);
     let scale = Scale {
@@ -79,10 +80,10 @@ pub(crate) fn collect(job: &Job) -> RootStats {
     };
     let mut history = job.history.clone();
     let mut moves = Vec::new();
-    for (index, mv) in job.history.legal_moves().into_iter().enumerate() {
+    for (index, mv) in job.moves().iter().copied().enumerate() {
         let child = children.iter().copied().find(|child| child.edge().mv() == mv);
         let unvisited = unvisited.iter().find(|unvisited| usize::from(unvisited.index) == index);
-        let policy = child.map(|child| child.edge().policy()).or(unvisited.map(|edge| edge.policy()));
+        let policy = child.map(policy).or(unvisited.map(|&edge| job.unvisited_root_policy(edge)));
         if let Some(policy) = policy {
             moves.push(move_stats(job, &mut history, RootMove { mv, policy, child }, &scale));
         }

@@ -1,5 +1,6 @@
 //! What the search can be tuned by. Names and defaults are those of Lc0's options.
 
+use super::{NoiseParams, TemperatureParams};
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
 
@@ -57,6 +58,12 @@ pub struct SearchParams {
     pub sticky_endgames: bool,
     /// `TwoFoldDraws`: a position that repeats one in the tree is taken for a draw.
     pub two_fold_draws: bool,
+    /// Noise on the root's policy.
+    pub noise: NoiseParams,
+    /// Drawing the move to play.
+    pub temperature: TemperatureParams,
+    /// `RandomSeed`: what noise and draws are made from, with the position; 0 makes them differ each time.
+    pub seed: u64,
     /// `HistoryFill`: what stands for positions before the known game.
     pub history_fill: HistoryFill,
     /// How the network's values are changed for accuracy of play and contempt.
@@ -98,6 +105,9 @@ impl Default for SearchParams {
             moves_left_factors: [0.0, 1.6521, -0.6521],
             sticky_endgames: true,
             two_fold_draws: true,
+            noise: NoiseParams::default(),
+            temperature: TemperatureParams::default(),
+            seed: 0,
             history_fill: HistoryFill::FenOnly,
             rescale: super::Rescale::default(),
         }

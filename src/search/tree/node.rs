@@ -90,6 +90,11 @@ pub(crate) struct Value {
 }
 
 impl Value {
+    /// The same result one ply further from the root, seen by the other side.
+    pub(crate) fn at_child(self) -> Value {
+        Value { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
+    }
+
     /// The same result one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> Value {
         Value { v: -self.v, d: self.d, m: self.m + 1.0 }

@@ -1,0 +1,153 @@
+//! Drawing the move to play instead of taking the best, so that games differ. The rules are those of Lc0.
+
+/// How the move is drawn. All 0 but the cutoff of values: the best move is played.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TemperatureParams {
+    /// `Temperature`: a move's chance is its visits to the power of 1 / temperature. 0 takes the best.
+    pub initial: f32,
+    /// `TempDecayMoves`: moves of the game over which the temperature falls to 0; 0: it does not fall.
+    pub decay_moves: u32,
+    /// `TempDecayDelayMoves`: moves of the game before it falls.
+    pub decay_delay_moves: u32,
+    /// `TempCutoffMove`: from this move of the game on the one of the endgame holds; 0: never.
+    pub cutoff_move: u32,
+    /// `TempEndgame`: temperature after that, and the least to which the other one falls.
+    pub endgame: f32,
+    /// `TempValueCutoff`: moves whose expected score is lower than the most visited one's by more than this are not
+    /// drawn, percent.
+    pub value_cutoff: f32,
+    /// `TempVisitOffset`: added to each move's visits; those below 0 are not drawn.
+    pub visit_offset: f32,
+}
+
+impl Default for TemperatureParams {
+    fn default() -> Self {
+        TemperatureParams {
+            initial: 0.0,
+            decay_moves: 0,
+            decay_delay_moves: 0,
+            cutoff_move: 0,
+            endgame: 0.0,
+            value_cutoff: 100.0,
+            visit_offset: 0.0,
+        }
+    }
+}
+
+impl TemperatureParams {
+    /// The temperature of a move after `game_ply` plies of the game.
+    pub(crate) fn at(&self, game_ply: u32) -> f32 {
+        let moves = game_ply / 2;
+        if self.cutoff_move > 0 && moves + 1 >= self.cutoff_move {
+            return self.endgame;
+        }
+        if self.initial == 0.0 || self.decay_moves == 0 {
+            return self.initial;
+        }
+        let left =
+            (self.decay_delay_moves + self.decay_moves).saturating_sub(moves.max(self.decay_delay_moves));
+        (self.initial * left as f32 / self.decay_moves as f32).max(self.endgame)
+    }
+
+    /// Draws one of `candidates` at a temperature above 0; `None` if none of them may be drawn.
+    pub(crate) fn draw(
+        &self,
+        temperature: f32,
+        candidates: &[Candidate],
+        rng: &mut fastrand::Rng,
+    ) -> Option<usize> {
+        let visits = |candidate: &Candidate| candidate.visits as f32 + self.visit_offset;
+        let most = candidates.iter().reduce(|a, b| if visits(b) > visits(a) { b } else { a })?;
+        let power = 1.0 / f64::from(temperature);
+        // The value is between −1 and 1, the cutoff in percent of the way between them.
+        let least_q = most.q - self.value_cutoff / 50.0;
+        let weight = |candidate: &Candidate| {
+            if visits(most) <= 0.0 {
+                return libm::pow(candidate.policy.into(), power);
+            }
+            let share = if candidate.q < least_q { 0.0 } else { visits(candidate) / visits(most) };
+            libm::pow(share.max(0.0).into(), power)
+        };
+        let weights: Vec<f64> = candidates.iter().map(weight).collect();
+        let mut toss = rng.f64() * weights.iter().sum::<f64>();
+        let mut drawn = None;
+        for (index, &weight) in weights.iter().enumerate().filter(|&(_, &weight)| weight > 0.0) {
+            drawn = Some(index);
+            toss -= weight;
+            if toss < 0.0 {
+                break;
+            }
+        }
+        drawn
+    }
+}
+
+/// A root move as the draw sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Candidate {
+    pub(crate) visits: u32,
+    /// Value for the side to move; first-play urgency without visits.
+    pub(crate) q: f32,
+    pub(crate) policy: f32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_temperature_falls_as_the_game_goes_on() {
+        let params = TemperatureParams { initial: 1.0, ..TemperatureParams::default() };
+        assert_eq!((params.at(0), params.at(300)), (1.0, 1.0));
+        let decaying = TemperatureParams { decay_moves: 10, decay_delay_moves: 5, ..params };
+        // Moves 0 and 5, 6, 10, 15 and 20 of the game
+        let found = [0, 11, 12, 20, 30, 40].map(|ply| decaying.at(ply));
+        assert_eq!(found, [1.0, 1.0, 0.9, 0.5, 0.0, 0.0]);
+        let floored = TemperatureParams { endgame: 0.3, ..decaying };
+        assert_eq!([20, 28, 40].map(|ply| floored.at(ply)), [0.5, 0.3, 0.3]);
+        let cut = TemperatureParams { cutoff_move: 16, endgame: 0.25, ..params };
+        // The sixteenth move is played after 30 plies.
+        assert_eq!((cut.at(29), cut.at(30)), (1.0, 0.25));
+    }
+
+    /// How often each candidate is drawn.
+    fn shares(params: TemperatureParams, temperature: f32, candidates: &[Candidate]) -> Vec<f64> {
+        let mut rng = fastrand::Rng::with_seed(7);
+        let mut counts = vec![0.0; candidates.len()];
+        for _ in 0..10_000 {
+            counts[params.draw(temperature, candidates, &mut rng).unwrap()] += 1e-4;
+        }
+        counts
+    }
+
+    fn assert_shares(params: TemperatureParams, temperature: f32, expected: [f64; 3]) {
+        let candidates = [(60, 0.2, 0.1), (30, 0.0, 0.6), (10, -0.5, 0.3)]
+            .map(|(visits, q, policy)| Candidate { visits, q, policy });
+        let found = shares(params, temperature, &candidates);
+        let is_near =
+            found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.015 && (b > 0.0) == (*a > 0.0));
+        assert!(is_near, "{found:?} for {expected:?}");
+    }
+
+    #[test]
+    fn moves_are_drawn_by_their_visits() {
+        let params = TemperatureParams::default();
+        assert_shares(params, 1.0, [0.6, 0.3, 0.1]);
+        // 36 : 9 : 1
+        assert_shares(params, 0.5, [36.0 / 46.0, 9.0 / 46.0, 1.0 / 46.0]);
+        // 0.2 − (−0.5) = 0.7 is 35 %; 0.2 is 10 %.
+        assert_shares(TemperatureParams { value_cutoff: 36.0, ..params }, 1.0, [0.6, 0.3, 0.1]);
+        assert_shares(TemperatureParams { value_cutoff: 34.0, ..params }, 1.0, [2.0 / 3.0, 1.0 / 3.0, 0.0]);
+        assert_shares(TemperatureParams { value_cutoff: 9.0, ..params }, 1.0, [1.0, 0.0, 0.0]);
+        // 40 : 10 : −10 and 80 : 50 : 30
+        assert_shares(TemperatureParams { visit_offset: -20.0, ..params }, 1.0, [0.8, 0.2, 0.0]);
+        assert_shares(TemperatureParams { visit_offset: 20.0, ..params }, 1.0, [0.5, 0.3125, 0.1875]);
+    }
+
+    #[test]
+    fn without_visits_the_policy_decides() {
+        let params = TemperatureParams { visit_offset: -60.0, ..TemperatureParams::default() };
+        assert_shares(params, 1.0, [0.1, 0.6, 0.3]);
+        assert_eq!(params.draw(1.0, &[], &mut fastrand::Rng::with_seed(1)), None);
+    }
+}
