@@ -11,6 +11,7 @@
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
+//! | [`report`] | tables, plots, pages and rows of the commands' results |
 //! | [`training`] | games with labels, and the tables that networks are trained on |
 //! | [`pgn`] | recorded games, one after the other, from files of any size |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
@@ -25,6 +26,7 @@ pub mod network;
 pub mod options;
 pub mod params;
 pub mod pgn;
+pub mod report;
 pub mod search;
 pub mod tablebase;
 pub mod time;

@@ -1,0 +1,105 @@
+//! Tables: text on the terminal, `<table>` in a page.
+
+use std::fmt;
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+
+/// Side of a column's cells that lines up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// For words.
+    Left,
+    /// For numbers; give all numbers of a column the same decimals.
+    Right,
+}
+
+/// A table of ready-made texts, with a caption that says what its numbers are.
+///
+/// ```
+/// use zeitnot::report::{Align, Table};
+/// let mut table = Table::new("Moves left, errors in full moves", &[("estimator", Align::Left), ("MAE", Align::Right)]);
+/// table.row(["mle-pieces".into(), format!("{:.1}", 20.8)]);
+/// assert!(table.to_string().contains("mle-pieces"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    caption: String,
+    columns: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table with these columns.
+    pub fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
+        let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
+        Table { caption: caption.into(), columns, rows: Vec::new() }
+    }
+
+    /// Appends a row. Cells beyond the last column are left away, missing ones are empty.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
+        let mut cells: Vec<String> = cells.into_iter().take(self.columns.len()).collect();
+        cells.resize(self.columns.len(), String::new());
+        self.rows.push(cells);
+        self
+    }
+
+    /// The caption.
+    pub fn caption(&self) -> &str {
+        &self.caption
+    }
+
+    /// The columns' names and alignments.
+    pub fn columns(&self) -> &[(String, Align)] {
+        &self.columns
+    }
+
+    /// The rows' cells, as many as there are columns.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+}
+
+impl fmt::Display for Table {
+    /// For a terminal: the caption, the columns' names, a rule, the rows.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = comfy_table::Table::new();
+        let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+        text.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+        text.set_header(self.columns.iter().map(|(name, _)| name));
+        for row in &self.rows {
+            text.add_row(row);
+        }
+        for (column, (_, align)) in text.column_iter_mut().zip(&self.columns) {
+            column.set_padding((0, 2));
+            column.set_cell_alignment(match align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+        }
+        writeln!(f, "{}", self.caption)?;
+        for line in text.lines() {
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new("Caption", &[("name", Align::Left), ("value", Align::Right)]);
+        table.row(["a".into(), "1.0".into()]);
+        table.row(["longer".into(), "123456.0".into()]);
+        table.row(["short".into()]);
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "Caption");
+        assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["name", "value"]);
+        let widths: Vec<_> = lines[3..5].iter().map(|line| line.chars().count()).collect();
+        assert_eq!(widths[0], widths[1], "{text}");
+        assert!(lines[5].starts_with("short"), "{text}");
+    }
+}
