@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`tools`] | the command line's commands |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
+//! | [`arena`] | games between two engines, many at once, and what they prove |
 //! | [`engine`] | ties options, network, game and search together |
 //! | [`options`] | UCI options and flags, declared once |
 //! | [`search`] | PUCT tree search on any number of threads |
@@ -20,6 +21,7 @@
 
 #![warn(missing_docs, missing_debug_implementations)]
 
+pub mod arena;
 pub mod chess;
 pub mod engine;
 pub mod network;

@@ -1,6 +1,6 @@
 //! Moves in UCI notation, both ways.
 
-use shakmaty::san::San;
+use shakmaty::san::{San, SanPlus};
 use shakmaty::{CastlingSide, File, Role, Square};
 use thiserror::Error;
 
@@ -85,6 +85,13 @@ impl Position {
             return format!("{from}{}", CastlingSide::from_king_side(from < to).king_to(self.turn()));
         }
         format!("{m:?}")
+    }
+
+    /// `m` in standard algebraic notation, with its `+` or `#`; legal in this position.
+    pub fn format_san(&self, m: Move) -> String {
+        self.to_shakmaty(m)
+            .map(|m| SanPlus::from_move(self.chess().clone(), m).to_string())
+            .unwrap_or_default()
     }
 
     /// The castling that takes a king from `from` to `to`, at least two files away (one step is a plain king move).

@@ -129,7 +129,7 @@ impl Position {
     }
 
     /// shakmaty's form of a move; `None` if no piece stands on its first square.
-    fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
+    pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
         let (from, to) = (m.from_square(), m.to_square());
         let board = self.board();
         let role = board.role_at(from)?;

@@ -3,17 +3,33 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{EngineError, GoRequest, wait_for};
+use super::tables::Tables;
+use super::{EngineError, GoRequest, loading, wait_for};
 use crate::chess::{History, Move};
 use crate::network::BackendInfo;
+use crate::network::cache::EvalCache;
 use crate::options::Settings;
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
-use crate::search::{EndReason, Job, SearchParams, collect_stats, root_evaluation, root_visits};
+use crate::search::{EndReason, Job, JobSpec, SearchParams, collect_stats, root_evaluation, root_visits};
 use crate::time::{
-    DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, StopReason, StopperOptions,
+    Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, StopReason, StopperOptions,
     TimeManager, Timekeeper, manager_with_slowmover,
 };
+
+/// A node counts its visits in 32 bits; searches end before that overflows.
+const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
+
+/// What a search draws on beside the game's own tree and timekeeper.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) tables: &'a Tables,
+    pub(super) cache: &'a Arc<EvalCache>,
+    pub(super) backend: &'a BackendInfo,
+    /// Earlier searches with workers that may still touch the tree.
+    pub(super) late: &'a [Arc<Job>],
+}
 
 /// What lives as long as a game.
 #[derive(Debug)]
@@ -29,20 +45,67 @@ pub(super) struct Game {
 }
 
 impl Game {
+    /// A game whose memory is freed in the background.
     pub(super) fn new(settings: &Settings) -> Result<Game, EngineError> {
+        Game::with_reclaimer(settings, Reclaimer::new())
+    }
+
+    /// A game whose memory `reclaimer` frees.
+    pub(super) fn with_reclaimer(settings: &Settings, reclaimer: Reclaimer) -> Result<Game, EngineError> {
         let manager = time_manager(settings)?;
         Ok(Game {
             tree: None,
             made_with: SearchParams::default(),
-            reclaimer: Reclaimer::new(),
+            reclaimer,
             timekeeper: Timekeeper::new(manager, stopper_options(settings)),
             facts: MoveFacts::default(),
             moves_made: 0,
         })
     }
 
+    /// Prepares a search of the last position of `position`.
+    ///
+    /// # Errors
+    /// If an option is no good or the tree is full.
+    pub(super) fn begin_search(
+        &mut self,
+        position: &History,
+        mut request: GoRequest,
+        around: &Surroundings<'_>,
+    ) -> Result<Job, EngineError> {
+        let settings = around.settings;
+        let rescale = loading::rescale(settings, &request.limits, position.current().turn())?;
+        let params = loading::search_params(settings, rescale);
+        let (tree, root) = self.set_position(position, &params, around.late)?;
+        let visits = u64::from(tree.node(root).visits());
+        let tables = around.tables.narrow(position, request.root_moves, settings);
+        request.root_moves = tables.root_moves;
+        let chain = self.start_move(&request, tables.sound_moves, around);
+        let limit = request
+            .limits
+            .nodes
+            .filter(|_| !request.limits.is_open_ended())
+            .map(|nodes| if settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) });
+        let account = chain.most_new_nodes().unwrap_or(u64::MAX);
+        let spec = JobSpec {
+            tree,
+            root,
+            history: position.clone(),
+            root_moves: request.root_moves,
+            params,
+            cache: around.cache.clone(),
+            tablebase: tables.below,
+            tablebase_hits: tables.hits,
+            backend: around.backend.clone(),
+            started: request.received,
+            visits: limit.unwrap_or(u64::MAX).min(account).min(MAX_VISITS.saturating_sub(visits)),
+            reporting: loading::reporting(settings),
+        };
+        Ok(Job::new(spec, chain))
+    }
+
     /// Makes the last position of `history` the root, keeping what the tree knows of it.
-    pub(super) fn set_position(
+    fn set_position(
         &mut self,
         history: &History,
         params: &SearchParams,
@@ -68,15 +131,14 @@ impl Game {
 
     /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is how many moves the endgame
     /// tables leave, if they know the position.
-    pub(super) fn start_move(
+    fn start_move(
         &mut self,
         request: &GoRequest,
         sound_moves: Option<usize>,
-        settings: &Settings,
-        backend: &BackendInfo,
-    ) -> crate::time::Chain {
-        self.timekeeper.set_options(stopper_options(settings));
-        self.facts = self.facts(request, settings, backend);
+        around: &Surroundings<'_>,
+    ) -> Chain {
+        self.timekeeper.set_options(stopper_options(around.settings));
+        self.facts = self.facts(request, around.settings, around.backend);
         if let Some(choices) = sound_moves {
             self.facts.legal_moves = choices as u32;
         }

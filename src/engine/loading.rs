@@ -61,6 +61,12 @@ pub fn open_backend(settings: &Settings) -> Result<Arc<dyn Backend>, EngineError
     Ok(backends::create(&config, network)?)
 }
 
+/// Do both settings ask for the very same backend with the same network?
+pub(super) fn same_backend(a: &Settings, b: &Settings) -> bool {
+    let chosen = |settings: &Settings| Order { threads: 0, ..Order::of(settings) };
+    chosen(a) == chosen(b)
+}
+
 /// The file of a text in which nothing stands for no file.
 fn named(file: &str) -> Option<&Path> {
     (!file.is_empty()).then(|| Path::new(file))
@@ -125,6 +131,18 @@ pub(super) fn rescale(settings: &Settings, limits: &GoLimits, turn: Color) -> Re
         _ => None,
     };
     Ok(contempt(settings)?.rescale(favoured))
+}
+
+/// Do the options ask for contempt, in a search that favours no side?
+///
+/// # Errors
+/// If an entry of the option `Contempt` is none.
+pub(super) fn is_contempt_without_side(
+    settings: &Settings,
+    limits: &GoLimits,
+) -> Result<bool, ContemptError> {
+    let is_sideless = settings.contempt_mode == "play" && limits.infinite;
+    Ok(is_sideless && contempt(settings)?.rescale(None).has_contempt())
 }
 
 /// What the options say about contempt and accuracy of play.

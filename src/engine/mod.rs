@@ -5,6 +5,7 @@
 
 mod game;
 mod loading;
+mod player;
 mod running;
 mod tables;
 
@@ -22,17 +23,15 @@ use crate::network::{BackendError, BackendInfo};
 use crate::options::{OptionError, Settings};
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, Job, JobSpec, SearchInfo, SearchResult};
+use crate::search::{ContemptError, Job, SearchInfo, SearchResult};
 use crate::time::GoLimits;
 
-use game::Game;
+use game::{Game, Surroundings};
 use loading::Network;
 pub use loading::open_backend;
+pub use player::{Player, PlayerMove, Team};
 use running::{Running, Speaker};
 use tables::Tables;
-
-/// A node counts its visits in 32 bits; searches end before that overflows.
-const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
 
 /// Why the engine could not do as it was told.
 #[derive(Debug, Error)]
@@ -244,7 +243,7 @@ impl Engine {
     /// Prepares everything for a search and lets the workers begin.
     fn begin(
         &mut self,
-        mut request: GoRequest,
+        request: GoRequest,
         listener: &mut dyn Listener,
     ) -> Result<(Arc<Job>, Game), EngineError> {
         match self.prepare() {
@@ -270,41 +269,20 @@ impl Engine {
             None => Game::new(&self.settings)?,
         };
         self.late.retain(|job| !job.is_idle());
-        let turn = self.position.current().turn();
-        let rescale = loading::rescale(&self.settings, &request.limits, turn)?;
-        if self.settings.contempt_mode == "play" && request.limits.infinite && rescale.has_contempt() {
+        if loading::is_contempt_without_side(&self.settings, &request.limits)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
-        let params = loading::search_params(&self.settings, rescale);
-        let (tree, root) = game.set_position(&self.position, &params, &self.late)?;
-        let visits = u64::from(tree.node(root).visits());
-        let tables = self.tables.narrow(&self.position, request.root_moves, &self.settings);
-        request.root_moves = tables.root_moves;
-        let chain = game.start_move(&request, tables.sound_moves, &self.settings, network.info());
+        let surroundings = Surroundings {
+            settings: &self.settings,
+            tables: &self.tables,
+            cache: &self.cache,
+            backend: network.info(),
+            late: &self.late,
+        };
+        let job = Arc::new(game.begin_search(&self.position, request, &surroundings)?);
         if let Some(notice) = game.take_notice() {
             listener.note(&notice);
         }
-        let limit =
-            request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
-                if self.settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
-            });
-        let job = Arc::new(Job::new(
-            JobSpec {
-                tree,
-                root,
-                history: self.position.clone(),
-                root_moves: request.root_moves,
-                params,
-                cache: self.cache.clone(),
-                tablebase: tables.below,
-                tablebase_hits: tables.hits,
-                backend: network.info().clone(),
-                started: request.received,
-                visits: limit.unwrap_or(u64::MAX).min(MAX_VISITS.saturating_sub(visits)),
-                reporting: loading::reporting(&self.settings),
-            },
-            chain,
-        ));
         self.late.push(job.clone());
         network.workers().assign(job.clone());
         Ok((job, game))

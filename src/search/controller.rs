@@ -58,6 +58,12 @@ pub(crate) fn run(
     if matches!(reason, EndReason::Rule(_)) && !has_deadline {
         job.wait_idle(LAST_BATCH_WAIT);
     }
+    let info = reporter.report_last(job);
+    SearchResult { info, ..conclude(job, reason) }
+}
+
+/// The result of a search that has ended, with its state as seen without the figures of the root moves.
+pub(crate) fn conclude(job: &Job, reason: EndReason) -> SearchResult {
     let ranked = ranked_root_moves(job);
     let line = choose(job, &ranked).map(|best| principal_variation(job, best)).unwrap_or_default();
     SearchResult {
@@ -65,7 +71,7 @@ pub(crate) fn run(
         ponder: line.get(1).copied(),
         reason,
         failure: job.failure(),
-        info: reporter.report_last(job),
+        info: snapshot(job),
         summary: summary::of(job),
     }
 }

@@ -72,6 +72,11 @@ impl Gatherer {
         }
     }
 
+    /// Begins anew with another game, in the same buffers.
+    pub(super) fn start_from(&mut self, history: History) {
+        self.history = history;
+    }
+
     /// Fills the batch. Returns whether any visit was begun or ended: if not, all that is left to do is under
     /// evaluation by others.
     pub(super) fn gather(&mut self, job: &Job) -> bool {

@@ -54,6 +54,11 @@ pub struct Line {
     pub moves: Vec<Move>,
 }
 
+/// The form `centipawn` of a score: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
+pub fn centipawns(value: f64) -> f64 {
+    90.0 * (1.563_754_189_7 * value).tan()
+}
+
 /// The state of a search at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchInfo {

@@ -238,13 +238,16 @@ impl Job {
         self.changed.notify_all();
     }
 
-    /// A batch came back from the backend and was backed up.
-    pub(crate) fn batch_done(&self) {
+    /// A batch of `leaves` came back from the backend and was backed up: the referee looks at where the search stands.
+    pub(crate) fn batch_done(&self, leaves: u64) {
+        self.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
+        self.counters.batches.fetch_add(1, Ordering::Relaxed);
         let mut progress = self.progress();
         progress.epoch += 1;
         progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
         drop(progress);
         self.changed.notify_all();
+        self.referee.judge(self);
     }
 
     /// The backend failed: the search ends, with the reason kept.

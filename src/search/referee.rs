@@ -122,6 +122,11 @@ impl Referee {
         self.changed.notify_all();
     }
 
+    /// Why the search is over, if it is.
+    pub(crate) fn end_reason(&self) -> Option<EndReason> {
+        self.state().end
+    }
+
     /// Lets the caller work on the chain.
     pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
         work(&mut self.state().chain)

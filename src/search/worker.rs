@@ -4,7 +4,6 @@
 //! after the search was stopped, it backs the batch up all the same, and only then leaves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -144,10 +143,7 @@ fn search(job: &Job, evaluator: &mut dyn Evaluator) {
         match evaluator.evaluate(gatherer.batch.slots_mut()) {
             Ok(()) => {
                 backup::finish_batch(job, &mut gatherer.batch);
-                job.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
-                job.counters.batches.fetch_add(1, Ordering::Relaxed);
-                job.batch_done();
-                job.referee.judge(job);
+                job.batch_done(leaves);
             }
             Err(error) => {
                 backup::abandon_batch(job, &gatherer.batch);

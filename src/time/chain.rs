@@ -62,6 +62,8 @@ pub struct Chain {
     inc_ms: f64,
     /// Under `nodestime`: nodes that pass for one ms.
     nodes_per_ms: Option<f64>,
+    /// What the clock shows, or the account in its place, ms.
+    clock_ms: Option<f64>,
 }
 
 impl Chain {
@@ -84,6 +86,7 @@ impl Chain {
             reused_nodes: facts.reused_nodes,
             inc_ms: facts.limits.inc_ms.max(0.0),
             nodes_per_ms: options.nodestime.rate(facts.pieces),
+            clock_ms: facts.limits.game_clock().map(|(time_ms, _)| time_ms),
         }
     }
 
@@ -110,6 +113,13 @@ impl Chain {
         }
         let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline_ms());
         deadlines.reduce(f64::min).map(|ms| ms + self.origin.elapsed_ms)
+    }
+
+    /// Under `nodestime`: new nodes that the account allows at most, at least one; what [`Chain::deadline_ms`] is to a real
+    /// clock. `None` where no nodes are counted.
+    pub fn most_new_nodes(&self) -> Option<u64> {
+        // Rounded up, so that the account is empty when all are made.
+        self.nodes_per_ms.zip(self.clock_ms).map(|(rate, clock_ms)| ((rate * clock_ms).ceil() as u64).max(1))
     }
 
     /// True while `bestmove` must be held back until `stop` or `ponderhit`, even if the chain says stop
@@ -283,7 +293,11 @@ mod tests {
         let nodestime = NodesTimeOptions { nodes_per_ms: 10.0, dynamic: false };
         let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let limits = GoLimits { movetime_ms: Some(100.0), ..GoLimits::default() };
+        let clock = |time_ms| GoLimits { time_ms: Some(time_ms), ..GoLimits::default() };
+        let most_nodes = |time_ms| chain(clock(time_ms), &options).most_new_nodes();
+        assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(13), Some(1)));
         let mut chain = chain(limits, &options);
+        assert_eq!(chain.most_new_nodes(), None);
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(1e6, 999), &mut hints), None, "the real clock is ignored");
         assert_eq!(chain.deadline_ms(), None);

@@ -4,6 +4,7 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::arena::ArenaError;
 use crate::engine::EngineError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
@@ -18,6 +19,9 @@ pub enum Failure {
     /// The engine refused an option or a position.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// Games cannot go on.
+    #[error(transparent)]
+    Arena(#[from] ArenaError),
     /// The network file is no good.
     #[error(transparent)]
     Network(#[from] NetworkError),

@@ -11,6 +11,7 @@ mod datagen;
 mod describenet;
 mod eval;
 mod failure;
+mod matches;
 mod network_args;
 mod options;
 mod output;
@@ -59,6 +60,8 @@ enum Command {
     Convert(convert::ConvertArgs),
     /// Count the move paths of a length from a position
     Perft(perft::PerftArgs),
+    /// Play engine A against engine B, many games at once, and say which is stronger
+    Match(Box<matches::MatchArgs>),
     /// Make training data
     Datagen(datagen::DatagenArgs),
     /// List the engine's options, with their ranges and what they do
@@ -106,6 +109,7 @@ impl Command {
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
+            Command::Match(args) => matches::run(&args, output),
             Command::Datagen(args) => datagen::run(&args, output),
             Command::Options => options::run(output),
         }

@@ -2,7 +2,7 @@
 //!
 //! Pure functions from a value to the number after `score cp`. Used by `format`.
 
-use crate::search::Line;
+use crate::search::{Line, centipawns};
 
 /// Form of a score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,10 +59,6 @@ impl ScoreType {
         };
         score as i32
     }
-}
-
-fn centipawns(value: f64) -> f64 {
-    90.0 * (1.563_754_189_7 * value).tan()
 }
 
 /// The mean advantage while it says something, else centipawns that fit to it.

@@ -25,10 +25,11 @@ enum Order {
     Tree(GameTree),
 }
 
-/// A thread that walks discarded subtrees and gives their memory back.
+/// Walks discarded subtrees and gives their memory back, on a thread of its own unless it was made otherwise.
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
-    queue: Sender<Order>,
+    /// `None`: at once, on the thread that discards.
+    queue: Option<Sender<Order>>,
 }
 
 impl Reclaimer {
@@ -37,23 +38,41 @@ impl Reclaimer {
         let (queue, orders) = unbounded::<Order>();
         std::thread::spawn(move || {
             for order in orders {
-                match order {
-                    Order::Subtree(discard) => discard.carry_out(),
-                    Order::Tree(tree) => drop(tree),
-                }
+                order.carry_out();
             }
         });
-        Reclaimer { queue }
+        Reclaimer { queue: Some(queue) }
+    }
+
+    /// One without a thread, for searches of which nobody waits for an answer: what is discarded is free at once.
+    pub(crate) fn in_place() -> Reclaimer {
+        Reclaimer { queue: None }
+    }
+
+    fn order(&self, order: Order) {
+        match &self.queue {
+            // The receiver lives as long as the queue.
+            Some(queue) => drop(queue.send(order)),
+            None => order.carry_out(),
+        }
     }
 
     pub(super) fn release(&self, discard: Discard) {
-        // The receiver lives as long as the queue.
-        let _ = self.queue.send(Order::Subtree(discard));
+        self.order(Order::Subtree(discard));
     }
 
     /// Drops a whole tree; its workers may still hold on to it for a while.
     pub(crate) fn release_tree(&self, tree: GameTree) {
-        let _ = self.queue.send(Order::Tree(tree));
+        self.order(Order::Tree(tree));
+    }
+}
+
+impl Order {
+    fn carry_out(self) {
+        match self {
+            Order::Subtree(discard) => discard.carry_out(),
+            Order::Tree(tree) => drop(tree),
+        }
     }
 }
 

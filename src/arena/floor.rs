@@ -1,0 +1,234 @@
+//! Threads that play many games at once and evaluate the positions of all of them together.
+//!
+//! Each thread has games and evaluators of its own: it lets every game gather the leaves of its mover's search, joins
+//! them to one batch for each network, has that evaluated, and hands the results back. Games share nothing else, so that
+//! none depends on which others run beside it. Finished games go out in the order of their numbers.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crossbeam::channel::{Sender, unbounded};
+
+use super::ArenaError;
+use super::game::{Game, GameRecord, Need, Rules};
+use super::openings::Openings;
+use super::schedule::Schedule;
+use crate::chess::Variant;
+use crate::engine::{EngineError, Team};
+use crate::network::{BackendError, EvalSlot, Evaluator};
+
+/// Lines of play can be thousands of plies long, and a descent recurses once per ply.
+const STACK_BYTES: usize = 32 << 20;
+
+/// Where games are played, by whom and how.
+#[derive(Debug)]
+pub struct Floor<'a> {
+    /// A and B.
+    pub teams: [Arc<Team>; 2],
+    /// Notation and rules of castling.
+    pub variant: Variant,
+    /// Where games begin.
+    pub openings: &'a Openings,
+    /// Pace and adjudication.
+    pub rules: Rules,
+    /// Which games.
+    pub schedule: Schedule,
+    /// Threads, at least 1.
+    pub threads: usize,
+    /// Games at once, all threads together; at least one for each thread runs.
+    pub concurrency: usize,
+}
+
+/// Plays the games of the schedule from place `first` on. `finished` gets them in order and may end the match; games that
+/// are under way are then given up.
+///
+/// # Errors
+/// If an engine or a network fails.
+pub fn play(
+    floor: &Floor<'_>,
+    first: u64,
+    mut finished: impl FnMut(GameRecord) -> ControlFlow<()>,
+) -> Result<(), ArenaError> {
+    let state = Shared { next: AtomicU64::new(first), stop: AtomicBool::new(false) };
+    let (sender, records) = unbounded();
+    std::thread::scope(|scope| {
+        let mut games_left = floor.concurrency.max(1);
+        for index in 0..floor.threads.max(1) {
+            let seats = games_left.div_ceil(floor.threads.max(1) - index);
+            if seats == 0 {
+                break;
+            }
+            games_left -= seats;
+            let (sender, state) = (sender.clone(), &state);
+            let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(STACK_BYTES);
+            // A thread that cannot be had leaves its games to the others; the first one is needed.
+            let spawned = thread.spawn_scoped(scope, move || serve(floor, state, seats, &sender));
+            if let (Err(error), 0) = (spawned, index) {
+                return Err(refused(floor, &error));
+            }
+        }
+        drop(sender);
+        let mut waiting = BTreeMap::new();
+        let mut next = first;
+        let mut outcome = Ok(());
+        for message in records {
+            match message {
+                Ok((place, record)) => drop(waiting.insert(place, record)),
+                Err(error) => outcome = Err(error),
+            }
+            while let Some(record) = waiting.remove(&next).filter(|_| !state.stop.load(Ordering::Relaxed)) {
+                next += 1;
+                if finished(record).is_break() {
+                    state.stop.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        outcome
+    })
+}
+
+fn refused(floor: &Floor<'_>, error: &std::io::Error) -> ArenaError {
+    ArenaError::Backend(BackendError::Evaluation {
+        backend: floor.teams[0].backend().info().name.clone(),
+        reason: format!("the system refuses a thread: {error}"),
+    })
+}
+
+/// What the threads have in common.
+#[derive(Debug)]
+struct Shared {
+    /// The place in the schedule that is played next.
+    next: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// A place in the schedule with its finished game, or why no more games can be played.
+type Message = Result<(u64, GameRecord), ArenaError>;
+
+/// A thread's life: plays games until there are no more.
+fn serve(floor: &Floor<'_>, state: &Shared, seats: usize, sender: &Sender<Message>) {
+    let played = catch_unwind(AssertUnwindSafe(|| Seats::new(floor, seats)?.play(state, sender)));
+    if let Err(error) = played.unwrap_or(Err(ArenaError::Panic)) {
+        state.stop.store(true, Ordering::Relaxed);
+        // The receiver outlives the threads.
+        let _ = sender.send(Err(error));
+    }
+}
+
+/// The networks of a thread; both teams may have the same one.
+struct Networks {
+    evaluators: Vec<Box<dyn Evaluator>>,
+    max_batches: Vec<usize>,
+    /// Which one A and B have.
+    of_team: [usize; 2],
+}
+
+impl Networks {
+    fn new(teams: &[Arc<Team>; 2]) -> Result<Networks, BackendError> {
+        let [a, b] = teams.each_ref().map(|team| team.backend());
+        let is_shared = Arc::ptr_eq(a, b);
+        let backends = if is_shared { vec![a] } else { vec![a, b] };
+        Ok(Networks {
+            evaluators: backends.iter().map(|backend| backend.evaluator()).collect::<Result<_, _>>()?,
+            max_batches: backends.iter().map(|backend| backend.info().max_batch.max(1)).collect(),
+            of_team: [0, usize::from(!is_shared)],
+        })
+    }
+}
+
+/// The games of one thread.
+struct Seats<'a> {
+    floor: &'a Floor<'a>,
+    seats: usize,
+    /// Games under way with their places in the schedule.
+    games: Vec<(u64, Game)>,
+    networks: Networks,
+    /// Positions of all games that wait for a network; reused, grows to the largest batch.
+    slots: Vec<EvalSlot>,
+}
+
+impl<'a> Seats<'a> {
+    fn new(floor: &'a Floor<'a>, seats: usize) -> Result<Seats<'a>, ArenaError> {
+        let networks = Networks::new(&floor.teams)?;
+        Ok(Seats { floor, seats, games: Vec::new(), networks, slots: Vec::new() })
+    }
+
+    fn play(&mut self, state: &Shared, sender: &Sender<Message>) -> Result<(), ArenaError> {
+        while !state.stop.load(Ordering::Relaxed) {
+            self.fill(state)?;
+            if self.games.is_empty() {
+                break;
+            }
+            let waiting = self.gather(sender)?;
+            for network in 0..self.networks.evaluators.len() {
+                self.evaluate(network, &waiting)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins games on the free seats.
+    fn fill(&mut self, state: &Shared) -> Result<(), ArenaError> {
+        while self.games.len() < self.seats {
+            let place = state.next.fetch_add(1, Ordering::Relaxed);
+            if place >= self.floor.schedule.len() {
+                break;
+            }
+            let assignment = self.floor.schedule.assignment(place);
+            let opening = self.floor.openings.of_pair(assignment.pair);
+            let history = opening.history(self.floor.variant).map_err(EngineError::from)?;
+            let game = Game::new(assignment, history, &self.floor.teams, &self.floor.rules)?;
+            self.games.push((place, game));
+        }
+        Ok(())
+    }
+
+    /// Lets every game go on until it waits for evaluations; those that end leave. Returns how many positions of each game
+    /// wait, in the order of the games.
+    fn gather(&mut self, sender: &Sender<Message>) -> Result<Vec<usize>, ArenaError> {
+        let mut waiting = Vec::with_capacity(self.games.len());
+        while let Some((_, game)) = self.games.get_mut(waiting.len()) {
+            match game.advance(&self.floor.rules)? {
+                Need::Evaluation(positions) => waiting.push(positions),
+                Need::Nothing(verdict, termination) => {
+                    let (place, game) = self.games.remove(waiting.len());
+                    // The receiver outlives the threads.
+                    let _ = sender.send(Ok((place, game.into_record(verdict, termination))));
+                }
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Evaluates all positions that wait for `network`.
+    fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), ArenaError> {
+        let of_team = &self.networks.of_team;
+        let games = self.games.iter_mut().map(|(_, game)| game).zip(waiting);
+        let mut games: Vec<_> = games.filter(|(game, _)| of_team[game.mover().index()] == network).collect();
+        let positions = games.iter().map(|(_, positions)| **positions).sum();
+        if self.slots.len() < positions {
+            self.slots.resize_with(positions, EvalSlot::default);
+        }
+        let slots = &mut self.slots[..positions];
+        swap_slots(&mut games, slots);
+        for batch in slots.chunks_mut(self.networks.max_batches[network]) {
+            self.networks.evaluators[network].evaluate(batch)?;
+        }
+        swap_slots(&mut games, slots);
+        games.iter_mut().for_each(|(game, _)| game.evaluated());
+        Ok(())
+    }
+}
+
+/// Exchanges the waiting positions of all `games` for `slots`.
+fn swap_slots(games: &mut [(&mut Game, &usize)], slots: &mut [EvalSlot]) {
+    let mut rest = slots;
+    for (game, positions) in games {
+        let (own, others) = rest.split_at_mut(**positions);
+        game.swap_slots(own);
+        rest = others;
+    }
+}

@@ -1,0 +1,293 @@
+//! One game from its opening to its result, step by step.
+
+use std::sync::Arc;
+
+use super::adjudication::{Adjudication, Adjudicator};
+use super::clock::{Pace, SideClock};
+use super::schedule::Assignment;
+use super::{ArenaError, Contestant};
+use crate::chess::{Color, History, Move, Terminal};
+use crate::engine::{Player, PlayerMove, Team};
+use crate::network::EvalSlot;
+use crate::search::{EndReason, Step, centipawns};
+
+/// What all games of a match have in common.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// What A and B may spend.
+    pub paces: [Pace; 2],
+    /// What ends games early.
+    pub adjudication: Adjudication,
+}
+
+/// Who has won.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This side.
+    Win(Color),
+    /// Nobody.
+    Draw,
+}
+
+/// Why a game ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Termination {
+    /// By the rules of chess.
+    Rules(Terminal),
+    /// A flag fell.
+    TimeForfeit,
+    /// A search brought no legal move; that is a bug.
+    IllegalMove,
+    /// By a rule of [`Adjudication`].
+    Adjudication,
+}
+
+impl Termination {
+    /// One word for rows and reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Termination::Rules(Terminal::Checkmate) => "checkmate",
+            Termination::Rules(Terminal::Stalemate) => "stalemate",
+            Termination::Rules(Terminal::FiftyMoves) => "fifty-moves",
+            Termination::Rules(Terminal::ThreefoldRepetition) => "repetition",
+            Termination::Rules(Terminal::InsufficientMaterial) => "insufficient-material",
+            Termination::TimeForfeit => "time-forfeit",
+            Termination::IllegalMove => "illegal-move",
+            Termination::Adjudication => "adjudication",
+        }
+    }
+}
+
+/// What a search thought of its move, from the mover's view.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Score {
+    /// Hundredths of a pawn.
+    Centipawns(i32),
+    /// Moves to a forced mate: positive if the mover gives it, negative if it gets it.
+    Mate(i32),
+}
+
+impl Score {
+    /// Hundredths of a pawn; mates are worth more than anything else.
+    pub fn centipawns(self) -> i32 {
+        const MATE: i32 = 30_000;
+        match self {
+            Score::Centipawns(score) => score,
+            Score::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
+        }
+    }
+}
+
+/// A move with what is known of how it came about.
+#[derive(Clone, Debug)]
+pub struct PlayedMove {
+    /// The move.
+    pub mv: Move,
+    /// The mover's clock after it, ms; `None` where only nodes count.
+    pub clock_ms: Option<f64>,
+    /// What it cost the clock, ms.
+    pub used_ms: f64,
+    /// Visits of the root at the end, those of earlier searches included.
+    pub nodes: u64,
+    /// Visits that were new.
+    pub new_nodes: u64,
+    /// The search's score; `None` if it saw nothing below the root.
+    pub score: Option<Score>,
+    /// Plies to the end of the game, as the search saw it, if the network knows.
+    pub moves_left: Option<f32>,
+    /// What the manager had budgeted, ms, if a clock was watched.
+    pub budget_ms: Option<f64>,
+    /// Which rule ended the search.
+    pub end: EndReason,
+}
+
+/// A finished game.
+#[derive(Clone, Debug)]
+pub struct GameRecord {
+    /// Its number, pair and colours.
+    pub assignment: Assignment,
+    /// All its positions, the opening's included.
+    pub history: History,
+    /// The engines' moves; those of the opening are not among them.
+    pub moves: Vec<PlayedMove>,
+    /// Who has won.
+    pub verdict: Verdict,
+    /// Why it ended.
+    pub termination: Termination,
+}
+
+impl GameRecord {
+    /// Half points that A has: 0, 1 or 2.
+    pub fn half_points_of_a(&self) -> u8 {
+        match self.verdict {
+            Verdict::Draw => 1,
+            Verdict::Win(color) if color.is_white() == (self.assignment.white == Contestant::A) => 2,
+            Verdict::Win(_) => 0,
+        }
+    }
+
+    /// Who made move `index` of [`GameRecord::moves`].
+    pub fn mover(&self, index: usize) -> Contestant {
+        let first = self.history.position(self.first_position()).turn();
+        let is_white = first.is_white() == index.is_multiple_of(2);
+        if is_white { self.assignment.white } else { self.assignment.white.other() }
+    }
+
+    /// Index in `history` of the position in which the engines began.
+    pub fn first_position(&self) -> usize {
+        self.history.len() - 1 - self.moves.len()
+    }
+}
+
+/// A game under way.
+#[derive(Debug)]
+pub(super) struct Game {
+    assignment: Assignment,
+    history: History,
+    /// Of White and Black.
+    players: [Player; 2],
+    clocks: [SideClock; 2],
+    adjudicator: Adjudicator,
+    moves: Vec<PlayedMove>,
+    /// A search is under way.
+    is_thinking: bool,
+}
+
+/// What a game needs next.
+#[derive(Debug)]
+pub(super) enum Need {
+    /// So many positions of the mover's wait for evaluation by its team's network.
+    Evaluation(usize),
+    /// Nothing: it is over.
+    Nothing(Verdict, Termination),
+}
+
+impl Game {
+    /// A game between `teams` (A, B) that goes on from the last position of `opening`.
+    pub(super) fn new(
+        assignment: Assignment,
+        opening: History,
+        teams: &[Arc<Team>; 2],
+        rules: &Rules,
+    ) -> Result<Game, ArenaError> {
+        let sides = [assignment.white, assignment.white.other()].map(Contestant::index);
+        let player = |side: usize| Player::new(teams[side].clone());
+        Ok(Game {
+            assignment,
+            history: opening,
+            players: [player(sides[0])?, player(sides[1])?],
+            clocks: sides.map(|side| SideClock::new(rules.paces[side])),
+            adjudicator: Adjudicator::default(),
+            moves: Vec::new(),
+            is_thinking: false,
+        })
+    }
+
+    /// Goes on until positions wait for evaluation or the game is over.
+    pub(super) fn advance(&mut self, rules: &Rules) -> Result<Need, ArenaError> {
+        loop {
+            if !self.is_thinking {
+                if let Some((verdict, termination)) = self.end_by_rules() {
+                    return Ok(Need::Nothing(verdict, termination));
+                }
+                let side = self.side_to_move();
+                self.players[side].begin_move(&self.history, self.clocks[side].limits())?;
+                self.is_thinking = true;
+            }
+            let side = self.side_to_move();
+            if self.players[side].advance() == Step::Evaluate {
+                return Ok(Need::Evaluation(self.players[side].waiting()));
+            }
+            if let Some((verdict, termination)) = self.make_move(rules) {
+                return Ok(Need::Nothing(verdict, termination));
+            }
+        }
+    }
+
+    /// 0 for White, 1 for Black.
+    fn side_to_move(&self) -> usize {
+        usize::from(self.history.current().turn().is_black())
+    }
+
+    /// Whose network evaluates the waiting positions.
+    pub(super) fn mover(&self) -> Contestant {
+        let white = self.assignment.white;
+        if self.side_to_move() == 0 { white } else { white.other() }
+    }
+
+    /// Exchanges the waiting positions for `slots`, as [`Player::swap_slots`].
+    pub(super) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+        let side = self.side_to_move();
+        self.players[side].swap_slots(slots);
+    }
+
+    /// The waiting positions have been evaluated.
+    pub(super) fn evaluated(&mut self) {
+        let side = self.side_to_move();
+        self.players[side].evaluated();
+    }
+
+    fn end_by_rules(&self) -> Option<(Verdict, Termination)> {
+        let terminal = self.history.terminal(&self.history.legal_moves())?;
+        let verdict = match terminal {
+            Terminal::Checkmate => Verdict::Win(!self.history.current().turn()),
+            _ => Verdict::Draw,
+        };
+        Some((verdict, Termination::Rules(terminal)))
+    }
+
+    /// The search is over: its move is made, unless time or rules end the game first.
+    fn make_move(&mut self, rules: &Rules) -> Option<(Verdict, Termination)> {
+        self.is_thinking = false;
+        let side = self.side_to_move();
+        let lost = Verdict::Win(!self.history.current().turn());
+        let legal = self.history.legal_moves();
+        let Some(played) = self.players[side].end_move() else {
+            return Some((lost, Termination::IllegalMove));
+        };
+        let Some(best) = played.best.filter(|best| legal.contains(best)) else {
+            return Some((lost, Termination::IllegalMove));
+        };
+        let pieces = self.history.current().piece_count();
+        let node_ms = self.players[side].team().nodes_per_ms(pieces).map_or(0.0, |rate| 1.0 / rate);
+        let is_in_time = self.clocks[side].press(played.used_ms, node_ms);
+        let played = PlayedMove { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
+        if !is_in_time {
+            return Some((lost, Termination::TimeForfeit));
+        }
+        let score = played.score.map(Score::centipawns);
+        self.moves.push(played);
+        self.history.push(best);
+        if let Some(end) = self.end_by_rules() {
+            return Some(end);
+        }
+        let verdict = self.adjudicator.judge(&rules.adjudication, &self.history, score)?;
+        Some((verdict, Termination::Adjudication))
+    }
+
+    /// The record of the game, which ended so.
+    pub(super) fn into_record(self, verdict: Verdict, termination: Termination) -> GameRecord {
+        let Game { assignment, history, moves, .. } = self;
+        GameRecord { assignment, history, moves, verdict, termination }
+    }
+}
+
+/// What is kept of a search.
+fn note(mv: Move, played: &PlayerMove) -> PlayedMove {
+    let line = played.result.info.as_ref().and_then(|info| info.lines.first());
+    let score = line.map(|line| match line.mate {
+        Some(moves) => Score::Mate(moves),
+        None => Score::Centipawns(centipawns(line.wl.into()).round() as i32),
+    });
+    PlayedMove {
+        mv,
+        clock_ms: None,
+        used_ms: played.used_ms,
+        nodes: played.result.summary.nodes,
+        new_nodes: played.result.summary.new_nodes,
+        score,
+        moves_left: line.and_then(|line| line.moves_left),
+        budget_ms: played.report.as_ref().map(|report| report.budget_ms),
+        end: played.result.reason,
+    }
+}

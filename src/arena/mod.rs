@@ -1,0 +1,69 @@
+//! Games between two engines, many at once in one process, and what they prove.
+//!
+//! [`play`](fn@play) takes two [teams](crate::engine::Team), [`Openings`] and [`Rules`], and hands out finished games in the
+//! order of their numbers. The way of a game: the `schedule` gives it an opening and its colours; a thread of `floor` takes it
+//! along with many others and evaluates the positions of all of them in one batch; `game` plays it, with `clock` and
+//! `adjudication`; `pgn` writes it down; `statistics` add games up. With fixed nodes or under `nodestime` a game depends on
+//! its number and the seed alone, not on how many others run beside it.
+//! Called by the command `match`; uses `engine` and what lies below.
+
+mod adjudication;
+mod clock;
+mod floor;
+mod game;
+mod openings;
+mod pgn;
+mod schedule;
+pub mod statistics;
+
+pub use adjudication::{Adjudication, DrawRule, WinRule};
+pub use clock::{Pace, PaceError};
+pub use floor::{Floor, play};
+pub use game::{GameRecord, PlayedMove, Rules, Score, Termination, Verdict};
+pub use openings::{Opening, Openings, OpeningsError};
+pub use pgn::{PgnTags, write_pgn};
+pub use schedule::{Assignment, Schedule, Shard, ShardError};
+
+use thiserror::Error;
+
+use crate::engine::EngineError;
+use crate::network::BackendError;
+
+/// Index of a team or of what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contestant {
+    /// The first engine, whose point of view results are from.
+    A,
+    /// The second engine.
+    B,
+}
+
+impl Contestant {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Contestant {
+        match self {
+            Contestant::A => Contestant::B,
+            Contestant::B => Contestant::A,
+        }
+    }
+
+    /// 0 or 1, for arrays of two.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Why games cannot go on.
+#[derive(Debug, Error)]
+pub enum ArenaError {
+    /// An engine refuses to play.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A network could not be evaluated.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// A thread that plays games died.
+    #[error("a thread that plays games panicked; this is a bug, please report it")]
+    Panic,
+}

@@ -1,0 +1,323 @@
+//! Openings: positions from EPD or FEN lines, or the moves of PGN games, plain or compressed.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};
+use thiserror::Error;
+
+use crate::chess::{History, Move, Position, PositionError, Variant};
+
+/// Why there are no openings.
+#[derive(Debug, Error)]
+pub enum OpeningsError {
+    /// The file cannot be read.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A line is no position.
+    #[error("{}, line {line}: {error}", path.display())]
+    Position {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        error: PositionError,
+    },
+    /// A game cannot be played through.
+    #[error("{}, game {game}: {error}", path.display())]
+    Game {
+        /// The file.
+        path: PathBuf,
+        /// Which game, from 1.
+        game: usize,
+        /// What is wrong with it.
+        error: String,
+    },
+    /// There is nothing in it.
+    #[error("{}: no openings in it; give EPD or FEN lines, or PGN games", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// Where a game starts, and the moves that are played without thinking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// The first position; `None` is that of standard chess.
+    fen: Option<String>,
+    moves: Vec<Move>,
+}
+
+impl Opening {
+    /// The game up to where the engines begin.
+    ///
+    /// # Errors
+    /// None for openings of [`Openings`], whose positions have been looked at.
+    pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
+        let mut history = match &self.fen {
+            Some(fen) => History::from_fen(fen, variant)?,
+            None => History::from_position(Position::start(), variant),
+        };
+        self.moves.iter().for_each(|&mv| history.push(mv));
+        Ok(history)
+    }
+}
+
+/// The openings of a match, in the order of their use.
+#[derive(Clone, Debug)]
+pub struct Openings {
+    list: Vec<Opening>,
+}
+
+impl Openings {
+    /// Every game from the start position of standard chess.
+    pub fn standard() -> Openings {
+        Openings { list: vec![Opening { fen: None, moves: Vec::new() }] }
+    }
+
+    /// Reads a file: PGN if its name ends in `.pgn`, else EPD or FEN, one a line; either may be compressed (`.gz`, `.zst`,
+    /// or the first file of a `.zip`). Of PGN games at most `max_plies` are taken.
+    ///
+    /// # Errors
+    /// [`OpeningsError`], with the line or game that is no good.
+    pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
+        let io_fault = |error| OpeningsError::Io { path: path.into(), error };
+        let (name, content) = open(path).map_err(io_fault)?;
+        let list = if name.ends_with(".pgn") {
+            read_pgn(content, path, max_plies.unwrap_or(usize::MAX))?
+        } else {
+            read_lines(content, path)?
+        };
+        if list.is_empty() {
+            return Err(OpeningsError::Empty { path: path.into() });
+        }
+        Ok(Openings { list })
+    }
+
+    /// Puts them into an order that only the seed decides.
+    pub fn shuffle(&mut self, seed: u64) {
+        fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
+    }
+
+    /// How many there are, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The opening of pair `pair`; after the last one they begin anew.
+    pub fn of_pair(&self, pair: u64) -> &Opening {
+        &self.list[(pair % self.list.len() as u64) as usize]
+    }
+}
+
+/// The inflated content, with the file's name less the ending of its compression.
+fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let file = File::open(path)?;
+    let inner = |ending: &str| name.strip_suffix(ending).map(String::from);
+    if let Some(inner) = inner(".gz") {
+        return Ok((inner, Box::new(BufReader::new(flate2::read::MultiGzDecoder::new(file)))));
+    }
+    if let Some(inner) = inner(".zst") {
+        return Ok((inner, Box::new(BufReader::new(zstd::Decoder::new(file)?))));
+    }
+    if name.ends_with(".zip") {
+        let mut archive = zip::ZipArchive::new(file).map_err(io::Error::other)?;
+        let mut first = archive.by_index(0).map_err(io::Error::other)?;
+        let mut content = Vec::new();
+        first.read_to_end(&mut content)?;
+        let name = first.name().map_err(io::Error::other)?.to_lowercase();
+        return Ok((name, Box::new(Cursor::new(content))));
+    }
+    Ok((name, Box::new(BufReader::new(file))))
+}
+
+fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, OpeningsError> {
+    let mut list = Vec::new();
+    for (index, line) in content.lines().enumerate() {
+        let line = line.map_err(|error| OpeningsError::Io { path: path.into(), error })?;
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let fen = fen_of_line(line);
+        Position::from_fen(&fen).map_err(|error| OpeningsError::Position {
+            path: path.into(),
+            line: index + 1,
+            error,
+        })?;
+        list.push(Opening { fen: Some(fen), moves: Vec::new() });
+    }
+    Ok(list)
+}
+
+/// The FEN of an EPD or FEN line. After the four fields of an EPD come operations, not the two counters.
+fn fen_of_line(line: &str) -> String {
+    let words: Vec<_> = line.split_ascii_whitespace().collect();
+    let is_counter = |index: usize| words.get(index).is_some_and(|word| word.parse::<u32>().is_ok());
+    if is_counter(4) && is_counter(5) {
+        return words[..6].join(" ");
+    }
+    format!("{} 0 1", words[..words.len().min(4)].join(" "))
+}
+
+fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
+    let mut reader = Reader::new(content);
+    let mut visitor = OpeningVisitor { max_plies };
+    let mut list = Vec::new();
+    let io_fault = |error| OpeningsError::Io { path: path.into(), error };
+    while let Some(opening) = reader.read_game(&mut visitor).map_err(io_fault)? {
+        let game = list.len() + 1;
+        list.push(opening.map_err(|error| OpeningsError::Game { path: path.into(), game, error })?);
+    }
+    Ok(list)
+}
+
+struct OpeningVisitor {
+    max_plies: usize,
+}
+
+struct OpeningMoves {
+    opening: Opening,
+    position: Position,
+}
+
+impl Visitor for OpeningVisitor {
+    type Tags = Option<String>;
+    type Movetext = OpeningMoves;
+    type Output = Result<Opening, String>;
+
+    fn begin_tags(&mut self) -> ControlFlow<Self::Output, Self::Tags> {
+        ControlFlow::Continue(None)
+    }
+
+    fn tag(&mut self, fen: &mut Self::Tags, name: &[u8], value: RawTag<'_>) -> ControlFlow<Self::Output> {
+        if name == b"FEN" {
+            *fen = Some(value.decode_utf8_lossy().into_owned());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn begin_movetext(&mut self, fen: Self::Tags) -> ControlFlow<Self::Output, OpeningMoves> {
+        let position = match fen.as_deref().map(Position::from_fen) {
+            None => Position::start(),
+            Some(Ok(position)) => position,
+            Some(Err(error)) => return ControlFlow::Break(Err(error.to_string())),
+        };
+        ControlFlow::Continue(OpeningMoves { opening: Opening { fen, moves: Vec::new() }, position })
+    }
+
+    fn san(&mut self, game: &mut OpeningMoves, san: SanPlus) -> ControlFlow<Self::Output> {
+        if game.opening.moves.len() == self.max_plies {
+            return ControlFlow::Continue(());
+        }
+        match game.position.parse_san(&san.san.to_string()) {
+            Ok(mv) => {
+                game.position = game.position.play(mv);
+                game.opening.moves.push(mv);
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(Err(error.to_string())),
+        }
+    }
+
+    fn begin_variation(&mut self, _: &mut OpeningMoves) -> ControlFlow<Self::Output, Skip> {
+        ControlFlow::Continue(Skip(true))
+    }
+
+    fn end_game(&mut self, game: OpeningMoves) -> Self::Output {
+        Ok(game.opening)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const EPD: &str = "# book\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - bm e5;\n\n\
+                       8/8/8/8/4k3/8/4P3/4K3 w - - 3 40\n";
+    const PGN: &str = "[Event \"x\"]\n\n1. e4 {best} e5 (1... c5) 2. Nf3 *\n\n[FEN \"4k3/8/8/8/8/8/4P3/4K3 b - - 0 1\"]\n\n1... Kd7 *\n";
+
+    fn positions(openings: &Openings) -> Vec<String> {
+        let history = |opening: &Opening| opening.history(Variant::Standard).unwrap();
+        openings.list.iter().map(|opening| history(opening).current().to_fen()).collect()
+    }
+
+    #[test]
+    fn every_format_in_every_compression() {
+        let folder = tempfile::tempdir().unwrap();
+        let epd_positions = [
+            "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1",
+            "8/8/8/8/4k3/8/4P3/4K3 w - - 3 40",
+        ];
+        let pgn_positions = [
+            "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2",
+            "8/3k4/8/8/8/8/4P3/4K3 w - - 1 2",
+        ];
+        for (name, text, expected) in [("a.epd", EPD, epd_positions), ("b.pgn", PGN, pgn_positions)] {
+            let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gz.write_all(text.as_bytes()).unwrap();
+            let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(text.as_bytes()).unwrap();
+            for (ending, bytes) in [
+                ("", text.as_bytes().to_vec()),
+                (".gz", gz.finish().unwrap()),
+                (".zst", zstd::encode_all(text.as_bytes(), 1).unwrap()),
+                (".zip", zip.finish().unwrap().into_inner()),
+            ] {
+                let path = folder.path().join(format!("{name}{ending}"));
+                std::fs::write(&path, bytes).unwrap();
+                assert_eq!(positions(&Openings::read(&path, None).unwrap()), expected, "{name}{ending}");
+            }
+        }
+    }
+
+    fn fault(name: &str, text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let error = Openings::read(&path, None).unwrap_err().to_string();
+        error.replace(folder.path().to_str().unwrap(), "")
+    }
+
+    #[test]
+    fn faults_name_line_or_game() {
+        assert!(
+            fault("a.epd", "8/8/8/8/4k3/8/4P3/4K3 w - -\nx y z\n").starts_with("/a.epd, line 2: bad FEN")
+        );
+        assert!(
+            fault("a.pgn", "1. e4 e5 *\n\n1. e4 Ke7 *\n").starts_with("/a.pgn, game 2: Ke7 is not legal")
+        );
+        assert!(fault("a.epd", "\n").contains("no openings in it"));
+    }
+
+    #[test]
+    fn games_are_cut_and_the_seed_decides_the_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.pgn");
+        std::fs::write(&path, PGN).unwrap();
+        let cut = Openings::read(&path, Some(1)).unwrap();
+        assert_eq!(cut.list[0].moves.len(), 1);
+        let book: String = (1..=50).map(|n| format!("4k3/8/8/8/8/8/8/4K3 w - - 0 {n}\n")).collect();
+        std::fs::write(folder.path().join("b.epd"), book).unwrap();
+        let shuffled = |seed| {
+            let mut openings = Openings::read(&folder.path().join("b.epd"), None).unwrap();
+            openings.shuffle(seed);
+            positions(&openings)
+        };
+        assert_eq!(shuffled(3), shuffled(3));
+        assert_ne!(shuffled(3), shuffled(4));
+    }
+}

@@ -1,0 +1,169 @@
+//! Writes finished games as PGN, with clock, evaluation, nodes, plies left and budget of each move in its comment.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::clock::Pace;
+use super::game::{GameRecord, PlayedMove, Score, Termination, Verdict};
+use crate::chess::{Color, Position, Variant};
+
+/// Columns of the movetext, at most.
+const WIDTH: usize = 100;
+
+/// What the tags tell beside the game itself.
+#[derive(Clone, Debug)]
+pub struct PgnTags<'a> {
+    /// `Event`.
+    pub event: &'a str,
+    /// `White` or `Black` for A and B.
+    pub names: [&'a str; 2],
+    /// What A and B could spend.
+    pub paces: [Pace; 2],
+}
+
+/// Writes one game, with an empty line behind it.
+///
+/// # Errors
+/// If `out` fails.
+pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) -> io::Result<()> {
+    let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
+    tag(out, "Event", tags.event)?;
+    tag(out, "Site", "?")?;
+    tag(out, "Date", "????.??.??")?;
+    tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
+    tag(out, "White", tags.names[white])?;
+    tag(out, "Black", tags.names[black])?;
+    tag(out, "Result", result(game.verdict))?;
+    let first = game.history.position(0);
+    if game.history.variant() == Variant::Chess960 {
+        tag(out, "Variant", "Chess960")?;
+    }
+    if !first.is_standard_start() || first.game_ply() > 0 {
+        tag(out, "SetUp", "1")?;
+        tag(out, "FEN", &first.to_fen())?;
+    }
+    if tags.paces[white] == tags.paces[black] {
+        tag(out, "TimeControl", &time_control(tags.paces[white]))?;
+    } else {
+        tag(out, "WhiteTimeControl", &time_control(tags.paces[white]))?;
+        tag(out, "BlackTimeControl", &time_control(tags.paces[black]))?;
+    }
+    tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
+    tag(out, "Termination", termination(game.termination))?;
+    tag(out, "TerminationDetails", game.termination.word())?;
+    writeln!(out)?;
+    write_wrapped(out, &movetext(game))?;
+    writeln!(out)
+}
+
+fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn result(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Win(Color::White) => "1-0",
+        Verdict::Win(Color::Black) => "0-1",
+        Verdict::Draw => "1/2-1/2",
+    }
+}
+
+/// The standard's words.
+fn termination(termination: Termination) -> &'static str {
+    match termination {
+        Termination::Rules(_) => "normal",
+        Termination::TimeForfeit => "time forfeit",
+        Termination::IllegalMove => "rules infraction",
+        Termination::Adjudication => "adjudication",
+    }
+}
+
+fn time_control(pace: Pace) -> String {
+    match pace {
+        Pace::Nodes(_) => "-".into(),
+        Pace::Clock { .. } => pace.to_string(),
+    }
+}
+
+/// All moves with their comments, and the result.
+fn movetext(game: &GameRecord) -> String {
+    let mut text = String::new();
+    for index in 0..game.history.len() - 1 {
+        let before = game.history.position(index);
+        let after = game.history.position(index + 1);
+        let played = index.checked_sub(game.first_position()).map(|own| &game.moves[own]);
+        let san = match played {
+            Some(played) => before.format_san(played.mv),
+            None => san_between(before, after),
+        };
+        // After a comment Black's moves need their number too.
+        let dots = if before.turn().is_white() { "." } else { "..." };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}{dots} ", before.game_ply() / 2 + 1);
+        let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
+        let _ = write!(text, "{san} {{{comment}}} ");
+    }
+    text.push_str(result(game.verdict));
+    text
+}
+
+/// The move that led from one position to the next.
+fn san_between(before: &Position, after: &Position) -> String {
+    let moves = before.legal_moves();
+    let led = moves.iter().find(|&&mv| before.play(mv).key() == after.key());
+    led.map(|&mv| before.format_san(mv)).unwrap_or_default()
+}
+
+/// Commands that other programs read, then figures of ours as `key=value`.
+fn comment(played: &PlayedMove, mover: Color) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if let Some(score) = played.score {
+        let _ = write!(text, "[%eval {}] ", eval_of_white(score, mover));
+    }
+    if let Some(ms) = played.clock_ms {
+        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
+    }
+    let _ = write!(text, "n={} new={}", played.nodes, played.new_nodes);
+    if let Some(plies) = played.moves_left {
+        let _ = write!(text, " ml={plies:.1}");
+    }
+    if let Some(ms) = played.budget_ms {
+        let _ = write!(text, " budget={:.3}", ms / 1000.0);
+    }
+    let _ = write!(text, " end={}", played.end);
+    text
+}
+
+/// As in `%eval`: pawns from White's view, or `#` and moves to mate.
+fn eval_of_white(score: Score, mover: Color) -> String {
+    let sign = if mover.is_white() { 1 } else { -1 };
+    match score {
+        Score::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
+        Score::Mate(moves) => format!("#{}", sign * moves),
+    }
+}
+
+/// `H:MM:SS.mmm`.
+fn hours(ms: f64) -> String {
+    let ms = ms.max(0.0).round() as u64;
+    let seconds = ms / 1000;
+    format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
+}
+
+/// Breaks at spaces, so that lines stay within [`WIDTH`].
+fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
+    let mut column = 0;
+    for word in text.split(' ') {
+        if column > 0 && column + 1 + word.len() > WIDTH {
+            writeln!(out)?;
+            column = 0;
+        } else if column > 0 {
+            write!(out, " ")?;
+            column += 1;
+        }
+        write!(out, "{word}")?;
+        column += word.len();
+    }
+    writeln!(out)
+}

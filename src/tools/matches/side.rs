@@ -1,0 +1,110 @@
+//! What the user says of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
+
+use crate::arena::Pace;
+use crate::options::Settings;
+use crate::tools::Failure;
+
+/// One engine as the user wants it.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    /// For tables and PGN.
+    pub(super) name: String,
+    /// Its own pace, if it has one.
+    pub(super) pace: Option<Pace>,
+    /// All its options.
+    pub(super) settings: Settings,
+}
+
+impl Side {
+    /// The engine that `text` makes of the `common` options; `letter` names it if nothing else does.
+    ///
+    /// # Errors
+    /// If an entry has no value, or its name or value is no good.
+    pub(super) fn parse(text: &str, common: &Settings, letter: &str) -> Result<Side, Failure> {
+        let mut side = Side { name: String::new(), pace: None, settings: common.clone() };
+        let mut named = None;
+        for entry in entries(text) {
+            let (key, value) = split_entry(entry).ok_or_else(|| fault(letter, entry, "write Name=Value"))?;
+            match key {
+                "name" => named = Some(value.to_owned()),
+                "nodes" => {
+                    let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
+                    let nodes = nodes.ok_or_else(|| fault(letter, entry, "expected a number above 0"))?;
+                    side.pace = Some(Pace::Nodes(nodes));
+                }
+                "tc" => side.pace = Some(value.parse().map_err(|error| fault(letter, entry, error))?),
+                _ => side.settings.set(key, value).map_err(|error| fault(letter, entry, error))?,
+            }
+        }
+        let described = if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() };
+        side.name = named.unwrap_or(described);
+        Ok(side)
+    }
+}
+
+fn fault(letter: &str, entry: &str, reason: impl std::fmt::Display) -> Failure {
+    Failure::Input(format!("--{}: {entry}: {reason}", letter.to_lowercase()))
+}
+
+/// `Name=Value`, the value with or without quotes.
+fn split_entry(entry: &str) -> Option<(&str, &str)> {
+    let (key, value) = entry.split_once('=')?;
+    let value = value.trim();
+    let quoted = ['"', '\''].iter().find_map(|&quote| value.strip_prefix(quote)?.strip_suffix(quote));
+    Some((key.trim(), quoted.unwrap_or(value)))
+}
+
+/// The parts of a list that is separated by commas outside parentheses and quotes; empty parts are left out.
+fn entries(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
+    for (index, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) => quote = Some(open).filter(|&open| open != c),
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, ',') if depth <= 0 => {
+                parts.push(&text[start..index]);
+                start = index + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Side, Failure> {
+        Side::parse(text, &Settings { cpuct: 2.0, ..Settings::default() }, "A")
+    }
+
+    #[test]
+    fn options_override_the_common_ones() {
+        let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
+        assert_eq!(side.settings.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
+        assert_eq!((side.settings.cpuct, side.settings.fpu_value), (2.0, 0.5));
+        assert_eq!(side.pace, Some(Pace::Nodes(7)));
+        assert!(side.name.starts_with("TimeManager="));
+    }
+
+    #[test]
+    fn names_and_quotes() {
+        let side = parse("name=new one,weights=\"a,b.pb.gz\",tc=5+0.1").unwrap();
+        assert_eq!((side.name.as_str(), side.settings.weights_file.as_str()), ("new one", "a,b.pb.gz"));
+        assert_eq!(side.pace.unwrap().to_string(), "5+0.1");
+        assert_eq!(parse("").unwrap().name, "A");
+    }
+
+    #[test]
+    fn faults_name_the_entry() {
+        let fault = |text| parse(text).unwrap_err().to_string();
+        assert_eq!(fault("CPuct"), "--a: CPuct: write Name=Value");
+        assert_eq!(fault("Cpuctt=1"), "--a: Cpuctt=1: unknown option \"Cpuctt\"; did you mean CPuct?");
+        assert_eq!(fault("nodes=0"), "--a: nodes=0: expected a number above 0");
+        assert!(fault("tc=x").contains("no time control"));
+    }
+}
