@@ -16,7 +16,10 @@ mod network_args;
 mod options;
 mod output;
 mod perft;
+mod report;
 mod setup;
+mod shard;
+mod timelab;
 mod uci;
 
 use std::process::ExitCode;
@@ -62,6 +65,10 @@ enum Command {
     Perft(perft::PerftArgs),
     /// Play engine A against engine B, many games at once, and say which is stronger
     Match(Box<matches::MatchArgs>),
+    /// Replay recorded games through time managers, in virtual time
+    Timelab(timelab::TimelabArgs),
+    /// Put the results of several runs together, such as those of shards
+    Report(report::ReportArgs),
     /// Make training data
     Datagen(datagen::DatagenArgs),
     /// List the engine's options, with their ranges and what they do
@@ -110,6 +117,8 @@ impl Command {
             Command::Convert(args) => convert::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
             Command::Match(args) => matches::run(&args, output),
+            Command::Timelab(args) => timelab::run(&args, output),
+            Command::Report(args) => report::run(&args, output),
             Command::Datagen(args) => datagen::run(&args, output),
             Command::Options => options::run(output),
         }

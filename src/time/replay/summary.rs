@@ -132,6 +132,11 @@ impl ExactMean {
         self.count += u64::from(count);
     }
 
+    /// How many values were added.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The mean; `None` without values.
     pub fn value(&self) -> Option<f64> {
         (self.count > 0).then(|| self.steps as f64 / STEPS_PER_UNIT / self.count as f64)

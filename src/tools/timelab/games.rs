@@ -1,0 +1,126 @@
+//! Recorded games as the laboratory replays them: one side's moves after the book, with what time managers look at.
+
+use crate::chess::{Color, History};
+use crate::pgn;
+use crate::time::replay::{ReplayGame, ReplayMove, TimeControl};
+use crate::training::pgn::ending;
+
+/// One side's moves of a recorded game.
+#[derive(Clone, Debug)]
+pub(super) struct LabGame {
+    /// Among the games that are replayed, from 1.
+    pub number: u64,
+    /// White in games with an odd number, so that both sides come to their turn.
+    pub side: Color,
+    /// What the replay needs; M is not in it yet.
+    pub replay: ReplayGame,
+    /// The whole game, for the network.
+    pub recorded: pgn::Game,
+    /// Plies into it of our first move in `replay`; the others follow every second ply.
+    pub first_ply: usize,
+    /// The recorded time control, if its tag is a simple one.
+    pub control: Option<TimeControl>,
+}
+
+impl LabGame {
+    /// The game as number `number`; `None` if fewer than `min_moves` moves of ours follow the book, or if it ended by an
+    /// accident (time, crash, resignation), so that its length says nothing.
+    pub(super) fn new(number: u64, recorded: pgn::Game, min_moves: usize) -> Option<LabGame> {
+        if !ending(&recorded.tags).length_counts() {
+            return None;
+        }
+        let side = if number % 2 == 1 { Color::White } else { Color::Black };
+        let after_book = recorded.moves.iter().rposition(|played| played.is_book).map_or(0, |ply| ply + 1);
+        let first_to_move =
+            if after_book.is_multiple_of(2) { recorded.start.turn() } else { !recorded.start.turn() };
+        let first_ply = after_book + usize::from(first_to_move != side);
+        let control = recorded.tags.get("TimeControl").and_then(|tag| tag.parse().ok());
+        let moves = replay_moves(&recorded, first_ply, control);
+        (moves.len() >= min_moves.max(1)).then_some(LabGame {
+            number,
+            side,
+            replay: ReplayGame { moves },
+            recorded,
+            first_ply,
+            control,
+        })
+    }
+
+    /// The recorded time control, if every move has a clock.
+    pub(super) fn recorded_control(&self) -> Option<TimeControl> {
+        self.control.filter(|_| self.replay.moves.iter().all(|position| position.clock_ms.is_some()))
+    }
+
+    /// Calls `visit` with the place of each of our moves in `replay` and the game up to it.
+    pub(super) fn for_each_position(&self, mut visit: impl FnMut(usize, &History)) {
+        let mut history = History::from_position(self.recorded.start.clone(), self.recorded.variant);
+        for (ply, played) in self.recorded.moves.iter().enumerate() {
+            if let Some(past) = ply.checked_sub(self.first_ply).filter(|past| past.is_multiple_of(2)) {
+                visit(past / 2, &history);
+            }
+            history.push(played.r#move);
+        }
+    }
+}
+
+fn replay_moves(recorded: &pgn::Game, first_ply: usize, control: Option<TimeControl>) -> Vec<ReplayMove> {
+    let mut position = recorded.start.clone();
+    let mut moves = Vec::new();
+    for (ply, played) in recorded.moves.iter().enumerate() {
+        if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
+            // The clock before a move is what it showed after our last one; before the first it is full.
+            let before = match ply.checked_sub(2) {
+                Some(last) if moves.len() > 0 => recorded.moves[last].clock_ms,
+                _ => control.map(|control| control.time_ms),
+            };
+            moves.push(ReplayMove {
+                game_ply: position.game_ply(),
+                pieces: position.piece_count() as u32,
+                legal_moves: position.legal_moves().len() as u32,
+                m: None,
+                clock_ms: before,
+            });
+        }
+        position = position.play(played.r#move);
+    }
+    moves
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pgn::Games;
+
+    const GAME: &str = "[TimeControl \"60+1\"]\n[Termination \"adjudication\"]\n\n1. e4 {book} e5 {[%clk 0:01:00]} 2. Nf3 \
+                        {[%clk 0:00:50]} Nc6 {[%clk 0:00:58]} 3. Bb5 {[%clk 0:00:41]} a6 {[%clk 0:00:55]} *\n";
+
+    fn lab_game(number: u64, text: &str, min_moves: usize) -> Option<LabGame> {
+        let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
+        LabGame::new(number, game, min_moves)
+    }
+
+    #[test]
+    fn our_moves_after_the_book_with_the_clock_before_them() {
+        let white = lab_game(1, GAME, 2).unwrap();
+        assert_eq!((white.side, white.first_ply), (Color::White, 2));
+        let clocks =
+            |game: &LabGame| game.replay.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>();
+        assert_eq!(clocks(&white), [60_000.0, 50_000.0]);
+        assert_eq!(white.replay.moves[0].game_ply, 2);
+        let black = lab_game(2, GAME, 2).unwrap();
+        assert_eq!((black.side, black.first_ply), (Color::Black, 1));
+        assert_eq!(clocks(&black), [60_000.0, 60_000.0, 58_000.0]);
+        assert_eq!(black.recorded_control(), "60+1".parse().ok());
+        let mut plies = Vec::new();
+        black.for_each_position(|i, history| plies.push((i, history.current().game_ply())));
+        assert_eq!(plies, [(0, 1), (1, 3), (2, 5)]);
+    }
+
+    #[test]
+    fn short_games_and_accidents_are_left_out() {
+        assert!(lab_game(1, GAME, 3).is_none());
+        assert!(lab_game(2, &GAME.replace("adjudication", "time forfeit"), 1).is_none());
+        let without = lab_game(2, &GAME.replace("[%clk 0:01:00]", ""), 1).unwrap();
+        assert_eq!(without.recorded_control(), None);
+    }
+}

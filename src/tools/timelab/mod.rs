@@ -1,0 +1,201 @@
+//! `zeitnot timelab`: time managers over recorded games in virtual time.
+//!
+//! `source` reads recorded games, `games` makes replays of them, `heads` asks the network for the moves left, `bench` has the
+//! library's [`replay`](crate::time::replay) play them; `rows` are the results, which `files` keeps, `lab` adds up and
+//! `show` makes tables and the page of.
+
+mod bench;
+mod files;
+mod games;
+mod heads;
+mod lab;
+mod rows;
+mod show;
+mod source;
+mod speed;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::shard::Shard;
+use super::{Failure, NetworkArgs, Output, Verdict};
+use crate::network::Backend;
+use crate::report::{Row, RowReader, columns_of_file};
+use crate::time::manager_from;
+use crate::time::replay::{EngineModel, TimeControl};
+
+use bench::Bench;
+use files::{RowFiles, row_fault};
+use heads::Heads;
+use lab::Lab;
+use rows::{GameRow, MoveRow};
+use show::Answer;
+use source::GameSource;
+
+#[derive(Debug, Args)]
+pub(super) struct TimelabArgs {
+    /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2); "-" is standard input
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    /// A time manager as in the option TimeManager; may be given several times
+    #[arg(long = "manager", value_name = "MANAGER", default_values = [
+        "smooth", "smooth(mle-pieces)", "smooth(mle-mlh)", "smooth(blend)", "smooth(preset=lc0)", "legacy", "alphazero",
+        "simple", "stockfish", "argo",
+    ])]
+    managers: Vec<String>,
+    /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
+    #[arg(long = "tc", value_name = "TC", value_delimiter = ',', default_values = ["60+0.6", "180+2", "300+0", "40/900"])]
+    controls: Vec<TimeControl>,
+    /// Show the managers the clocks that were recorded, at the recorded time controls: what would they have done there?
+    #[arg(long, conflicts_with = "controls")]
+    recorded_clocks: bool,
+    /// Speed of the modelled engine: constant, phase (faster with fewer pieces), or a file that "bench --json" wrote
+    #[arg(long, value_name = "MODEL", default_value = "phase")]
+    speed: String,
+    /// Nodes per second of the models constant and phase
+    #[arg(long, value_name = "N", default_value_t = 10_000.0, value_parser = nps)]
+    nps: f64,
+    /// What the engine keeps back of every clock, ms
+    #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    move_overhead: u32,
+    /// Replay so many games
+    #[arg(long, value_name = "N")]
+    max_games: Option<u64>,
+    /// Leave out games in which fewer moves of one side follow the book
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    min_moves: usize,
+    /// Keep the moves of so many games, for curves and for --out; the figures are of all games
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    curves: u64,
+    /// Replay the i-th of n parts of the games; "report" puts the parts together
+    #[arg(long, value_name = "i/n")]
+    shard: Option<Shard>,
+    /// Write a report (index.html) and its rows (games and moves, as CSV and Parquet) to this folder
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    network: NetworkArgs,
+}
+
+fn nps(text: &str) -> Result<f64, String> {
+    let nps = text.parse().ok().filter(|nps| (0.1..=1e9).contains(nps));
+    nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
+}
+
+/// Runs the command.
+pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let bench = Bench {
+        args,
+        model: EngineModel { speed: speed::parse(&args.speed, args.nps)?, ..EngineModel::default() },
+        threads,
+    };
+    let mut heads = match backend(args)? {
+        Some(backend) => Some(Heads::new(&backend, &args.network.settings, threads)?),
+        None => None,
+    };
+    let mut files = args.out.as_deref().map(RowFiles::create).transpose()?;
+    let (mut lab, mut verdict) = (Lab::default(), Verdict::Yes);
+    let progress = progress_bar(args.max_games);
+    let mut source = GameSource::new(args);
+    loop {
+        let mut chunk = source.next_chunk(&mut verdict)?;
+        if chunk.is_empty() {
+            break;
+        }
+        if let Some(heads) = &mut heads {
+            heads.fill_in(&mut chunk)?;
+        }
+        for (game, moves) in bench.replay_all(&chunk) {
+            lab.add_game(&game);
+            if let Some(files) = &mut files {
+                files.write_game(&game, &moves)?;
+            }
+            moves.into_iter().for_each(|row| lab.add_move(row));
+        }
+        progress.inc(chunk.len() as u64);
+    }
+    progress.finish_and_clear();
+    source.tell_what_was_left_out();
+    if lab.cells.is_empty() && args.shard.is_none() {
+        return Err(Failure::Input("no game is left to replay".into()));
+    }
+    if let Some(folder) = &args.out {
+        if let Some(files) = files {
+            files.finish(folder)?;
+        }
+        show::page(&lab).write(folder)?;
+    }
+    let answer = Answer::new(&lab);
+    output.write(&answer, &answer)?;
+    Ok(verdict)
+}
+
+/// The network, if a manager asks for the Moves Left Head. All managers are checked on the way.
+fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
+    let mut uses_head = false;
+    for text in &args.managers {
+        let manager =
+            manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))?;
+        uses_head |= manager.uses_moves_left_head();
+    }
+    if !uses_head {
+        return Ok(None);
+    }
+    let backend = args.network.backend()?;
+    if backend.info().has_moves_left {
+        return Ok(Some(backend));
+    }
+    eprintln!("zeitnot: the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    Ok(None)
+}
+
+fn progress_bar(games: Option<u64>) -> ProgressBar {
+    let template = match games {
+        Some(_) => "{pos} of {len} games {wide_bar} {per_sec} {eta}",
+        None => "{pos} games {spinner} {per_sec}",
+    };
+    let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new);
+    bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// The columns of the two kinds of files.
+pub(super) fn columns() -> Vec<Vec<String>> {
+    vec![GameRow::columns(), MoveRow::columns()]
+}
+
+/// Puts rows of several runs together, such as those of shards: `zeitnot report` on files of [`GameRow`]s and [`MoveRow`]s, in any
+/// order.
+///
+/// # Errors
+/// If a file cannot be read or the folder not written.
+pub(super) fn report(files: &[PathBuf], out: Option<&Path>, output: &mut Output) -> Result<Verdict, Failure> {
+    let mut lab = Lab::default();
+    let mut merged = out.map(RowFiles::create).transpose()?;
+    for path in files {
+        if columns_of_file(path).map_err(row_fault)? == MoveRow::columns() {
+            for row in RowReader::<MoveRow>::open(path).map_err(row_fault)? {
+                let row = row.map_err(row_fault)?;
+                merged.as_mut().map_or(Ok(()), |merged| merged.write_move(&row))?;
+                lab.add_move(row);
+            }
+        } else {
+            for row in RowReader::<GameRow>::open(path).map_err(row_fault)? {
+                let row = row.map_err(row_fault)?;
+                merged.as_mut().map_or(Ok(()), |merged| merged.write_game(&row, &[]))?;
+                lab.add_game(&row);
+            }
+        }
+    }
+    if let (Some(merged), Some(folder)) = (merged, out) {
+        merged.finish(folder)?;
+        show::page(&lab).write(folder)?;
+    }
+    let answer = Answer::new(&lab);
+    output.write(&answer, &answer)?;
+    Ok(Verdict::Yes)
+}

@@ -1,0 +1,145 @@
+//! `zeitnot timelab` and `report` from outside: figures, rows, and shards that add up exactly.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn zeitnot(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Nine games in which knights go out and home for different numbers of moves.
+fn games() -> String {
+    let shuffle = ["Nf3 Nf6 ", "Ng1 Ng8 "];
+    let game = |i: usize| {
+        let moves: String = shuffle.iter().copied().cycle().take(30 + 7 * i).collect();
+        format!("[Termination \"adjudication\"]\n[Result \"1/2-1/2\"]\n\n{moves}1/2-1/2\n\n")
+    };
+    (0..9).map(game).collect()
+}
+
+fn timelab(pgn: &Path, more: &[&str]) -> Output {
+    let pgn = pgn.to_str().unwrap();
+    let managers = ["--manager", "smooth(mle-pieces)", "--manager", "legacy"];
+    zeitnot(&[&["timelab", "--json", "--pgn", pgn, "--tc", "30+0.3,20/60"], &managers[..], more].concat())
+}
+
+#[test]
+fn managers_by_time_control() {
+    let folder = tempfile::tempdir().unwrap();
+    let pgn = folder.path().join("games.pgn");
+    std::fs::write(&pgn, games()).unwrap();
+    let answer = json(&timelab(&pgn, &[]));
+    let cells = answer["managers"].as_array().unwrap();
+    let names: Vec<_> = cells
+        .iter()
+        .map(|cell| (cell["name"].as_str().unwrap(), cell["control"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("smooth(mle-pieces)", "30+0.3"),
+            ("legacy", "30+0.3"),
+            ("smooth(mle-pieces)", "20/60"),
+            ("legacy", "20/60")
+        ]
+    );
+    for cell in cells {
+        assert_eq!((cell["games"].as_u64(), cell["losses"].as_u64()), (Some(9), Some(0)), "{cell}");
+        let used = cell["time_used"].as_f64().unwrap();
+        assert!((0.3..=1.0).contains(&used), "{cell}");
+        assert!(
+            cell["nodes_cv"].as_f64().unwrap() > 0.0 && cell["min_clock_ms"].as_f64().unwrap() > 0.0,
+            "{cell}"
+        );
+        assert!(cell["moves_left_mae"]["opening"].as_f64().is_some(), "{cell}");
+    }
+}
+
+#[test]
+fn shards_add_up_to_the_whole_bit_for_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("games.pgn"), games()).unwrap();
+    let out = |name: &str| path(name).to_str().unwrap().to_owned();
+    let whole = timelab(&path("games.pgn"), &["--out", &out("whole")]);
+    let mut files = Vec::new();
+    for i in ["3", "1", "2"] {
+        json(&timelab(&path("games.pgn"), &["--out", &out(i), "--shard", &format!("{i}/3")]));
+        files.extend([out(&format!("{i}/moves.csv")), out(&format!("{i}/games.csv"))]);
+    }
+    let mut args = vec!["report", "--json", "--out"];
+    let merged = out("merged");
+    args.push(&merged);
+    args.extend(files.iter().map(String::as_str));
+    assert_eq!(json(&zeitnot(&args)), json(&whole));
+    let page = |name: &str| std::fs::read_to_string(path(name).join("index.html")).unwrap();
+    assert_eq!(page("merged"), page("whole"));
+    assert!(page("whole").contains("<svg"));
+    for name in ["games.csv", "moves.csv"] {
+        let sorted = |folder: &str| {
+            let text = std::fs::read_to_string(path(folder).join(name)).unwrap();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted("merged"), sorted("whole"));
+        assert!(path("merged").join(name).with_extension("parquet").exists());
+    }
+}
+
+#[test]
+fn recorded_clocks_are_what_managers_see() {
+    let folder = tempfile::tempdir().unwrap();
+    let pgn = folder.path().join("games.pgn");
+    let moves: String = (0..30)
+        .map(|i| {
+            let m = ["Nf3", "Nf6", "Ng1", "Ng8"][i % 4];
+            format!("{m} {{[%clk 0:00:{:02}]}} ", 59 - i)
+        })
+        .collect();
+    let game = format!("[Termination \"adjudication\"]\n[TimeControl \"60+0\"]\n\n{moves}*\n\n");
+    std::fs::write(&pgn, game.clone() + &game.replace("[%clk 0:00:50]", "")).unwrap();
+    let folder = folder.path().join("out");
+    let pgn = pgn.to_str().unwrap();
+    let manager = ["--manager", "alphazero(alphazero-time-pct=10)", "--move-overhead", "0"];
+    let args = ["timelab", "--json", "--pgn", pgn, "--recorded-clocks", "--out", folder.to_str().unwrap()];
+    let answer = json(&zeitnot(&[&args[..], &manager].concat()));
+    assert_eq!(answer["managers"][0]["games"], 1, "the game with a gap in its clocks is left out");
+    let rows = std::fs::read_to_string(folder.join("moves.csv")).unwrap();
+    let columns: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| columns.iter().position(|column| *column == name).unwrap();
+    let budgets: Vec<(f64, f64)> = rows
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            (cells[column("clock_ms")].parse().unwrap(), cells[column("budget_ms")].parse().unwrap())
+        })
+        .collect();
+    // White's clock shows 60, then 59 after its first move, 57 after its second, …; less the reserve for lag: none here.
+    assert_eq!(budgets[..3], [(60_000.0, 6_000.0), (59_000.0, 5_900.0), (57_000.0, 5_700.0)]);
+}
+
+#[test]
+fn faults_are_named() {
+    let fault = |args: &[&str]| {
+        let output = zeitnot(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(fault(&["timelab"]).contains("--pgn"));
+    assert!(fault(&["timelab", "--pgn", "no.pgn", "--manager", "legacy"]).contains("no.pgn"));
+    assert!(fault(&["timelab", "--pgn", "no.pgn", "--manager", "lazy"]).contains("smooth"));
+    assert!(fault(&["timelab", "--pgn", "no.pgn", "--tc", "soon"]).contains("60+0.6"));
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    std::fs::write(&rows, "a,b\n1,2\n").unwrap();
+    assert!(fault(&["report", rows.to_str().unwrap()]).contains("timelab"));
+}
