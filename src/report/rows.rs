@@ -290,8 +290,8 @@ mod tests {
             game,
             name: format!("a, \"b\" {game}"),
             used_ms: 0.1 + game as f64 / 3.0,
-            m_plies: (game % 2 == 0).then_some(game as f32 / 7.0),
-            won: game % 3 == 0,
+            m_plies: game.is_multiple_of(2).then_some(game as f32 / 7.0),
+            won: game.is_multiple_of(3),
         };
         (0..100).map(sample).collect()
     }

@@ -70,7 +70,7 @@ fn replay_moves(recorded: &pgn::Game, first_ply: usize, control: Option<TimeCont
         if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
             // The clock before a move is what it showed after our last one; before the first it is full.
             let before = match ply.checked_sub(2) {
-                Some(last) if moves.len() > 0 => recorded.moves[last].clock_ms,
+                Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
                 _ => control.map(|control| control.time_ms),
             };
             moves.push(ReplayMove {

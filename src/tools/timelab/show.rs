@@ -223,7 +223,7 @@ mod tests {
             new_nodes: 500,
             reason: StopReason::Budget,
             had_choice: true,
-            moves_left: (game % 2 == 0).then_some(30.0),
+            moves_left: game.is_multiple_of(2).then_some(30.0),
             game_ply: 2 * i,
             pieces: 32 - i,
             really_left: 20 - i,

@@ -11,6 +11,9 @@ use crate::tools::{Failure, Verdict};
 /// Games that are taken through network and managers at a time.
 const CHUNK: usize = 64;
 
+/// A game, or what is wrong with it, and its file.
+type Found<'a> = (&'a Path, Result<Game, GameError>);
+
 /// The games of this shard from all files, in their order.
 pub(super) struct GameSource<'a> {
     args: &'a TimelabArgs,
@@ -48,7 +51,7 @@ impl<'a> GameSource<'a> {
         Ok(chunk)
     }
 
-    fn next_game(&mut self) -> Result<Option<(&'a Path, Result<Game, GameError>)>, Failure> {
+    fn next_game(&mut self) -> Result<Option<Found<'a>>, Failure> {
         loop {
             if let Some((path, games)) = &mut self.open {
                 match games.next() {
