@@ -43,8 +43,7 @@ pub(super) struct TimelabArgs {
     pgn: Vec<PathBuf>,
     /// A time manager as in the option TimeManager; may be given several times
     #[arg(long = "manager", value_name = "MANAGER", default_values = [
-        "smooth", "smooth(mle-pieces)", "smooth(mle-mlh)", "smooth(blend)", "smooth(preset=lc0)", "legacy", "alphazero",
-        "simple", "stockfish", "argo",
+        "smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo",
     ])]
     managers: Vec<String>,
     /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
