@@ -6,8 +6,8 @@ use std::time::Instant;
 use super::tables::Tables;
 use super::{EngineError, GoRequest, loading, wait_for};
 use crate::chess::{History, Move};
-use crate::network::BackendInfo;
 use crate::network::cache::EvalCache;
+use crate::network::{Backend, BackendInfo};
 use crate::options::Settings;
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
@@ -26,7 +26,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) settings: &'a Settings,
     pub(super) tables: &'a Tables,
     pub(super) cache: &'a Arc<EvalCache>,
-    pub(super) backend: &'a BackendInfo,
+    pub(super) backend: &'a Arc<dyn Backend>,
     /// Earlier searches with workers that may still touch the tree.
     pub(super) late: &'a [Arc<Job>],
 }
@@ -96,7 +96,8 @@ impl Game {
             cache: around.cache.clone(),
             tablebase: tables.below,
             tablebase_hits: tables.hits,
-            backend: around.backend.clone(),
+            backend: around.backend.info().clone(),
+            device: around.backend.clone(),
             started: request.received,
             visits: limit.unwrap_or(u64::MAX).min(account).min(MAX_VISITS.saturating_sub(visits)),
             reporting: loading::reporting(settings),
@@ -138,7 +139,7 @@ impl Game {
         around: &Surroundings<'_>,
     ) -> Chain {
         self.timekeeper.set_options(stopper_options(around.settings));
-        self.facts = self.facts(request, around.settings, around.backend);
+        self.facts = self.facts(request, around.settings, around.backend.info());
         if let Some(choices) = sound_moves {
             self.facts.legal_moves = choices as u32;
         }

@@ -1,6 +1,5 @@
 //! The network in force: its backend and the threads that search with it.
 
-use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use super::EngineError;
 use crate::chess::Color;
 use crate::network::backends::{self, BackendConfig};
 use crate::network::encode::HistoryFill;
+use crate::network::gauged::Gauged;
 use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
@@ -33,17 +33,17 @@ struct Order {
     weights: String,
     backend: (String, String),
     heads: (String, String),
+    /// 0 leaves it to the backend.
     threads: usize,
 }
 
 impl Order {
     fn of(settings: &Settings) -> Order {
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
         Order {
             weights: settings.weights_file.clone(),
             backend: (settings.backend.clone(), settings.backend_options.clone()),
             heads: (settings.policy_head.clone(), settings.value_head.clone()),
-            threads: if settings.threads == 0 { cores() } else { settings.threads as usize },
+            threads: settings.threads as usize,
         }
     }
 }
@@ -96,9 +96,13 @@ impl Network {
         let same_backend = old.filter(|old| Order { threads: order.threads, ..old.order.clone() } == order);
         let backend = match same_backend {
             Some(old) => old.backend.clone(),
-            None => open_backend(settings)?,
+            None => Arc::new(Gauged::new(open_backend(settings)?)),
         };
-        let workers = WorkerPool::new(&*backend, order.threads)?;
+        let threads = match order.threads {
+            0 => backend.info().preferred_threads,
+            threads => threads,
+        };
+        let workers = WorkerPool::new(&*backend, threads)?;
         Ok(Some(Network { order, backend, workers }))
     }
 

@@ -276,7 +276,7 @@ impl Engine {
             settings: &self.settings,
             tables: &self.tables,
             cache: &self.cache,
-            backend: network.info(),
+            backend: network.backend(),
             late: &self.late,
         };
         let job = Arc::new(game.begin_search(&self.position, request, &surroundings)?);

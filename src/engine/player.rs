@@ -131,7 +131,7 @@ impl Player {
             settings: &self.team.settings,
             tables: &self.team.tables,
             cache: &self.cache,
-            backend: self.team.backend.info(),
+            backend: &self.team.backend,
             late: &[],
         };
         let job = Arc::new(self.game.begin_search(position, request, &around)?);

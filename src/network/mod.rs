@@ -5,15 +5,20 @@
 //! logits back. Nothing here knows of the search.
 
 pub mod backends;
+mod batch_size;
+mod busy;
 pub mod cache;
 pub mod discover;
 pub mod encode;
 pub mod folders;
+pub mod gauged;
 pub mod onnx;
 pub mod policy_map;
 pub mod weights;
 
 use std::fmt::Debug;
+use std::num::NonZero;
+use std::thread;
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
@@ -99,6 +104,29 @@ pub struct BackendInfo {
     pub max_batch: usize,
     /// The batch size with the best throughput that is still small, as far as known.
     pub preferred_batch: usize,
+    /// Is the best batch size better measured, since it depends on the device and the network?
+    pub measures_batch: bool,
+    /// What computes.
+    pub processor: Processor,
+    /// Search threads that keep it busy.
+    pub preferred_threads: usize,
+}
+
+/// What a backend computes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Processor {
+    /// The cores of this machine: whoever waits for an evaluation needs no core of its own.
+    Cpu,
+    /// A device beside the cores.
+    Accelerator,
+}
+
+/// Search threads that keep an accelerator busy: while it computes one's batch, others' batches travel or are gathered.
+pub const ACCELERATOR_THREADS: usize = 4;
+
+/// The cores of this machine, as far as this process may use them.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Why a backend could not be made or could not evaluate.
@@ -153,11 +181,17 @@ pub trait Backend: Send + Sync + Debug {
     /// If the device has no room for another one.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
 
-    /// How long its device has computed since it was made, all evaluators together; `None` where it doesn't know.
+    /// How long its processors have computed since it was made; `None` where it doesn't know. [`gauged::Gauged`] knows
+    /// for every backend.
     ///
-    /// The increase during a search, divided by the search's time, is the device's utilisation.
+    /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their mean.
     fn busy_time(&self) -> Option<Duration> {
         None
+    }
+
+    /// Positions per batch to ask for at present.
+    fn batch_size(&self) -> usize {
+        self.info().preferred_batch
     }
 
     /// What people should know that has come up since the last call: what a name was taken for, which part does what, a

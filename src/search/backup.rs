@@ -24,7 +24,6 @@ pub(super) fn finish(job: &Job, path: &[NodeId], visits: u32, value: Value) {
         job.tree.node(id).finish_visits(visits, value);
         value = value.at_parent();
     }
-    job.counters.count_depth(path.len() - 1, visits);
 }
 
 /// Takes `visits` visits back along `path`.
@@ -95,6 +94,9 @@ pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
         softmax(&mut batch.slots_mut()[index].logits, job.params.policy_temperature);
         finish_leaf(job, batch, index);
     }
+    // All at once: the counters are shared by all threads.
+    let depths = || batch.leaves.iter().map(|path| path.len() - 1);
+    job.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));
     release_collisions(job, batch);
 }
 

@@ -208,7 +208,7 @@ impl Gatherer {
                 }
                 policy = job.root_policy(edge.mv(), policy);
             }
-            let finished = child.visits();
+            let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
             if finished > 0 {
                 visited_policy += policy;
@@ -218,7 +218,7 @@ impl Gatherer {
             self.candidates.push(Candidate {
                 q,
                 pu: policy * exploration,
-                started: finished + child.in_flight(),
+                started,
                 taken: 0,
                 target: Target::Child(id),
             });
@@ -373,6 +373,8 @@ impl Gatherer {
     /// The visits end here with a known value.
     fn finish_known(&mut self, job: &Job, visits: u32, value: Value) {
         backup::finish(job, &self.path, visits, value);
+        let depth = self.path.len() - 1;
+        job.counters.count_depths(depth * visits as usize, depth);
         self.tally.known += visits;
     }
 

@@ -12,7 +12,7 @@ use super::referee::Referee;
 use super::tree::{Node, NodeId, Tree, Unvisited};
 use super::{Reporting, SearchParams};
 use crate::chess::{History, Move, MoveList};
-use crate::network::{BackendInfo, cache::EvalCache};
+use crate::network::{Backend, BackendInfo, cache::EvalCache};
 use crate::tablebase::Tablebase;
 use crate::time::Chain;
 
@@ -38,9 +38,10 @@ impl Counters {
         [&self.evaluations, &self.cache_hits, &self.terminals].map(|c| c.load(Ordering::Relaxed)).iter().sum()
     }
 
-    pub(crate) fn count_depth(&self, plies: usize, visits: u32) {
-        self.depth_sum.fetch_add(plies as u64 * u64::from(visits), Ordering::Relaxed);
-        self.max_depth.fetch_max(plies as u32, Ordering::Relaxed);
+    /// Counts visits: the sum of their depths, and the largest depth, plies below the root.
+    pub(crate) fn count_depths(&self, sum: usize, max: usize) {
+        self.depth_sum.fetch_add(sum as u64, Ordering::Relaxed);
+        self.max_depth.fetch_max(max as u32, Ordering::Relaxed);
     }
 }
 
@@ -75,6 +76,8 @@ pub(crate) struct JobSpec {
     /// Positions found in the tables before the search.
     pub(crate) tablebase_hits: u64,
     pub(crate) backend: BackendInfo,
+    /// Asked for the batch size; the workers have its evaluators.
+    pub(crate) device: Arc<dyn Backend>,
     pub(crate) reporting: Reporting,
     /// When the `go` line was read.
     pub(crate) started: Instant,
@@ -197,7 +200,7 @@ impl Job {
     /// of each other's results are ill spent, and fewer when the clock or another limit is near.
     pub(crate) fn batch_size(&self) -> u32 {
         let wanted = match self.params.minibatch_size {
-            0 => self.backend.preferred_batch,
+            0 => self.device.batch_size(),
             size => size as usize,
         };
         let size = wanted.clamp(1, self.backend.max_batch) as u32;

@@ -56,6 +56,7 @@ impl Bench {
                 tablebase: None,
                 tablebase_hits: 0,
                 backend: self.backend.info().clone(),
+                device: self.backend.clone(),
                 reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
                 started: Instant::now(),
             },

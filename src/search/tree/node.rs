@@ -128,10 +128,8 @@ pub(crate) struct Node {
     value_sum: AtomicI64,
     /// Mean draw probability and mean plies left, two `f32` side by side so that they change together.
     draw_and_moves: AtomicU64,
-    /// Finished visits.
-    visits: AtomicU32,
-    /// Visits under way (virtual loss).
-    in_flight: AtomicU32,
+    /// Finished visits in the upper half, and below them visits under way (virtual loss).
+    counts: AtomicU64,
     /// Index of the run with its policy; see [`super::Tree`].
     policy: AtomicU32,
     /// The edge that leads here.
@@ -153,8 +151,7 @@ impl Node {
     pub(super) fn reset(&self, edge: Edge) {
         self.value_sum.store(0, Ordering::Relaxed);
         self.draw_and_moves.store(0, Ordering::Relaxed);
-        self.visits.store(0, Ordering::Relaxed);
-        self.in_flight.store(0, Ordering::Relaxed);
+        self.counts.store(0, Ordering::Relaxed);
         self.policy.store(0, Ordering::Relaxed);
         self.edge.store(edge.0, Ordering::Relaxed);
         self.next.store(0, Ordering::Relaxed);
@@ -164,13 +161,21 @@ impl Node {
     /// Finished visits.
     #[inline]
     pub(crate) fn visits(&self) -> u32 {
-        self.visits.load(Ordering::Relaxed)
+        (self.counts.load(Ordering::Relaxed) >> 32) as u32
     }
 
     /// Visits under way.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
-        self.in_flight.load(Ordering::Relaxed)
+        self.counts.load(Ordering::Relaxed) as u32
+    }
+
+    /// Finished visits, and all visits begun.
+    #[inline]
+    pub(crate) fn finished_and_started(&self) -> (u32, u32) {
+        let counts = self.counts.load(Ordering::Relaxed);
+        let finished = (counts >> 32) as u32;
+        (finished, finished + counts as u32)
     }
 
     /// The edge that leads here; meaningless for a root.
@@ -222,13 +227,13 @@ impl Node {
     /// Marks `visits` visits as under way.
     #[inline]
     pub(crate) fn start_visits(&self, visits: u32) {
-        self.in_flight.fetch_add(visits, Ordering::Relaxed);
+        self.counts.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
     /// Takes back visits that led nowhere.
     #[inline]
     pub(crate) fn cancel_visits(&self, visits: u32) {
-        self.in_flight.fetch_sub(visits, Ordering::Relaxed);
+        self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
     /// Ends `visits` visits that were under way, all with the result `value`.
@@ -245,8 +250,8 @@ impl Node {
                 Err(now) => old = now,
             }
         }
-        self.visits.fetch_add(visits, Ordering::Relaxed);
-        self.in_flight.fetch_sub(visits, Ordering::Relaxed);
+        // One more finished is one less under way.
+        self.counts.fetch_add((u64::from(visits) << 32) - u64::from(visits), Ordering::Relaxed);
     }
 
     /// Tries to become the one worker that evaluates this node.

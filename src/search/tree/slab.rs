@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crossbeam::utils::CachePadded;
+
 /// Slots per block; a run never crosses the border of a block.
 const BLOCK: u32 = 1 << 16;
 /// Blocks that a 32-bit index can tell apart.
@@ -30,10 +32,10 @@ impl Slot for AtomicU32 {
 /// Runs of slots. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
     blocks: Box<[OnceLock<Box<[T]>>]>,
-    /// The first slot never used so far.
-    next: AtomicU32,
-    /// Slots that are in use now.
-    used: AtomicU64,
+    /// The first slot never used so far. On a cache line of its own: every allocation writes it.
+    next: CachePadded<AtomicU32>,
+    /// Slots in runs that were given back and wait for their next use.
+    idle: AtomicU64,
     /// One stack of free runs per class: index of the top, and above it a counter that changes with every push
     /// and pop, so that a compare-and-swap never mistakes a run that was taken and given back for an untouched one.
     free: [AtomicU64; CLASSES],
@@ -41,7 +43,7 @@ pub(super) struct Slab<T> {
 
 impl<T> fmt::Debug for Slab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slab").field("used", &self.used).field("next", &self.next).finish()
+        f.debug_struct("Slab").field("idle", &self.idle).field("next", &self.next).finish()
     }
 }
 
@@ -49,8 +51,8 @@ impl<T: Slot> Slab<T> {
     pub(super) fn new() -> Slab<T> {
         Slab {
             blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
-            next: AtomicU32::new(1),
-            used: AtomicU64::new(0),
+            next: CachePadded::new(AtomicU32::new(1)),
+            idle: AtomicU64::new(0),
             free: [const { AtomicU64::new(0) }; CLASSES],
         }
     }
@@ -75,13 +77,17 @@ impl<T: Slot> Slab<T> {
     /// Takes a run of `len` slots (at most [`BLOCK`]). Its content is whatever was there before.
     /// `class` must be the same number for the same `len`, always. `None` when all 2³² indices are in use.
     pub(super) fn allocate(&self, class: usize, len: u32) -> Option<u32> {
-        let start = self.pop(class).or_else(|| self.extend(len))?;
-        self.used.fetch_add(len.into(), Ordering::Relaxed);
-        Some(start)
+        if let Some(start) = self.pop(class) {
+            self.idle.fetch_sub(len.into(), Ordering::Relaxed);
+            return Some(start);
+        }
+        self.extend(len)
     }
 
     /// Gives a run back. Nobody may use its index any more.
     pub(super) fn release(&self, class: usize, start: u32, len: u32) {
+        // Counted first, so that nobody takes the run off the count before it is on it.
+        self.idle.fetch_add(len.into(), Ordering::Relaxed);
         let top = &self.free[class];
         let mut old = top.load(Ordering::Relaxed);
         loop {
@@ -92,12 +98,12 @@ impl<T: Slot> Slab<T> {
                 Err(now) => old = now,
             }
         }
-        self.used.fetch_sub(len.into(), Ordering::Relaxed);
     }
 
-    /// Slots in use.
+    /// Slots in use, and those left over at the ends of blocks.
     pub(super) fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
+        let idle = self.idle.load(Ordering::Relaxed);
+        u64::from(self.next.load(Ordering::Relaxed) - 1).saturating_sub(idle)
     }
 
     fn pop(&self, class: usize) -> Option<u32> {

@@ -13,8 +13,8 @@ use super::output::Format;
 use super::{Failure, Output, Verdict};
 use crate::chess::History;
 use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
-use crate::network::BackendInfo;
 use crate::network::discover::DiscoverError;
+use crate::network::{BackendInfo, Processor};
 use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult, Summary};
 use crate::time::GoLimits;
@@ -86,9 +86,8 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
 
 /// An engine with its backend made ready: the network that was named or is found, else the backend `random`.
 fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
-    // One thread unless the user wants more, and no rule but the limit ends a search.
-    let mut settings = Settings { smart_pruning_factor: 0.0, ..args.settings.clone() };
-    settings.threads = settings.threads.max(1);
+    // No rule but the limit ends a search.
+    let settings = Settings { smart_pruning_factor: 0.0, ..args.settings.clone() };
     let is_named = !settings.weights_file.is_empty() || settings.backend != Settings::default().backend;
     let mut engine = Engine::new(settings)?;
     match engine.prepare() {
@@ -103,6 +102,11 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     }
     engine.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
+    // One core unless the user wants more.
+    if args.settings.threads == 0 && backend.processor == Processor::Cpu {
+        engine.set_option("Threads", "1")?;
+        engine.prepare()?;
+    }
     Ok((engine, backend))
 }
 

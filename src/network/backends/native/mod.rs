@@ -25,7 +25,9 @@ use std::sync::Arc;
 use self::kernels::{Kernels, Tiles};
 use self::model::{Model, Scratch};
 use crate::network::weights::Network;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE};
+use crate::network::{
+    Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Processor, cores,
+};
 use crate::params::{ParamError, Params};
 
 /// The name as in `--backend`.
@@ -82,6 +84,10 @@ impl Native {
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.group(),
+            // It works on groups of that size, whatever the batch.
+            measures_batch: false,
+            processor: Processor::Cpu,
+            preferred_threads: cores(),
         };
         Ok(Native { info, model: Arc::new(model) })
     }

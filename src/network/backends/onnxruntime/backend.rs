@@ -14,7 +14,7 @@ use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use super::evaluator::{self, Interface, Run};
 use super::runtime::Runtime;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores};
 use crate::params::Params;
 
 /// The backend's name.
@@ -70,6 +70,9 @@ impl OnnxRuntime {
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(PREFERRED_BATCH).min(MAX_BATCH),
+            measures_batch: model.fixed_batch.is_none(),
+            processor: Processor::Cpu,
+            preferred_threads: cores().div_ceil(threads),
         };
         let shared = Arc::new(Shared {
             runtime,

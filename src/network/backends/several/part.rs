@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Device;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 
 /// A part. `is_living` goes to false once and stays there; whoever reads it late only fails once more.
 #[derive(Debug)]
@@ -91,6 +91,12 @@ impl Parts {
             has_moves_left: infos().all(|info| info.has_moves_left),
             max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
             preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
+            measures_batch: infos().any(|info| info.measures_batch),
+            processor: match infos().all(|info| info.processor == Processor::Cpu) {
+                true => Processor::Cpu,
+                false => Processor::Accelerator,
+            },
+            preferred_threads: infos().map(|info| info.preferred_threads).sum(),
         })
     }
 

@@ -4,7 +4,7 @@
 //! policy is as uneven as a real network's is in a quiet position, so that trees have a natural shape.
 
 use crate::network::encode::InputFormat;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, Processor, cores};
 use crate::params::Params;
 
 use super::{MAX_BATCH, PREFERRED_BATCH};
@@ -38,6 +38,9 @@ impl Random {
                 has_moves_left: true,
                 max_batch: MAX_BATCH,
                 preferred_batch: PREFERRED_BATCH,
+                measures_batch: false,
+                processor: Processor::Cpu,
+                preferred_threads: cores(),
             },
             draw: Draw::new(seed),
         })

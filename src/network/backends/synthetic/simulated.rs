@@ -19,7 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::network::{
+    ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor,
+};
 use crate::params::Params;
 
 use super::random::{Draw, Random};
@@ -67,6 +69,9 @@ impl Simulated {
                 description: format!("random answers after {latency} µs + {per_position} ns per position"),
                 max_batch: max_batch as usize,
                 preferred_batch: preferred_batch(latency * 1_000, per_position, max_batch) as usize,
+                measures_batch: true,
+                processor: Processor::Accelerator,
+                preferred_threads: ACCELERATOR_THREADS,
                 ..random.info().clone()
             },
             device: Arc::new(Mutex::new(Device::new(

@@ -3,7 +3,9 @@
 //! The cheapest evaluation that still prefers winning a piece: a search with it measures the search.
 
 use crate::network::encode::InputFormat;
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes};
+use crate::network::{
+    Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, InputPlanes, Processor, cores,
+};
 use crate::params::Params;
 
 use super::{MAX_BATCH, PREFERRED_BATCH};
@@ -39,6 +41,9 @@ impl Trivial {
                 has_moves_left: false,
                 max_batch: MAX_BATCH,
                 preferred_batch: PREFERRED_BATCH,
+                measures_batch: false,
+                processor: Processor::Cpu,
+                preferred_threads: cores(),
             },
         })
     }
