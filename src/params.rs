@@ -116,6 +116,12 @@ impl Params {
         Params { entries: values.chain(&self.entries).cloned().collect() }
     }
 
+    /// This list with `value` at `key`.
+    pub fn with(mut self, key: &str, value: &str) -> Params {
+        self.entries.push(Entry::Value { key: key.into(), value: value.into() });
+        self
+    }
+
     /// This list without the values at `keys`.
     pub fn without(&self, keys: &[&str]) -> Params {
         let stays =

@@ -131,7 +131,7 @@ fn perft_counts_and_refuses() {
 fn bad_choices_end_in_one_message_and_exit_code_2() {
     let missing = network("missing.pb.gz");
     for (arguments, expected) in [
-        (&["eval", "--backend", "cudnn"][..], "valid: auto, "),
+        (&["eval", "--backend", "abacus"][..], "valid: auto, "),
         (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "valid: seed"),
         (&["eval", "--weights", &missing], "missing.pb.gz"),
         (&["eval", "--backend", "random", "no-such-file"], "no-such-file"),
@@ -204,4 +204,50 @@ fn setup_without_python_tells_the_remedies() {
         assert!(message.contains(part), "{message}");
     }
     assert!(!message.contains("panicked"), "{message}");
+}
+
+#[test]
+fn accuracy_compares_a_backend_with_the_reference() {
+    let net = network("se_mlh.pb.gz");
+    let arguments = ["accuracy", "--json", "--weights", &net, "--backend", "native", "--positions", "100"];
+    let arguments = [&arguments[..], &["--backend-opts", "precision=fp32"]].concat();
+    let output = run(&arguments, "");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = &json_lines(&output)[0];
+    assert_eq!(report["positions"], 100);
+    assert!(report["top1_agreement"].as_f64().unwrap() > 0.97, "{report}");
+    for (key, limit) in [("policy_kl", 1e-6), ("q_error", 1e-4), ("d_error", 1e-4), ("m_error", 1e-2)] {
+        let spread = &report[key];
+        assert!(spread["mean"].as_f64().unwrap() <= spread["max"].as_f64().unwrap(), "{key}: {report}");
+        assert!(spread["max"].as_f64().unwrap() < limit, "{key}: {report}");
+    }
+    let output = run(&["accuracy", "--json", "--backend", "random", "--reference", "random(seed=1)"], "");
+    let report = &json_lines(&output)[0];
+    assert!(
+        report["q_error"]["mean"].as_f64().unwrap() > 0.5
+            && report["policy_kl"]["mean"].as_f64().unwrap() > 0.1
+    );
+}
+
+#[test]
+fn a_provider_that_is_not_to_be_had_leaves_the_evaluation_to_the_cpu() {
+    let net = network("se_mlh.pb.gz");
+    let provider = "onnxruntime(provider=migraphx)";
+    let output = run(&["eval", "--json", "--weights", &net, "--backend", provider], "startpos\n");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let message = stderr(&output);
+    assert!(message.contains("error: found no ONNX Runtime with migraphx"), "{message}");
+    assert!(message.contains("the CPU evaluates instead: "), "{message}");
+    assert_eq!(json_lines(&output).len(), 1);
+}
+
+#[test]
+fn backends_of_lc0_are_taken_for_ours_with_a_message() {
+    let net = network("se_mlh.pb.gz");
+    let arguments = ["eval", "--weights", &net, "--backend", "eigen", "--backend-opts", "batch_size=64"];
+    let output = run(&arguments, "startpos\n");
+    assert_eq!(output.status.code(), Some(0));
+    let message = stderr(&output);
+    assert!(message.contains("Lc0's backend eigen is taken as auto"), "{message}");
+    assert!(message.contains("that have no counterpart are ignored: batch_size=64"), "{message}");
 }

@@ -3,6 +3,7 @@
 //! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
 //! speaks through a [`Listener`]. Whatever fails, settings, game and process survive.
 
+mod choice;
 mod game;
 mod loading;
 mod player;

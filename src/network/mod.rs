@@ -170,6 +170,16 @@ pub enum BackendError {
     },
 }
 
+impl BackendError {
+    /// Is it what the user wrote that is wrong, rather than a device, a library or a file?
+    pub fn is_the_users(&self) -> bool {
+        matches!(
+            self,
+            BackendError::Params(_) | BackendError::NoParams { .. } | BackendError::NoNetwork { .. }
+        )
+    }
+}
+
 /// A network made ready on a device. Shared by all threads.
 pub trait Backend: Send + Sync + Debug {
     /// What it is; never changes.

@@ -4,6 +4,7 @@
 //! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
 //! files live here and nowhere below.
 
+mod accuracy;
 mod backendbench;
 mod bench;
 mod convert;
@@ -53,8 +54,10 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Measure how fast a backend evaluates, by batch size
     Backendbench(backendbench::BackendbenchArgs),
+    /// Say how far a backend's evaluations are from those of another
+    Accuracy(accuracy::AccuracyArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
-    Setup,
+    Setup(setup::SetupArgs),
     /// Say what the network thinks of positions
     Eval(eval::EvalArgs),
     /// Say what a network file holds
@@ -111,7 +114,8 @@ impl Command {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),
             Command::Backendbench(args) => backendbench::run(&args, output),
-            Command::Setup => setup::run(output),
+            Command::Accuracy(args) => accuracy::run(&args, output),
+            Command::Setup(args) => setup::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),

@@ -2,11 +2,21 @@
 
 use std::fmt;
 
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use super::{Failure, Output, Verdict};
-use crate::network::backends::onnxruntime::Runtime;
 use crate::network::backends::onnxruntime::library::Library;
+use crate::network::backends::onnxruntime::{Provider, Runtime};
+
+#[derive(Debug, Args)]
+pub(super) struct SetupArgs {
+    /// The kind of device that it must be able to drive
+    #[arg(long, value_name = "NAME", default_value = "cpu",
+          value_parser = PossibleValuesParser::new(Provider::ALL.map(Provider::name)))]
+    provider: String,
+}
 
 #[derive(Serialize)]
 struct Setup {
@@ -25,8 +35,8 @@ impl fmt::Display for Setup {
 }
 
 /// Runs the command.
-pub(super) fn run(output: &mut Output) -> Result<Verdict, Failure> {
-    let runtime = Runtime::get()?;
+pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let runtime = Runtime::get(Provider::named(&args.provider).unwrap_or(Provider::Cpu))?;
     let Library { path, version, source } = runtime.library().clone();
     let library = path.display().to_string();
     let setup = Setup { library, version, source, providers: runtime.providers() };

@@ -4,6 +4,8 @@
 //! `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several. Nothing is
 //! made here: [`super::create`] does that.
 
+use super::aliases::{self, Resolved};
+use super::onnxruntime::{self, Provider};
 use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::{AUTO, NAMES, SYNTHETIC};
 use crate::network::BackendError;
@@ -25,6 +27,8 @@ pub struct BackendConfig {
     pub options: Params,
     /// The devices of a backend of several; empty for others.
     pub devices: Vec<DeviceConfig>,
+    /// What names and options were taken for, where people may want to know.
+    pub notes: Vec<String>,
 }
 
 /// One of several devices.
@@ -53,16 +57,24 @@ impl BackendConfig {
         let name_and_inline = lists.next().filter(|_| named.entries().len() == 1);
         let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
         let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
-        Ok(BackendConfig::named(name, Params::parse(&options)?)?)
+        let options = Params::parse(&options)?;
+        let config = BackendConfig::named(name, options.without(&FEEDING))?;
+        // Threads of its own keep an accelerator busy, however few the search has.
+        match config.provider().is_some_and(Provider::is_accelerator) {
+            true => Ok(BackendConfig::named(MULTIPLEXING, options.with("backend", name))?),
+            false => Ok(BackendConfig::named(name, options)?),
+        }
     }
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
+        let Resolved { name, options, notes } = aliases::resolve(name, options);
         if !NAMES.contains(&name) {
             return Err(unknown_name(name));
         }
         if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
-            return Ok(BackendConfig { name: name.into(), options, devices: Vec::new() });
+            return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), notes });
         }
+        debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
             devices.push(DeviceConfig::new(name, list_name, (list, &options))?);
@@ -73,7 +85,20 @@ impl BackendConfig {
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
         }
-        Ok(BackendConfig { name: name.into(), options: Params::default(), devices })
+        let notes = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
+        Ok(BackendConfig { name: name.into(), options: Params::default(), devices, notes })
+    }
+
+    /// The provider of ONNX Runtime that a backend of one device asks for.
+    fn provider(&self) -> Option<Provider> {
+        let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
+        name.and_then(Provider::named)
+    }
+
+    /// Does the user ask for something that not every machine has?
+    pub fn wants_more_than_a_cpu(&self) -> bool {
+        self.provider().is_some_and(|provider| provider != Provider::Cpu)
+            || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
     }
 
     /// False if the backend evaluates without a network.
@@ -112,7 +137,11 @@ impl DeviceConfig {
 
 /// The error for a name that is none of [`NAMES`].
 pub(super) fn unknown_name(name: &str) -> ParamError {
-    ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: NAMES.join(", ") }
+    ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: valid_names() }
+}
+
+fn valid_names() -> String {
+    NAMES.into_iter().chain(aliases::short_names()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -171,8 +200,22 @@ mod tests {
     }
 
     #[test]
+    fn accelerators_get_threads_of_their_own() {
+        let config = parse("cuda", "gpu=1,threads=3");
+        assert_eq!((config.name.as_str(), config.devices.len()), (MULTIPLEXING, 1));
+        let DeviceConfig { backend, threads, join_up_to, .. } = &config.devices[0];
+        assert_eq!((*threads, *join_up_to), (3, 256));
+        assert_eq!(backend.name, "onnxruntime");
+        assert_eq!((backend.options.get("provider"), backend.options.get("gpu")), (Some("cuda"), Some("1")));
+        assert_eq!(devices("demux", "backend=tensorrt,(gpu=0),(gpu=1)").len(), 2);
+        assert!(parse("roundrobin", "(backend=cuda),native").wants_more_than_a_cpu());
+        assert!(parse("openvino", "threads=2").devices.is_empty());
+        assert!(!parse("demux", "native,onnxruntime").wants_more_than_a_cpu());
+    }
+
+    #[test]
     fn unknown_backends_are_refused_wherever_they_stand() {
-        let valid = NAMES.join(", ");
+        let valid = valid_names();
         let fault = |backend, options| BackendConfig::parse(backend, options).unwrap_err().to_string();
         assert_eq!(fault("", ""), format!("unknown backend \"\"; valid: {valid}"));
         assert_eq!(

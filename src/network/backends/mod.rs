@@ -7,16 +7,19 @@
 //! |---|---|
 //! | `auto` | `native` for residual towers, else `onnxruntime` |
 //! | `native` | residual towers on the CPU, with nothing but this crate ([`mod@native`]) |
-//! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]) |
+//! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
+//! | `openvino`, `cuda`, `tensorrt` | short for `onnxruntime` with that provider ([`aliases`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random` at the pace of an accelerator ([`synthetic::simulated`]) |
 //! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`several`]) |
 //!
-//! [`config`] reads which one the user wants.
+//! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
 
+pub mod aliases;
 pub mod config;
 pub mod native;
+mod noted;
 pub mod onnxruntime;
 pub mod several;
 pub mod synthetic;
@@ -29,7 +32,7 @@ use super::{Backend, BackendError};
 use crate::params::Params;
 pub use config::BackendConfig;
 use native::Native;
-use onnxruntime::OnnxRuntime;
+use onnxruntime::{OnnxRuntime, Target};
 use several::Device;
 
 /// The name of the choice that is made for the user.
@@ -49,7 +52,8 @@ pub const NAMES: [&str; 9] = [
     SYNTHETIC[2],
 ];
 
-/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
+/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network). Where the user
+/// asks for a GPU or a library that is not to be had, the CPU evaluates, and the backend's first note says why.
 ///
 /// # Errors
 /// If an option is unknown or out of range, naming what would be valid; if the network is missing; or if the backend
@@ -58,6 +62,21 @@ pub fn create(
     config: &BackendConfig,
     network: Option<NetworkFile>,
 ) -> Result<Arc<dyn Backend>, BackendError> {
+    let mut notes = config.notes.clone();
+    let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
+    let backend = match (make(config, network), spare) {
+        (Err(error), Some(network)) if !error.is_the_users() => {
+            notes.push(format!("error: {error}"));
+            let backend = automatic(network, &Params::default())?;
+            notes.push(format!("the CPU evaluates instead: {}", backend.info().description));
+            backend
+        }
+        (made, _) => made?,
+    };
+    Ok(noted::with_notes(backend, notes))
+}
+
+fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
     if !config.devices.is_empty() {
         return several_devices(config, network);
     }
@@ -83,19 +102,14 @@ fn several_devices(
     let mut left_out = Vec::new();
     let mut last_error = None;
     for device in &config.devices {
-        match create(&device.backend, network.clone()) {
+        match make(&device.backend, network.clone()) {
             Ok(backend) => devices.push(Device {
                 label: device.label.clone(),
                 backend,
                 threads: device.threads,
                 join_up_to: device.join_up_to,
             }),
-            // What the user wrote is wrong, not the device.
-            Err(
-                error @ (BackendError::Params(_)
-                | BackendError::NoParams { .. }
-                | BackendError::NoNetwork { .. }),
-            ) => return Err(error),
+            Err(error) if error.is_the_users() => return Err(error),
             Err(error) => {
                 left_out.push(format!("error: {}: {} is left out: {error}", config.name, device.label));
                 last_error = Some(error);
@@ -108,13 +122,16 @@ fn several_devices(
     }
 }
 
+/// Does the native backend evaluate this network? It is then the fastest on a CPU.
+pub fn is_for_native(network: &NetworkFile) -> bool {
+    matches!(&network.model, Model::Layers(layers, _) if matches!(layers.body, Body::Tower(_)))
+}
+
 /// The native backend for residual towers, ONNX Runtime for all other networks.
 fn automatic(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
-    match &network.model {
-        Model::Layers(layers, _) if matches!(layers.body, Body::Tower(_)) => {
-            Ok(Arc::new(native(&network, options)?))
-        }
-        _ => Ok(Arc::new(onnx_runtime(network, options)?)),
+    match is_for_native(&network) {
+        true => Ok(Arc::new(native(&network, options)?)),
+        false => Ok(Arc::new(onnx_runtime(network, options)?)),
     }
 }
 
@@ -131,7 +148,10 @@ fn native(network: &NetworkFile, options: &Params) -> Result<Native, BackendErro
 fn onnx_runtime(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {
     let name = network.path.display().to_string();
     let model = match network.model {
-        Model::Layers(network, _) => onnx::build(*network, &BuildOptions::default()),
+        Model::Layers(network, _) => {
+            let precision = Target::parse(options)?.model_precision();
+            onnx::build(*network, &BuildOptions { precision, ..BuildOptions::default() })
+        }
         Model::Onnx(model) => model,
     };
     OnnxRuntime::new(model, &name, options)
@@ -160,8 +180,6 @@ mod tests {
 
     #[test]
     fn unknown_names_and_options_are_refused_with_what_is_valid() {
-        let valid = NAMES.join(", ");
-        assert_eq!(fault("abacus", ""), format!("unknown backend \"abacus\"; valid: {valid}"));
         assert_eq!(fault("auto", ""), "the backend auto needs a network");
         assert_eq!(fault("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
         assert_eq!(fault("trivial", "x"), "trivial has no parameters, but got \"x\"");

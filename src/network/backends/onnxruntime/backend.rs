@@ -5,24 +5,34 @@
 //! so that the next search starts at once. Sessions share the weights that the library has rearranged for the processor.
 
 use std::fmt;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
+use sha2::{Digest, Sha256};
 
 use super::evaluator::{self, Interface, Run};
+use super::nvidia;
+use super::provider::{Provider, Target};
 use super::runtime::Runtime;
+use super::waiting::Waiting;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores};
+use crate::network::{
+    ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
+};
 use crate::params::Params;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";
 /// A bound for the memory of one batch; far beyond the size at which throughput stops to grow.
-const MAX_BATCH: usize = 1024;
+pub(super) const MAX_BATCH: usize = 1024;
 /// On CPUs throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 16;
+/// Two such batches fill a GPU with most networks.
+pub(super) const PREFERRED_GPU_BATCH: usize = 256;
 
 /// A model made ready in ONNX Runtime.
 #[derive(Debug)]
@@ -37,8 +47,9 @@ struct Shared {
     model: Bytes,
     data_type: DataType,
     interface: Interface,
-    /// Threads that work on one batch.
-    threads: usize,
+    target: Target,
+    /// For what the provider builds once.
+    engines: PathBuf,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
 }
@@ -52,41 +63,91 @@ impl fmt::Debug for Shared {
 impl OnnxRuntime {
     /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// `network` tells people which network it is. The parameter `threads` (1) is the number of threads that work on
-    /// one evaluator's batch.
+    /// `network` tells people which network it is, [`Target::parse`] what the options are.
     ///
     /// # Errors
-    /// [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Params`] for other parameters,
-    /// [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
+    /// [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for other
+    /// options, [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
     pub fn new(model: OnnxModel, network: &str, options: &Params) -> Result<OnnxRuntime, BackendError> {
-        options.allow_only(NAME, &["threads"], &[])?;
-        let threads = options.integer("threads", 1, 1..=256)? as usize;
-        let runtime = Runtime::get()?;
+        let target = Target::parse(options)?;
+        let runtime = Runtime::get(target.provider)?;
+        let version = &runtime.library().version;
+        let (processor, preferred_batch, preferred_threads) = match target.provider.is_accelerator() {
+            true => (Processor::Accelerator, PREFERRED_GPU_BATCH, ACCELERATOR_THREADS),
+            false => (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(target.threads)),
+        };
         let info = BackendInfo {
             name: NAME.into(),
-            description: format!("{network} on ONNX Runtime {}, CPU", runtime.library().version),
+            description: format!(
+                "{network} on ONNX Runtime {version}, {}",
+                describe(&target, model.data_type)
+            ),
             input_format: model.input_format,
             has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
-            preferred_batch: model.fixed_batch.unwrap_or(PREFERRED_BATCH).min(MAX_BATCH),
+            preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
             measures_batch: model.fixed_batch.is_none(),
-            processor: Processor::Cpu,
-            preferred_threads: cores().div_ceil(threads),
+            processor,
+            preferred_threads,
         };
+        let builds_engines = target.provider == Provider::TensorRt;
+        let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
         let shared = Arc::new(Shared {
             runtime,
             model: model.bytes,
             data_type: model.data_type,
             interface: Interface { names: model.names, fixed_batch: model.fixed_batch },
-            threads,
+            target,
+            engines,
             prepacked: PrepackedWeights::new(),
             idle: Mutex::default(),
+        });
+        let _waiting = builds_engines.then(|| {
+            Waiting::tell(format!(
+                "TensorRT builds its engines or reads them from {}",
+                shared.engines.display()
+            ))
         });
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
         shared.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
         Ok(OnnxRuntime { info, shared })
     }
+}
+
+/// For people: device and precision.
+fn describe(target: &Target, data_type: DataType) -> String {
+    let precision = match data_type {
+        DataType::Float32 => target.precision,
+        DataType::Float16 => "fp16",
+        DataType::Bfloat16 => "bf16",
+    };
+    let Target { provider, gpu, .. } = target;
+    let device = match provider {
+        Provider::Cpu => "CPU".to_owned(),
+        Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
+        Provider::Cuda | Provider::TensorRt => {
+            let name = nvidia::device_name(*gpu).unwrap_or_else(|| "of unknown name".into());
+            format!("{provider} on GPU {gpu} ({name})")
+        }
+        _ => format!("{provider} on device {gpu}"),
+    };
+    format!("{device}, {precision}")
+}
+
+/// The folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU and on
+/// TensorRT too; ONNX Runtime looks after these itself.
+fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
+    let hash = Sha256::digest(&model.bytes);
+    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let fault = |reason: String| BackendError::Model { backend: NAME.into(), reason };
+    let cache = folders::cache().ok_or_else(|| {
+        fault("no cache folder is known for TensorRT's engines; set ZEITNOT_CACHE_DIR".into())
+    })?;
+    let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
+    fs::create_dir_all(&folder)
+        .map_err(|error| fault(format!("cannot write to {} ({error})", folder.display())))?;
+    Ok(folder)
 }
 
 impl Backend for OnnxRuntime {
@@ -108,18 +169,23 @@ impl Shared {
                 .open()
                 .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })?,
         };
+        let Target { provider, gpu, .. } = self.target;
+        let memory = match provider {
+            Provider::Cuda | Provider::TensorRt => evaluator::Memory::Pinned { gpu },
+            _ => evaluator::Memory::Plain,
+        };
         Ok(SessionEvaluator {
             session: Some(session),
-            run: evaluator::runner(self.data_type),
+            run: evaluator::runner(self.data_type, memory),
             shared: Arc::clone(self),
         })
     }
 
     /// A new session; the library then optimises the graph, which takes the time.
     fn open(&self) -> ort::Result<Session> {
-        Session::builder(self.runtime.environment())?
+        let mut builder = Session::builder(self.runtime.environment())?
             .with_optimization_level(GraphOptimizationLevel::All)?
-            .with_intra_threads(self.threads)?
+            .with_intra_threads(self.target.threads)?
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
             .with_inter_op_spinning(false)?
@@ -127,8 +193,11 @@ impl Shared {
             .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
             // Weights that can be shared must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
-            .with_prepacked_weights(&self.prepacked)?
-            .commit_from_memory(&self.model)
+            .with_prepacked_weights(&self.prepacked)?;
+        if let Some(provider) = self.target.registration(&self.interface.names.input, &self.engines) {
+            builder = builder.with_execution_providers([provider])?;
+        }
+        builder.commit_from_memory(&self.model)
     }
 }
 

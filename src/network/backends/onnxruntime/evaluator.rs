@@ -4,14 +4,16 @@ use std::fmt::Debug;
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
+use ort::memory::AllocationDevice;
 use ort::session::{Session, SessionOutputs};
 use ort::value::{PrimitiveTensorElementType, TensorRef};
 
+use super::bound::BoundRunner;
 use crate::network::weights::{DataType, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
 /// Numbers of one position's input.
-const INPUT_SIZE: usize = PLANES * 64;
+pub(super) const INPUT_SIZE: usize = PLANES * 64;
 
 /// How to call a model.
 #[derive(Clone, Debug)]
@@ -32,17 +34,33 @@ pub(super) trait Run: Debug + Send {
     ) -> Result<(), String>;
 }
 
+/// Where a batch's numbers lie on the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// Anywhere; sessions on a CPU read it there.
+    Plain,
+    /// Where a GPU of NVIDIA's can fetch and put them itself; batches then have few sizes, each with its tensors.
+    Pinned { gpu: u32 },
+}
+
 /// The runner for models of this type.
-pub(super) fn runner(data_type: DataType) -> Box<dyn Run> {
+pub(super) fn runner(data_type: DataType, memory: Memory) -> Box<dyn Run> {
     match data_type {
-        DataType::Float32 => Box::new(Runner::<f32>::default()),
-        DataType::Float16 => Box::new(Runner::<f16>::default()),
-        DataType::Bfloat16 => Box::new(Runner::<bf16>::default()),
+        DataType::Float32 => typed_runner::<f32>(memory),
+        DataType::Float16 => typed_runner::<f16>(memory),
+        DataType::Bfloat16 => typed_runner::<bf16>(memory),
+    }
+}
+
+fn typed_runner<T: Number>(memory: Memory) -> Box<dyn Run> {
+    match memory {
+        Memory::Plain => Box::new(Runner::<T>::default()),
+        Memory::Pinned { gpu } => Box::new(BoundRunner::<T>::new(AllocationDevice::CUDA_PINNED, gpu as i32)),
     }
 }
 
 /// A number type of models.
-trait Number: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static {
+pub(super) trait Number: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static {
     /// Writes the dense tensor `[112, 8, 8]` into `out`.
     fn write_planes(planes: &InputPlanes, out: &mut [Self]);
     /// The number as `f32`.
@@ -115,7 +133,7 @@ impl<T: Number> Run for Runner<T> {
 }
 
 /// Views of a batch's outputs, checked for their sizes.
-struct Outputs<'a, T> {
+pub(super) struct Outputs<'a, T> {
     /// `[batch, 1858]`
     policy: &'a [T],
     value: ValueRows<'a, T>,
@@ -131,7 +149,7 @@ enum ValueRows<'a, T> {
 }
 
 impl<'a, T: Number> Outputs<'a, T> {
-    fn of(
+    pub(super) fn of(
         outputs: &'a SessionOutputs,
         names: &TensorNames,
         positions: usize,
@@ -148,7 +166,7 @@ impl<'a, T: Number> Outputs<'a, T> {
     }
 
     /// Fills the outputs of `slot` from row `row`.
-    fn read(&self, row: usize, slot: &mut EvalSlot) -> Result<(), String> {
+    pub(super) fn read(&self, row: usize, slot: &mut EvalSlot) -> Result<(), String> {
         let (q, d) = match &self.value {
             ValueRows::Wdl(wdl) => {
                 let [win, draw, loss] = [0, 1, 2].map(|i| wdl[3 * row + i].to_f32());

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
-use super::library::{self, FETCHED_VERSION};
+use super::provider::Provider;
 use super::python::{self, Wheel};
 
 /// A wheel on PyPI that has the library for one platform.
@@ -24,46 +24,117 @@ struct Release {
     arch: &'static str,
     /// Its platform tag.
     platform: &'static str,
-    /// SHA-256 of the `cp312` wheel of version [`FETCHED_VERSION`].
+    /// SHA-256 of the package's `cp312` wheel.
     sha256: &'static str,
 }
 
-const RELEASES: [Release; 4] = [
-    Release {
+/// A build of ONNX Runtime that its makers, or those of a provider, publish on PyPI.
+pub struct Package {
+    /// Its name on PyPI.
+    pub name: &'static str,
+    /// The version that is fetched.
+    pub version: &'static str,
+    /// Megabytes to download.
+    size_mb: u32,
+    releases: &'static [Release],
+}
+
+/// Evaluates on CPUs, on Apple's with CoreML.
+const PLAIN: Package = Package {
+    name: "onnxruntime",
+    version: "1.31.1",
+    size_mb: 24,
+    releases: &[
+        Release {
+            os: "linux",
+            arch: "x86_64",
+            platform: "manylinux_2_28_x86_64",
+            sha256: "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536",
+        },
+        Release {
+            os: "linux",
+            arch: "aarch64",
+            platform: "manylinux_2_28_aarch64",
+            sha256: "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc",
+        },
+        Release {
+            os: "macos",
+            arch: "aarch64",
+            platform: "macosx_14_0_arm64",
+            sha256: "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
+        },
+        Release {
+            os: "windows",
+            arch: "x86_64",
+            platform: "win_amd64",
+            sha256: "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130",
+        },
+    ],
+};
+
+const OPENVINO: Package = Package {
+    name: "onnxruntime-openvino",
+    version: "1.24.1",
+    size_mb: 84,
+    releases: &[Release {
         os: "linux",
         arch: "x86_64",
         platform: "manylinux_2_28_x86_64",
-        sha256: "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536",
-    },
-    Release {
+        sha256: "d617fac2f59a6ab5ea59a788c3e1592240a129642519aaeaa774761dfe35150e",
+    }],
+};
+
+/// With CUDA and TensorRT, for CUDA 13. The libraries of NVIDIA are not in it.
+const GPU: Package = Package {
+    name: "onnxruntime-gpu",
+    version: "1.31.1",
+    size_mb: 256,
+    releases: &[Release {
         os: "linux",
-        arch: "aarch64",
-        platform: "manylinux_2_28_aarch64",
-        sha256: "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc",
-    },
-    Release {
-        os: "macos",
-        arch: "aarch64",
-        platform: "macosx_14_0_arm64",
-        sha256: "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
-    },
-    Release {
-        os: "windows",
         arch: "x86_64",
-        platform: "win_amd64",
-        sha256: "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130",
-    },
-];
+        platform: "manylinux_2_28_x86_64",
+        sha256: "05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7",
+    }],
+};
+
+impl Package {
+    /// The package that has `provider`.
+    pub fn with(provider: Provider) -> Option<&'static Package> {
+        match provider {
+            Provider::Cpu | Provider::CoreMl => Some(&PLAIN),
+            Provider::OpenVino => Some(&OPENVINO),
+            Provider::Cuda | Provider::TensorRt => Some(&GPU),
+            Provider::MiGraphX | Provider::DirectMl => None,
+        }
+    }
+
+    /// The folder in `cache` that holds the library once it is fetched.
+    pub fn destination(&self, cache: &Path) -> PathBuf {
+        cache.join(format!("{}-{}", self.name, self.version))
+    }
+
+    fn release(&self) -> Result<&'static Release, FetchError> {
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        let fits =
+            |release: &&Release| release.os == os && release.arch == arch && !cfg!(target_env = "musl");
+        let (name, version) = (self.name, self.version);
+        self.releases.iter().find(fits).ok_or(FetchError::NoRelease { name, version, os, arch })
+    }
+}
 
 /// Begins the names of the folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
-/// Why the library could not be fetched; texts that go into [`library::LibraryError::NotFetched`].
+/// Why the library could not be fetched; texts that go into [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub enum FetchError {
     /// There is no wheel for this machine.
-    #[error("PyPI has no ONNX Runtime {FETCHED_VERSION} for {os} on {arch}")]
+    #[error("PyPI has no {name} {version} for {os} on {arch}")]
     NoRelease {
+        /// The package.
+        name: &'static str,
+        /// Its version.
+        version: &'static str,
         /// The operating system.
         os: &'static str,
         /// The processor.
@@ -93,18 +164,13 @@ pub enum FetchError {
     Unpack(String),
 }
 
-/// The folder in `cache` that holds the library once it is fetched.
-pub fn destination(cache: &Path) -> PathBuf {
-    cache.join(format!("onnxruntime-{FETCHED_VERSION}"))
-}
-
-/// Fetches the library into [`destination`] and returns that folder, unless one is there for which `usable` holds:
-/// another process may have brought it meanwhile. A damaged one is replaced.
+/// Fetches `package` into its [`destination`](Package::destination) and returns that folder, unless one is there for
+/// which `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
 ///
 /// # Errors
 /// [`FetchError`]; the cache then holds nothing new.
-pub fn fetch(cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, FetchError> {
-    let release = release()?;
+pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, FetchError> {
+    let release = package.release()?;
     let at_cache = |source| FetchError::Cache { path: cache.to_path_buf(), source };
     fs::create_dir_all(cache).map_err(at_cache)?;
     let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
@@ -116,7 +182,7 @@ pub fn fetch(cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, Fe
         }
         Err(TryLockError::Error(error)) => return Err(at_cache(error)),
     }
-    let destination = destination(cache);
+    let destination = package.destination(cache);
     if usable(&destination) {
         return Ok(destination);
     }
@@ -124,14 +190,8 @@ pub fn fetch(cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, Fe
     if destination.exists() {
         fs::remove_dir_all(&destination).map_err(at_cache)?;
     }
-    fetch_locked(release, cache, &destination)?;
+    fetch_locked((package, release), cache, &destination)?;
     Ok(destination)
-}
-
-fn release() -> Result<&'static Release, FetchError> {
-    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    let fits = |release: &&Release| release.os == os && release.arch == arch && !cfg!(target_env = "musl");
-    RELEASES.iter().find(fits).ok_or(FetchError::NoRelease { os, arch })
 }
 
 /// Removes what interrupted fetches left. Only to be called with the lock held: all that is there is then stale.
@@ -145,7 +205,11 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-fn fetch_locked(release: &Release, cache: &Path, destination: &Path) -> Result<(), FetchError> {
+fn fetch_locked(
+    (package, release): (&Package, &'static Release),
+    cache: &Path,
+    destination: &Path,
+) -> Result<(), FetchError> {
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
     let at = |path: &Path| {
         let path = path.to_path_buf();
@@ -153,10 +217,13 @@ fn fetch_locked(release: &Release, cache: &Path, destination: &Path) -> Result<(
     };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
     eprintln!(
-        "ONNX Runtime is not installed; fetching {FETCHED_VERSION} once (about 24 MB) into {}",
+        "{} is not installed; fetching {} once (about {} MB) into {}",
+        package.name,
+        package.version,
+        package.size_mb,
         cache.display()
     );
-    let done = download_and_unpack(release, &folder)
+    let done = download_and_unpack((package, release), &folder)
         .and_then(|()| fs::rename(&folder, destination).map_err(at(destination)));
     if done.is_err() {
         // Already an error; what stays is removed by the next fetch.
@@ -165,9 +232,12 @@ fn fetch_locked(release: &Release, cache: &Path, destination: &Path) -> Result<(
     done
 }
 
-/// Leaves the library and its licences in `folder`, and nothing else.
-fn download_and_unpack(release: &Release, folder: &Path) -> Result<(), FetchError> {
-    let requirement = format!("onnxruntime=={FETCHED_VERSION}");
+/// Leaves the libraries and their licences in `folder`, and nothing else.
+fn download_and_unpack(
+    (package, release): (&Package, &'static Release),
+    folder: &Path,
+) -> Result<(), FetchError> {
+    let requirement = format!("{}=={}", package.name, package.version);
     let wheel = Wheel { requirement: &requirement, platform: release.platform };
     python::download(&wheel, folder).map_err(FetchError::Download)?;
     let unpack = |error: &dyn std::fmt::Display| FetchError::Unpack(error.to_string());
@@ -191,8 +261,8 @@ fn download_and_unpack(release: &Release, folder: &Path) -> Result<(), FetchErro
 /// The plain name under which an entry of the wheel is to be kept, if it is.
 fn wanted_name(entry: &str) -> Option<&str> {
     let (folder, name) = entry.rsplit_once('/')?;
-    let is_library = folder == "onnxruntime/capi"
-        && (library::is_library_name(name) || name.contains("onnxruntime_providers_shared"));
+    let is_shared = name.starts_with("lib") || name.ends_with(".dll");
+    let is_library = folder == "onnxruntime/capi" && is_shared && !name.contains("pybind11");
     let is_licence = folder == "onnxruntime" && matches!(name, "LICENSE" | "ThirdPartyNotices.txt");
     (is_library || is_licence).then_some(name)
 }
@@ -235,6 +305,7 @@ mod tests {
             wanted_name("onnxruntime/capi/libonnxruntime.so.1.31.1"),
             Some("libonnxruntime.so.1.31.1")
         );
+        assert_eq!(wanted_name("onnxruntime/capi/libopenvino.so.2541"), Some("libopenvino.so.2541"));
         assert_eq!(wanted_name("onnxruntime/LICENSE"), Some("LICENSE"));
         assert_eq!(wanted_name("onnxruntime/capi/onnxruntime_pybind11_state.so"), None);
         assert_eq!(wanted_name("onnxruntime/transformers/LICENSE"), None);
@@ -244,7 +315,7 @@ mod tests {
     fn what_an_interrupted_fetch_left_is_removed() {
         let cache = tempfile::tempdir().unwrap();
         let stale = cache.path().join(format!("{UNFINISHED}1"));
-        let complete = destination(cache.path());
+        let complete = PLAIN.destination(cache.path());
         fs::create_dir_all(stale.join("sub")).unwrap();
         fs::create_dir_all(&complete).unwrap();
         remove_unfinished(cache.path());

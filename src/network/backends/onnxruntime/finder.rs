@@ -9,38 +9,62 @@
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
 //! | 6 | fetched once into the cache, see [`super::fetch`] |
 //!
-//! In places 2 to 5 a library that doesn't load or is too old is passed over. Called by [`super::runtime`] only.
+//! In places 2 to 5 a library that doesn't load, is too old, or lacks the provider that is wanted is passed over.
+//! Called by [`super::runtime`], and by who wants to know what is installed.
 
 use std::cmp::Reverse;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::fetch;
-use super::library::{self, Library, LibraryError, PATH_VARIABLE, Source, Unusable};
+use super::fetch::{self, Package};
+use super::library::{self, Library, LibraryError, PATH_VARIABLE, Reason, Source, Unusable};
+use super::provider::Provider;
 use super::python;
 use crate::network::folders;
 
-/// Finds a usable library, or fetches one.
+/// Finds a usable library that has `provider`, or fetches one.
 ///
 /// # Errors
 /// [`LibraryError`], with remedies.
-pub fn find_or_fetch() -> Result<Library, LibraryError> {
-    if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
-        return named_library(Path::new(&named));
-    }
+pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
-    for (source, folder) in known_folders() {
-        if let Some(library) = best_in(&folder, source, &mut refused) {
-            return Ok(library);
-        }
+    if let Some(library) = find(provider, &mut refused)? {
+        return Ok(library);
     }
-    for folder in python::package_folders() {
-        if let Some(library) = best_in(&folder, Source::Python, &mut refused) {
-            return Ok(library);
+    let Some(package) = Package::with(provider) else {
+        return Err(LibraryError::NotInstalled { provider, found: but_refused(&refused) });
+    };
+    fetched(package, &mut refused).map_err(|reason| LibraryError::NotFetched {
+        package: package.name,
+        found: but_refused(&refused),
+        reason,
+    })
+}
+
+/// True if a library that has `provider` is installed.
+pub fn is_installed(provider: Provider) -> bool {
+    matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
+}
+
+/// The first library of places 1 to 5; those that cannot be used are added to `refused`.
+fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
+    if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
+        let library = named_library(Path::new(&named))?;
+        if !library.has(provider) {
+            let reason = Reason::WithoutProvider(provider);
+            return Err(LibraryError::Named(Unusable { path: library.path, reason }));
         }
+        return Ok(Some(library));
     }
-    fetched(&mut refused).map_err(|reason| LibraryError::NotFetched { found: but_refused(&refused), reason })
+    let mut has_provider = |(source, folder): (Source, PathBuf)| {
+        best_in(&folder, source, refused).filter(|library| library.has(provider))
+    };
+    if let Some(library) = known_folders(provider).into_iter().find_map(&mut has_provider) {
+        return Ok(Some(library));
+    }
+    let packages = python::package_folders().into_iter().map(|folder| (Source::Python, folder));
+    Ok(packages.into_iter().find_map(has_provider))
 }
 
 fn named_library(named: &Path) -> Result<Library, LibraryError> {
@@ -49,10 +73,10 @@ fn named_library(named: &Path) -> Result<Library, LibraryError> {
     Library::probe(&path, Source::Environment).map_err(LibraryError::Named)
 }
 
-fn fetched(refused: &mut Vec<Unusable>) -> Result<Library, String> {
+fn fetched(package: &Package, refused: &mut Vec<Unusable>) -> Result<Library, String> {
     let cache = folders::cache().ok_or("no cache folder is known; set ZEITNOT_CACHE_DIR")?;
     let usable = |folder: &Path| best_in(folder, Source::Cache, &mut Vec::new()).is_some();
-    let folder = fetch::fetch(&cache, usable).map_err(|error| error.to_string())?;
+    let folder = fetch::fetch(package, &cache, usable).map_err(|error| error.to_string())?;
     best_in(&folder, Source::Fetched, refused).ok_or_else(|| "the library fetched does not load".into())
 }
 
@@ -66,12 +90,13 @@ fn but_refused(refused: &[Unusable]) -> String {
 }
 
 /// The folders of places 2 to 4, best first. Most don't exist.
-fn known_folders() -> Vec<(Source, PathBuf)> {
+fn known_folders(provider: Provider) -> Vec<(Source, PathBuf)> {
     let mut known = Vec::new();
     if let Some(folder) = folders::executable() {
         known.extend(["", "lib", "onnxruntime/lib"].map(|sub| (Source::Executable, folder.join(sub))));
     }
-    known.extend(folders::cache().map(|cache| (Source::Cache, fetch::destination(&cache))));
+    let fetched = folders::cache().zip(Package::with(provider));
+    known.extend(fetched.map(|(cache, package)| (Source::Cache, package.destination(&cache))));
     known.extend(system_folders().into_iter().map(|folder| (Source::System, folder)));
     known
 }

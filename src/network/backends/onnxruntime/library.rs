@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use thiserror::Error;
 
-/// The ONNX Runtime release that is fetched where none is installed.
-pub const FETCHED_VERSION: &str = "1.31.1";
+use super::provider::Provider;
+
 /// The environment variable that names a library to use and no other.
 pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
@@ -71,6 +71,16 @@ impl Library {
     }
 }
 
+impl Library {
+    /// Was it built with `provider`? Where a provider is a file of its own, that file must lie beside the library.
+    pub fn has(&self, provider: Provider) -> bool {
+        match (provider.file_name(), self.path.parent()) {
+            (Some(file), Some(folder)) => folder.join(file).is_file(),
+            _ => true,
+        }
+    }
+}
+
 /// `1.minor`, and the patch where the file that `path` leads to has it in its name.
 fn full_version(path: &Path, minor: u32) -> String {
     let short = format!("1.{minor}");
@@ -112,6 +122,9 @@ pub enum Reason {
     /// It does not load, or it is some other library.
     #[error("is not an ONNX Runtime library for this machine")]
     NotOnnxRuntime,
+    /// It was built without the provider that is wanted.
+    #[error("is an ONNX Runtime without {0}")]
+    WithoutProvider(Provider),
     /// It is too old for the calls that we make.
     #[error("is ONNX Runtime 1.{minor}; 1.{} or newer is needed", ort::MINOR_VERSION)]
     TooOld {
@@ -127,12 +140,44 @@ pub enum LibraryError {
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
     Named(Unusable),
     /// None is installed, and none could be fetched.
-    #[error("found no ONNX Runtime{found}, and could not fetch it: {reason}. {}", REMEDIES)]
+    #[error("found no ONNX Runtime{found}, and could not fetch it: {reason}. {}", remedies(package))]
     NotFetched {
+        /// The package on PyPI that would do.
+        package: &'static str,
         /// Those that were found and refused, as text for the message.
         found: String,
         /// Why fetching failed.
         reason: String,
+    },
+    /// No package that could be fetched has the provider.
+    #[error(
+        "found no ONNX Runtime with {provider}{found}; put one beside the program, or its path into {PATH_VARIABLE}"
+    )]
+    NotInstalled {
+        /// The provider.
+        provider: Provider,
+        /// Those that were found and refused, as text for the message.
+        found: String,
+    },
+    /// The library was found, but the provider needs others that were not.
+    #[error("{provider} cannot run, for parts are missing: {}", parts.join("; "))]
+    PartsMissing {
+        /// The provider.
+        provider: Provider,
+        /// What each one is and how to get it.
+        parts: Vec<String>,
+    },
+    /// Another library is in use already.
+    #[error(
+        "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one: start the engine with \
+         --backend=onnxruntime --backend-opts=provider={provider}",
+        path.display()
+    )]
+    Occupied {
+        /// The library in use.
+        path: PathBuf,
+        /// The provider that it lacks.
+        provider: Provider,
     },
     /// The library was found, but would not start.
     #[error("ONNX Runtime at {} does not start: {reason}", path.display())]
@@ -144,10 +189,14 @@ pub enum LibraryError {
     },
 }
 
-const REMEDIES: &str = "Any of these helps: run `python3 -m pip install onnxruntime`; or install Python 3.8 or newer \
-    with pip (Debian, Ubuntu: apt install python3-pip) and be online once; or download ONNX Runtime 1.24 or newer from \
-    https://github.com/microsoft/onnxruntime/releases and put its library beside the program or its path into \
-    ORT_DYLIB_PATH";
+fn remedies(package: &str) -> String {
+    format!(
+        "Any of these helps: run `python3 -m pip install {package}`; or install Python 3.8 or newer with pip (Debian, \
+         Ubuntu: apt install python3-pip) and be online once; or download ONNX Runtime 1.24 or newer from \
+         https://github.com/microsoft/onnxruntime/releases and put its library beside the program or its path into \
+         {PATH_VARIABLE}"
+    )
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,19 +1,25 @@
 //! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime drives.
 //!
 //! [`OnnxRuntime`] is the backend. The library is loaded at run time, when the first backend is made: [`Runtime`] is the
-//! one that serves the whole process, [`finder`] says where it comes from.
+//! one that serves the whole process, [`finder`] says where it comes from, `nvidia` what a GPU needs beside it.
+//! [`provider`] knows the kinds of devices.
 
 pub mod finder;
 pub mod library;
+pub mod provider;
 
 mod backend;
+mod bound;
 mod evaluator;
 mod fetch;
+mod nvidia;
 mod observe;
 mod python;
 mod runtime;
+mod waiting;
 
 pub use backend::{NAME, OnnxRuntime};
 pub use library::LibraryError;
 pub use observe::observe;
+pub use provider::{Provider, Target};
 pub use runtime::Runtime;

@@ -5,6 +5,7 @@ use ort::session::builder::GraphOptimizationLevel;
 use ort::value::TensorRef;
 
 use super::backend::NAME;
+use super::provider::Provider;
 use super::runtime::Runtime;
 use crate::network::onnx::Ranges;
 use crate::network::weights::OnnxModel;
@@ -21,7 +22,7 @@ const BATCH: usize = 32;
 /// # Errors
 /// [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Evaluation`] if it fails.
 pub fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
-    let runtime = Runtime::get()?;
+    let runtime = Runtime::get(Provider::Cpu)?;
     let failed =
         |error: ort::Error| BackendError::Evaluation { backend: NAME.into(), reason: error.to_string() };
     let mut session = open(runtime, &model.bytes).map_err(failed)?;

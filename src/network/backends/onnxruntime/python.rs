@@ -24,6 +24,19 @@ pub fn package_folders() -> Vec<PathBuf> {
     folders
 }
 
+/// Prints the folders of installed packages, a line each.
+const LIST_PACKAGES: &str =
+    "import site\nprint(*site.getsitepackages(), site.getusersitepackages(), sep='\\n')";
+
+/// The folders in which all Pythons found keep their packages.
+pub fn site_folders() -> Vec<PathBuf> {
+    let folders = |name: &&str| {
+        let output = python(name).args(["-c", LIST_PACKAGES]).output().ok().filter(|o| o.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect::<Vec<_>>())
+    };
+    NAMES.iter().filter_map(folders).flatten().collect()
+}
+
 /// What `pip download` is to get.
 pub struct Wheel<'a> {
     /// The package and its version, `onnxruntime==1.31.1`.

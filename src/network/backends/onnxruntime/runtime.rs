@@ -8,6 +8,8 @@ use ort::logging::LogLevel;
 
 use super::finder;
 use super::library::{Library, LibraryError};
+use super::nvidia;
+use super::provider::Provider;
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -22,16 +24,25 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// The process's runtime; the first call finds or fetches the library, which may take long and writes to stderr.
+    /// The process's runtime, which has `provider`; the first call finds or fetches the library, which may take long and
+    /// writes to stderr.
     ///
     /// # Errors
-    /// [`LibraryError`], with remedies. The next call tries again.
-    pub fn get() -> Result<&'static Runtime, LibraryError> {
+    /// [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries again.
+    pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runtime) = RUNTIME.get() {
+            if !runtime.library.has(provider) {
+                return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
+            }
+            nvidia::load_parts(&runtime.library, provider)?;
             return Ok(runtime);
         }
-        let runtime = Runtime::start(finder::find_or_fetch()?)?;
+        // Without a driver there is no use in fetching a quarter of a gigabyte.
+        nvidia::check_driver(provider)?;
+        let library = finder::find_or_fetch(provider)?;
+        nvidia::load_parts(&library, provider)?;
+        let runtime = Runtime::start(library)?;
         Ok(RUNTIME.get_or_init(|| runtime))
     }
 
@@ -49,6 +60,11 @@ impl Runtime {
             .build()
             .map_err(|error| not_started(error.to_string()))?;
         Ok(Runtime { library, environment })
+    }
+
+    /// The library that this process has loaded, if it has.
+    pub fn in_use() -> Option<&'static Library> {
+        RUNTIME.get().map(Runtime::library)
     }
 
     /// The library in use.

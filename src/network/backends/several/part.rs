@@ -61,9 +61,10 @@ impl Parts {
         };
         let parts: Vec<_> = devices.iter().map(part).collect();
         let describe = |part: &Arc<Part>| format!("{name}: {}: {}", part.label, part.info().description);
+        let is_told = parts.len() > 1;
         news.extend(parts.iter().flat_map(|part| {
             let inner = part.backend.take_notes();
-            std::iter::once(describe(part)).chain(inner)
+            is_told.then(|| describe(part)).into_iter().chain(inner)
         }));
         Arc::new(Parts { name: name.into(), parts, news: Mutex::new(news) })
     }
@@ -85,7 +86,10 @@ impl Parts {
         }
         Ok(BackendInfo {
             name: self.name.clone(),
-            description: format!("{}: {how} {} devices", self.name, self.parts.len()),
+            description: match infos().len() {
+                1 => format!("{}, by {}", first.description, self.name),
+                count => format!("{}: {how} {count} devices", self.name),
+            },
             input_format: first.input_format,
             has_wdl: infos().all(|info| info.has_wdl),
             has_moves_left: infos().all(|info| info.has_moves_left),

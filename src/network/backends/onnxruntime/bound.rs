@@ -1,0 +1,140 @@
+//! Evaluates batches of few sizes through tensors that are made once for each, in memory that the device reaches itself.
+//!
+//! A GPU copies from and to such memory without a detour, and a session sees the same few shapes again and again.
+
+use std::collections::BTreeMap;
+
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::session::{IoBinding, Session};
+use ort::value::Tensor;
+
+use super::evaluator::{INPUT_SIZE, Interface, Number, Outputs, Run};
+use crate::network::weights::ValueOutput;
+use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
+
+/// Up to this size a batch is filled up to the next power of two, beyond it to the next multiple of this.
+const STEP: usize = 32;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct BoundRunner<T: Number> {
+    memory: AllocationDevice<'static>,
+    device: i32,
+    /// By batch size.
+    bound: BTreeMap<usize, Bound<T>>,
+}
+
+/// The tensors of one batch size; the binding holds the outputs.
+#[derive(Debug)]
+struct Bound<T: Number> {
+    input: Tensor<T>,
+    binding: IoBinding,
+}
+
+impl<T: Number> BoundRunner<T> {
+    /// A runner with tensors in `memory`, which belongs to the device of number `device`.
+    pub(super) fn new(memory: AllocationDevice<'static>, device: i32) -> BoundRunner<T> {
+        BoundRunner { memory, device, bound: BTreeMap::new() }
+    }
+
+    fn bind(&self, session: &Session, interface: &Interface, positions: usize) -> ort::Result<Bound<T>> {
+        let allocator = |kind| {
+            let memory = MemoryInfo::new(self.memory.clone(), self.device, AllocatorType::Device, kind)?;
+            Allocator::new(session, memory)
+        };
+        let input = Tensor::<T>::new(&allocator(MemoryType::CPUInput)?, [positions, PLANES, 8, 8])?;
+        let outputs = allocator(MemoryType::CPUOutput)?;
+        let names = &interface.names;
+        let value = match &names.value {
+            ValueOutput::Wdl(name) => (name, 3),
+            ValueOutput::Scalar(name) => (name, 1),
+        };
+        let widths = [(&names.policy, POLICY_SIZE), value];
+        let mut binding = session.create_binding()?;
+        for (name, width) in widths.into_iter().chain(names.moves_left.iter().map(|name| (name, 1))) {
+            binding.bind_output(name.as_str(), Tensor::<T>::new(&outputs, [positions, width])?)?;
+        }
+        Ok(Bound { input, binding })
+    }
+}
+
+impl<T: Number> Run for BoundRunner<T> {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        interface: &Interface,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), String> {
+        let text = |error: ort::Error| error.to_string();
+        let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
+        if !self.bound.contains_key(&positions) {
+            let new = self.bind(session, interface, positions).map_err(text)?;
+            self.bound.insert(positions, new);
+        }
+        let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
+        let (_, numbers) = bound.input.extract_tensor_mut();
+        for (slot, dense) in batch.iter().zip(numbers.chunks_exact_mut(INPUT_SIZE)) {
+            T::write_planes(&slot.planes, dense);
+        }
+        // Sends the numbers to the device; so it must be done for each batch.
+        bound.binding.bind_input(interface.names.input.as_str(), &bound.input).map_err(text)?;
+        let outputs = session.run_binding(&bound.binding).map_err(text)?;
+        let outputs = Outputs::<T>::of(&outputs, &interface.names, positions)?;
+        batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
+    }
+}
+
+/// The size to which a batch of `positions` is filled up.
+fn filled_up(positions: usize) -> usize {
+    if positions <= STEP { positions.next_power_of_two() } else { positions.next_multiple_of(STEP) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::evaluator::{Memory, runner};
+    use super::super::{Provider, Runtime};
+    use super::*;
+    use crate::network::onnx::{self, BuildOptions};
+    use crate::network::weights::{DataType, HeadChoice, Model, NetworkFile};
+
+    fn slots(count: usize) -> Vec<EvalSlot> {
+        let slot = |number| {
+            let mut slot = EvalSlot { key: number, ..EvalSlot::default() };
+            slot.planes
+                .masks
+                .iter_mut()
+                .zip(number..)
+                .for_each(|(mask, n)| *mask = n * 0x9e37_79b9_7f4a_7c15);
+            slot.moves.extend([0, 700, 1857]);
+            slot
+        };
+        (1..=count as u64).map(slot).collect()
+    }
+
+    /// On a CPU, whose memory stands for a GPU's.
+    #[test]
+    fn bound_tensors_give_the_same_as_views_for_every_size_of_batch() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
+        let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
+        let Model::Layers(network, _) = file.model else { panic!("no layers") };
+        let model = onnx::build(*network, &BuildOptions::default());
+        let environment = Runtime::get(Provider::Cpu).unwrap().environment();
+        let mut session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
+        let interface = Interface { names: model.names, fixed_batch: None };
+        let mut plain = runner(DataType::Float32, Memory::Plain);
+        let mut bound = BoundRunner::<f32>::new(AllocationDevice::CPU, 0);
+        for size in [1, 3, 4, 33, 3] {
+            let (mut expected, mut found) = (slots(size), slots(size));
+            plain.run(&mut session, &interface, &mut expected).unwrap();
+            bound.run(&mut session, &interface, &mut found).unwrap();
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
+                let logits = found.logits.iter().zip(&expected.logits);
+                assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
+            }
+        }
+        assert_eq!(bound.bound.keys().copied().collect::<Vec<_>>(), [1, 4, 64]);
+    }
+}

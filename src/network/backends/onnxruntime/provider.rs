@@ -1,0 +1,231 @@
+//! Execution providers: what ONNX Runtime calls its ways to a kind of device, and what they take from the user.
+//!
+//! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers with each
+//! session. What a provider says of itself before a session is made is not to be trusted, so registering is what tells.
+
+use std::fmt;
+use std::path::Path;
+
+use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider, ExecutionProviderDispatch};
+
+use super::backend::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
+use crate::network::PLANES;
+use crate::network::onnx::Precision;
+use crate::params::{ParamError, Params};
+
+/// A kind of device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Any CPU.
+    Cpu,
+    /// Intel's library, for x86 CPUs.
+    OpenVino,
+    /// NVIDIA GPUs.
+    Cuda,
+    /// NVIDIA GPUs, with engines that are built for the network first.
+    TensorRt,
+    /// AMD GPUs.
+    MiGraphX,
+    /// Apple's GPUs and neural engines.
+    CoreMl,
+    /// GPUs under Windows.
+    DirectMl,
+}
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Provider; 7] = [
+        Provider::Cpu,
+        Provider::OpenVino,
+        Provider::Cuda,
+        Provider::TensorRt,
+        Provider::MiGraphX,
+        Provider::CoreMl,
+        Provider::DirectMl,
+    ];
+
+    /// Its name in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Provider::Cpu => "cpu",
+            Provider::OpenVino => "openvino",
+            Provider::Cuda => "cuda",
+            Provider::TensorRt => "tensorrt",
+            Provider::MiGraphX => "migraphx",
+            Provider::CoreMl => "coreml",
+            Provider::DirectMl => "directml",
+        }
+    }
+
+    /// The provider of this name.
+    pub fn named(name: &str) -> Option<Provider> {
+        Provider::ALL.into_iter().find(|provider| provider.name() == name)
+    }
+
+    /// False for those that compute on the processor: there a session has one thread and there are many sessions.
+    pub fn is_accelerator(self) -> bool {
+        !matches!(self, Provider::Cpu | Provider::OpenVino)
+    }
+
+    /// The file beside ONNX Runtime that holds it; `None` if it is part of the library.
+    pub(super) fn file_name(self) -> Option<String> {
+        match self {
+            Provider::Cpu | Provider::CoreMl | Provider::DirectMl => None,
+            _ if cfg!(windows) => Some(format!("onnxruntime_providers_{self}.dll")),
+            _ => Some(format!("libonnxruntime_providers_{self}.so")),
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where and how a model is to be evaluated: the options of the backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The kind of device.
+    pub provider: Provider,
+    /// Which one of several; CPUs are one.
+    pub gpu: u32,
+    /// `fp32`, `fp16` or `bf16`. A ready ONNX model keeps its own.
+    pub precision: &'static str,
+    /// Threads that work on one batch on a CPU.
+    pub threads: usize,
+}
+
+impl Target {
+    /// Reads the backend's options.
+    ///
+    /// | option | values | meaning |
+    /// |---|---|---|
+    /// | `provider` | names of [`Provider::ALL`]; `cpu` | the kind of device |
+    /// | `gpu` | 0… | which one of several |
+    /// | `precision` | `auto`, `fp32`, `fp16`, `bf16` | `auto`: fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32 |
+    /// | `threads` | 1… | threads that work on one batch on a CPU; 1 is best, for the search has threads of its own |
+    ///
+    /// # Errors
+    /// If an option is unknown or has no such value, or the provider does not compute in the precision.
+    pub fn parse(options: &Params) -> Result<Target, ParamError> {
+        options.allow_only(NAME, &["provider", "gpu", "precision", "threads"], &[])?;
+        let names = Provider::ALL.map(Provider::name);
+        let provider = Provider::named(options.choice("provider", "cpu", &names)?).unwrap_or(Provider::Cpu);
+        let (best, precisions): (_, &[&'static str]) = match provider {
+            Provider::Cpu => ("fp32", &["auto", "fp32"]),
+            Provider::OpenVino if computes_bfloat16() => ("bf16", &["auto", "fp32", "bf16"]),
+            Provider::OpenVino => ("fp32", &["auto", "fp32"]),
+            _ => ("fp16", &["auto", "fp32", "fp16"]),
+        };
+        let precision = match options.choice("precision", "auto", precisions)? {
+            "auto" => best,
+            precision => precision,
+        };
+        Ok(Target {
+            provider,
+            gpu: options.integer("gpu", 0, 0..=255)? as u32,
+            precision,
+            threads: options.integer("threads", 1, 1..=256)? as usize,
+        })
+    }
+
+    /// The precision in which models are to be built for it.
+    pub fn model_precision(&self) -> Precision {
+        if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 }
+    }
+
+    /// What registers the provider with a session; nothing for the CPU, which always is. `input` is the name of the
+    /// model's input, `engines` the folder for what a provider builds once.
+    pub(super) fn registration(&self, input: &str, engines: &Path) -> Option<ExecutionProviderDispatch> {
+        let gpu = self.gpu as i32;
+        let dispatch = match self.provider {
+            Provider::Cpu => return None,
+            Provider::OpenVino => ep::OpenVINO::default()
+                .with_device_type("CPU")
+                .with_arbitrary_config("load_config", self.openvino_config())
+                .build(),
+            Provider::Cuda => ep::CUDA::default()
+                .with_device_id(gpu)
+                .with_tf32(true)
+                // The exhaustive search takes seconds for each size of batch, in the middle of a game.
+                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
+                .build(),
+            Provider::TensorRt => {
+                let shapes = |batch: usize| format!("{input}:{batch}x{PLANES}x8x8");
+                ep::TensorRT::default()
+                    .with_device_id(gpu)
+                    .with_fp16(self.precision == "fp16")
+                    .with_layer_norm_fp32_fallback(true)
+                    .with_engine_cache(true)
+                    .with_engine_cache_path(engines.display())
+                    .with_timing_cache(true)
+                    .with_timing_cache_path(engines.display())
+                    .with_profile_min_shapes(shapes(1))
+                    .with_profile_opt_shapes(shapes(PREFERRED_GPU_BATCH))
+                    .with_profile_max_shapes(shapes(MAX_BATCH))
+                    .build()
+            }
+            Provider::MiGraphX => ep::MIGraphX::default().with_device_id(gpu).build(),
+            Provider::CoreMl => {
+                ep::CoreML::default().with_model_format(ep::coreml::ModelFormat::MLProgram).build()
+            }
+            Provider::DirectMl => ep::DirectML::default().with_device_id(gpu).build(),
+        };
+        Some(dispatch.error_on_failure())
+    }
+
+    /// Threads are not pinned: each session would pin its own to the same core.
+    fn openvino_config(&self) -> String {
+        let hint = if self.precision == "bf16" { "bf16" } else { "f32" };
+        let config = serde_json::json!({"CPU": {
+            "INFERENCE_PRECISION_HINT": hint,
+            "INFERENCE_NUM_THREADS": self.threads.to_string(),
+            "NUM_STREAMS": "1",
+            "ENABLE_CPU_PINNING": "NO",
+        }});
+        config.to_string()
+    }
+}
+
+/// Can the processor multiply numbers in bfloat16?
+fn computes_bfloat16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(options: &str) -> Result<Target, ParamError> {
+        Target::parse(&Params::parse(options).unwrap())
+    }
+
+    #[test]
+    fn providers_choose_their_precision() {
+        let precision = |options: &str| parse(options).unwrap().precision;
+        assert_eq!(precision(""), "fp32");
+        assert_eq!(precision("provider=cuda"), "fp16");
+        assert_eq!(precision("provider=tensorrt,precision=fp32"), "fp32");
+        assert_eq!(precision("provider=openvino,precision=fp32"), "fp32");
+        assert_eq!(parse("provider=cuda,gpu=2").unwrap().model_precision(), Precision::Float16);
+        assert_eq!(parse("provider=openvino").unwrap().model_precision(), Precision::Float32);
+    }
+
+    #[test]
+    fn what_a_provider_cannot_do_is_refused() {
+        let fault = |options: &str| parse(options).unwrap_err().to_string();
+        assert_eq!(fault("precision=fp16"), "precision=fp16: expected one of auto, fp32");
+        assert_eq!(
+            fault("provider=abacus"),
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt, migraphx, coreml, directml"
+        );
+        assert_eq!(
+            fault("batch=3"),
+            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads"
+        );
+    }
+}

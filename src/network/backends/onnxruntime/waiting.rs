@@ -1,0 +1,29 @@
+//! Tells people on stderr that something takes long, and for how long it has.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
+
+/// Between two lines.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Tells until it is dropped.
+pub(super) struct Waiting {
+    _told: Sender<()>,
+}
+
+impl Waiting {
+    /// Tells `what` now, and every ten seconds how long that has taken.
+    pub(super) fn tell(what: String) -> Waiting {
+        let (told, done) = bounded::<()>(0);
+        let start = Instant::now();
+        eprintln!("{what}; the first time this takes minutes.");
+        thread::spawn(move || {
+            while done.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{what}: {} s so far", start.elapsed().as_secs());
+            }
+        });
+        Waiting { _told: told }
+    }
+}

@@ -1,0 +1,218 @@
+//! `zeitnot accuracy`: how far a backend's evaluations are from those of a reference.
+//!
+//! The positions are those of games that the reference plays against itself, each move drawn from its policy: what a search
+//! meets, with the network's own weaknesses.
+
+use std::fmt;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::eval::softmax;
+use super::{Failure, NetworkArgs, Output, Verdict};
+use crate::chess::{History, Variant};
+use crate::network::encode::{HistoryFill, InputFormat, encode};
+use crate::network::{Backend, EvalSlot, Evaluator, policy_map};
+use crate::options::Settings;
+
+const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+/// Games that are played side by side; also the batch size.
+const GAMES: usize = 32;
+/// A game ends here at the latest, plies.
+const GAME_PLIES: usize = 120;
+
+#[derive(Debug, Args)]
+pub(super) struct AccuracyArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// The backend to compare with; parameters may follow in parentheses
+    #[arg(long, value_name = "BACKEND", default_value = "onnxruntime(provider=cpu)")]
+    reference: String,
+    /// Positions to compare
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    positions: u32,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    // The tested one first: it may need a library of its own, and a program has but one. Any will do for the reference.
+    let tested = args.network.backend()?;
+    let settings = Settings {
+        backend: args.reference.clone(),
+        backend_options: String::new(),
+        ..args.network.settings.clone()
+    };
+    let reference = NetworkArgs { settings }.backend()?;
+    let (format, other) = (reference.info().input_format, tested.info().input_format);
+    if format != other {
+        return Err(Failure::Input("the two backends want positions encoded differently".into()));
+    }
+    let expected = play(&mut *reference.evaluator()?, format, args.positions as usize)?;
+    let mut found = expected.clone();
+    let mut evaluator = tested.evaluator()?;
+    for batch in found.chunks_mut(GAMES.min(tested.info().max_batch)) {
+        evaluator.evaluate(batch)?;
+    }
+    let report = Report::new(&*tested, &*reference, (&found, &expected));
+    output.write(&report, &report)?;
+    Ok(Verdict::Yes)
+}
+
+/// At least `count` positions of games that `evaluator` plays, evaluated, cut to `count`.
+fn play(evaluator: &mut dyn Evaluator, format: InputFormat, count: usize) -> Result<Vec<EvalSlot>, Failure> {
+    let start = || match History::from_fen(START, Variant::Standard) {
+        Ok(history) => history,
+        Err(error) => unreachable!("START is legal: {error}"),
+    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut games: Vec<(History, usize)> = (0..GAMES).map(|_| (start(), 0)).collect();
+    let mut positions = Vec::with_capacity(count + GAMES);
+    while positions.len() < count {
+        let mut batch: Vec<_> = games.iter().map(|(game, _)| slot(game, format)).collect();
+        evaluator.evaluate(&mut batch)?;
+        for ((game, plies), slot) in games.iter_mut().zip(&batch) {
+            let legal = game.legal_moves();
+            game.push(legal[draw(&softmax(&slot.logits), random.f32())]);
+            *plies += 1;
+            if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
+                (*game, *plies) = (start(), 0);
+            }
+        }
+        positions.append(&mut batch);
+    }
+    positions.truncate(count);
+    Ok(positions)
+}
+
+fn slot(game: &History, format: InputFormat) -> EvalSlot {
+    let mut slot = EvalSlot { key: game.evaluation_key(), ..EvalSlot::default() };
+    let transform = encode(game, format, HistoryFill::default(), &mut slot.planes);
+    let turn = game.current().turn();
+    slot.moves = game.legal_moves().iter().map(|&m| policy_map::index(m, turn, transform)).collect();
+    slot
+}
+
+/// The place in `probabilities` at which their sum passes `share` (`0..1`).
+fn draw(probabilities: &[f32], share: f32) -> usize {
+    let mut sum = 0.0;
+    let passed = probabilities.iter().position(|p| {
+        sum += p;
+        sum > share
+    });
+    passed.unwrap_or(probabilities.len().saturating_sub(1))
+}
+
+/// The mean and the largest of something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+struct Spread {
+    mean: f64,
+    max: f64,
+}
+
+impl Spread {
+    fn of(numbers: impl Iterator<Item = f64>) -> Spread {
+        let (mut sum, mut max, mut count) = (0.0, 0.0f64, 0);
+        for number in numbers {
+            sum += number;
+            max = max.max(number);
+            count += 1;
+        }
+        Spread { mean: sum / f64::from(count.max(1)), max }
+    }
+}
+
+/// How two backends differ.
+#[derive(Debug, Serialize)]
+struct Report {
+    backend: String,
+    reference: String,
+    positions: usize,
+    /// Kullback-Leibler divergence of the policy from the reference's, nats.
+    policy_kl: Spread,
+    /// Difference of the expected result, of `-1..=1`.
+    q_error: Spread,
+    /// Difference of the probability of a draw.
+    d_error: Spread,
+    /// Difference of the moves left, plies.
+    m_error: Spread,
+    /// Share of positions in which both find the same move likeliest.
+    top1_agreement: f64,
+}
+
+impl Report {
+    fn new(
+        tested: &dyn Backend,
+        reference: &dyn Backend,
+        (found, expected): (&[EvalSlot], &[EvalSlot]),
+    ) -> Report {
+        let pairs = || found.iter().zip(expected);
+        let spread =
+            |difference: fn(&EvalSlot, &EvalSlot) -> f64| Spread::of(pairs().map(|(a, b)| difference(a, b)));
+        let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
+        Report {
+            backend: tested.info().description.clone(),
+            reference: reference.info().description.clone(),
+            positions: expected.len(),
+            policy_kl: spread(|a, b| divergence(&softmax(&b.logits), &softmax(&a.logits))),
+            q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
+            d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
+            m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
+            top1_agreement: same as f64 / expected.len().max(1) as f64,
+        }
+    }
+}
+
+fn likeliest(slot: &EvalSlot) -> Option<usize> {
+    (0..slot.logits.len()).max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b]))
+}
+
+/// `Σ p ln(p / q)`
+fn divergence(p: &[f32], q: &[f32]) -> f64 {
+    let term = |(&p, &q): (&f32, &f32)| {
+        if p > 0.0 { f64::from(p) * f64::from(p / q.max(f32::MIN_POSITIVE)).ln() } else { 0.0 }
+    };
+    p.iter().zip(q).map(term).sum::<f64>().max(0.0)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "backend         {}", self.backend)?;
+        writeln!(f, "reference       {}", self.reference)?;
+        writeln!(f, "positions       {}", self.positions)?;
+        writeln!(f, "                      mean         max")?;
+        for (name, spread) in [
+            ("policy KL", self.policy_kl),
+            ("q error", self.q_error),
+            ("d error", self.d_error),
+            ("m error, plies", self.m_error),
+        ] {
+            writeln!(f, "{name:<15} {:>10.6}  {:>10.6}", spread.mean, spread.max)?;
+        }
+        writeln!(f, "same best move  {:>9.2} %", 100.0 * self.top1_agreement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divergence_is_zero_for_the_same_and_grows_with_the_difference() {
+        let p = [0.5, 0.25, 0.25];
+        assert_eq!(divergence(&p, &p), 0.0);
+        assert!((divergence(&[1.0, 0.0], &[0.5, 0.5]) - std::f64::consts::LN_2).abs() < 1e-6);
+        assert!(divergence(&p, &[0.1, 0.6, 0.3]) > divergence(&p, &[0.4, 0.3, 0.3]));
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities() {
+        let p = [0.25, 0.5, 0.25];
+        assert_eq!([0.0, 0.24, 0.26, 0.74, 0.76, 1.0].map(|share| draw(&p, share)), [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn spreads_tell_mean_and_maximum() {
+        assert_eq!(Spread::of([1.0, 3.0, 2.0].into_iter()), Spread { mean: 2.0, max: 3.0 });
+        assert_eq!(Spread::of(std::iter::empty()), Spread::default());
+    }
+}
