@@ -1,0 +1,167 @@
+//! The speed of the search alone, as tables: over the size of the tree, over threads, and against an accelerator.
+//! `cargo bench --bench search`; takes minutes. A number as argument is the largest tree, in nodes (10,000,000; about
+//! 140 bytes each).
+//!
+//! Without evaluation cache; trees of a middlegame with 48 moves. Threads are compared run by run in turn, and medians
+//! are shown, so that other work of the machine does less harm.
+
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use zeitnot::chess::History;
+use zeitnot::engine::{Answer, Engine, GoRequest, Listener};
+use zeitnot::options::Settings;
+use zeitnot::search::{SearchInfo, Summary};
+use zeitnot::time::GoLimits;
+
+const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+/// Where the curve over tree size has its first point.
+const FIRST_SIZE: u64 = 100_000;
+const MAX_SIZE: u64 = 10_000_000;
+/// Searches per point of the curve over threads.
+const REPEATS: usize = 5;
+const NODES_PER_REPEAT: u64 = 500_000;
+/// 125,000 evaluations a second.
+const ACCELERATOR: &str = "simulated(latency-us=2000,per-position-ns=8000,max-batch=256)";
+
+fn main() {
+    let max_size = std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(MAX_SIZE);
+    for backend in ["random", "trivial"] {
+        over_tree_size(backend, max_size);
+    }
+    for backend in ["random", "trivial"] {
+        over_threads(backend);
+    }
+    against_an_accelerator();
+}
+
+/// One tree that grows by doubling: the speed of each new part.
+fn over_tree_size(backend: &str, max_size: u64) {
+    println!("\n`{backend}`, one thread\n");
+    println!("| nodes in the tree | nodes per CPU second since the last row | bytes per node |");
+    println!("|---|---|---|");
+    let mut engine = engine(backend, 1);
+    let mut size = FIRST_SIZE.min(max_size);
+    loop {
+        let run = search(&mut engine, size);
+        println!(
+            "| {size} | {:.0} | {:.1} |",
+            run.summary.new_nodes as f64 / run.cpu.as_secs_f64(),
+            run.summary.tree_bytes as f64 / run.summary.nodes as f64
+        );
+        if size == max_size {
+            return;
+        }
+        size = (size * 2).min(max_size);
+    }
+}
+
+/// The same search on one thread and on more.
+fn over_threads(backend: &str) {
+    println!("\n`{backend}`, {NODES_PER_REPEAT} nodes, median of {REPEATS}\n");
+    println!("| threads | nodes per second | against one thread | nodes per CPU second |");
+    println!("|---|---|---|---|");
+    let cores = zeitnot::network::cores();
+    let counts: Vec<_> = (0..).map(|power| 1 << power).take_while(|&threads| threads <= cores).collect();
+    let mut engines: Vec<_> = counts.iter().map(|&threads| engine(backend, threads)).collect();
+    let mut speeds = vec![(Vec::new(), Vec::new()); counts.len()];
+    for _ in 0..REPEATS {
+        for (engine, (wall, cpu)) in engines.iter_mut().zip(&mut speeds) {
+            engine.new_game();
+            let run = search(engine, NODES_PER_REPEAT);
+            wall.push(run.summary.new_nodes as f64 / run.summary.time.as_secs_f64());
+            cpu.push(run.summary.new_nodes as f64 / run.cpu.as_secs_f64());
+        }
+    }
+    let medians: Vec<_> = speeds.into_iter().map(|(wall, cpu)| (median(wall), median(cpu))).collect();
+    for (threads, (wall, cpu)) in counts.iter().zip(&medians) {
+        println!("| {threads} | {wall:.0} | {:.2} | {cpu:.0} |", wall / medians[0].0);
+    }
+}
+
+/// How busy a device is that evaluates as fast as two cores can search.
+fn against_an_accelerator() {
+    println!("\n`{ACCELERATOR}`, batch size measured\n");
+    println!("| threads | nodes per second | device busy |");
+    println!("|---|---|---|");
+    for threads in [1, 2, 3, 4, 0] {
+        let mut engine = engine(ACCELERATOR, threads);
+        // The batch size is found here.
+        search(&mut engine, NODES_PER_REPEAT);
+        engine.new_game();
+        let (began, busy) = (Instant::now(), engine.busy_time());
+        let run = search(&mut engine, 2 * NODES_PER_REPEAT);
+        let busy = busy.zip(engine.busy_time()).map(|(before, after)| after - before).unwrap_or_default();
+        println!(
+            "| {} | {:.0} | {:.1} % |",
+            if threads == 0 { format!("default ({})", engine.threads()) } else { threads.to_string() },
+            run.summary.new_nodes as f64 / run.summary.time.as_secs_f64(),
+            100.0 * busy.as_secs_f64() / began.elapsed().as_secs_f64()
+        );
+    }
+}
+
+fn engine(backend: &str, threads: usize) -> Engine {
+    let settings = Settings {
+        backend: backend.into(),
+        threads: threads as i64,
+        nn_cache_size: 0,
+        smart_pruning_factor: 0.0,
+        ..Settings::default()
+    };
+    let mut engine = Engine::new(settings).expect("the settings are valid");
+    engine.prepare().expect("synthetic backends are always to be had");
+    engine
+}
+
+struct Run {
+    summary: Summary,
+    cpu: Duration,
+}
+
+/// Searches until the tree has `nodes`; goes on from the last search unless a new game was begun.
+fn search(engine: &mut Engine, nodes: u64) -> Run {
+    engine.set_position(POSITION).expect("the position is legal");
+    let (sender, summaries) = channel();
+    let cpu = cpu_time();
+    let limits = GoLimits { nodes: Some(nodes), ..GoLimits::default() };
+    let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+    engine.go(request, Box::new(Collector(sender)));
+    let summary = summaries.recv().expect("every search answers");
+    engine.wait();
+    Run { summary, cpu: cpu_time() - cpu }
+}
+
+/// Passes on what a search counted.
+struct Collector(Sender<Summary>);
+
+impl Listener for Collector {
+    fn info(&mut self, _: &History, _: &SearchInfo) {}
+
+    fn note(&mut self, _: &str) {}
+
+    fn answer(&mut self, _: &History, answer: Answer) {
+        let summary = answer.result.map(|result| result.summary).unwrap_or_default();
+        self.0.send(summary).expect("the receiver waits");
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// CPU time of the process so far; wall time where the system does not tell.
+fn cpu_time() -> Duration {
+    #[cfg(unix)]
+    {
+        use rustix::time::{ClockId, clock_gettime};
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    }
+    #[cfg(not(unix))]
+    {
+        static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+        START.elapsed()
+    }
+}
