@@ -7,6 +7,7 @@
 //! | [`tools`] | the command line's commands |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | [`arena`] | games between two engines, many at once, and what they prove |
+//! | [`lab`] | moves-left estimators against recorded games |
 //! | [`engine`] | ties options, network, game and search together |
 //! | [`options`] | UCI options and flags, declared once |
 //! | [`search`] | PUCT tree search on any number of threads |
@@ -24,6 +25,7 @@
 pub mod arena;
 pub mod chess;
 pub mod engine;
+pub mod lab;
 pub mod network;
 pub mod options;
 pub mod params;

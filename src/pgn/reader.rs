@@ -43,6 +43,21 @@ impl<'a> Games<'a> {
         }
     }
 
+    /// The games of the bytes of a file, plain or compressed in the same ways; `name` is for messages.
+    ///
+    /// # Errors
+    /// [`GameError::Read`] if the first bytes cannot be read.
+    pub fn from_compressed(
+        name: impl Into<String>,
+        bytes: impl Read + 'static,
+    ) -> Result<Games<'static>, GameError> {
+        let name = name.into();
+        match source::inflate(bytes) {
+            Ok(text) => Ok(Games::new(name, text)),
+            Err(error) => Err(GameError::Read { name, error }),
+        }
+    }
+
     /// The games of uncompressed text; `name` is for messages.
     pub fn new(name: impl Into<String>, text: impl Read + 'a) -> Games<'a> {
         let text: Box<dyn Read + 'a> = Box::new(text);

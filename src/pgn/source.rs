@@ -16,7 +16,7 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 /// The uncompressed text of `raw`.
-fn inflate(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
+pub(super) fn inflate(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut start = Vec::new();
     raw.by_ref().take(SIGNATURE as u64).read_to_end(&mut start)?;
     let is = |signature: &[u8]| start.starts_with(signature);

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::job::Job;
+use super::stats::root_evaluation;
 use crate::chess::Move;
+use crate::time::RootEvaluation;
 
 /// Figures of a finished search.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +31,8 @@ pub struct Summary {
     pub batches: u64,
     /// Memory of the tree, bytes.
     pub tree_bytes: u64,
+    /// What the tree says of the root, from the side to move's point of view; `None` if nothing was visited.
+    pub root: Option<RootEvaluation>,
     /// The root's moves with their visits, in the order of their policy.
     pub root_visits: Vec<(Move, u32)>,
 }
@@ -48,6 +52,7 @@ pub(crate) fn of(job: &Job) -> Summary {
         collisions: count(&job.counters.collisions),
         batches: count(&job.counters.batches),
         tree_bytes: job.tree.bytes(),
+        root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
         root_visits: job.tree.children(root).map(|(_, child)| (child.edge().mv(), child.visits())).collect(),
     }
 }

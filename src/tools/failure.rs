@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::arena::ArenaError;
 use crate::engine::EngineError;
+use crate::lab::LabError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;
@@ -28,6 +29,9 @@ pub enum Failure {
     /// There is no ONNX Runtime.
     #[error(transparent)]
     Library(#[from] LibraryError),
+    /// Games could not be measured.
+    #[error(transparent)]
+    Lab(#[from] LabError),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),

@@ -13,6 +13,7 @@ mod describenet;
 mod eval;
 mod failure;
 mod matches;
+mod movesleft;
 mod network_args;
 mod options;
 mod output;
@@ -70,6 +71,8 @@ enum Command {
     Match(Box<matches::MatchArgs>),
     /// Replay recorded games through time managers, in virtual time
     Timelab(timelab::TimelabArgs),
+    /// Measure moves-left estimators on recorded games
+    Movesleft(Box<movesleft::MovesLeftArgs>),
     /// Put the results of several runs together, such as those of shards
     Report(report::ReportArgs),
     /// Make training data
@@ -122,6 +125,7 @@ impl Command {
             Command::Perft(args) => perft::run(&args, output),
             Command::Match(args) => matches::run(&args, output),
             Command::Timelab(args) => timelab::run(&args, output),
+            Command::Movesleft(args) => movesleft::run(&args, output),
             Command::Report(args) => report::run(&args, output),
             Command::Datagen(args) => datagen::run(&args, output),
             Command::Options => options::run(output),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Failure, Output, Verdict, timelab};
+use super::{Failure, Output, Verdict, movesleft, timelab};
 use crate::report::columns_of_file;
 
 #[derive(Debug, Args)]
@@ -15,10 +15,12 @@ pub(super) struct ReportArgs {
     /// Write the report (index.html) and all rows (CSV and Parquet) to this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Rows of movesleft")]
+    estimators: movesleft::EstimatorArgs,
 }
 
 /// What a command makes of its files.
-type Report = fn(&[PathBuf], Option<&Path>, &mut Output) -> Result<Verdict, Failure>;
+type Report = fn(&ReportArgs, &mut Output) -> Result<Verdict, Failure>;
 
 /// A command that writes rows.
 struct Kind {
@@ -28,7 +30,18 @@ struct Kind {
     report: Report,
 }
 
-const KINDS: [Kind; 1] = [Kind { name: "timelab", columns: timelab::columns, report: timelab::report }];
+const KINDS: [Kind; 2] = [
+    Kind {
+        name: "movesleft",
+        columns: movesleft::columns,
+        report: |args, output| movesleft::report(&args.files, &args.estimators, args.out.as_deref(), output),
+    },
+    Kind {
+        name: "timelab",
+        columns: timelab::columns,
+        report: |args, output| timelab::report(&args.files, args.out.as_deref(), output),
+    },
+];
 
 /// Runs the command.
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<Verdict, Failure> {
@@ -45,7 +58,7 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<Verdict, Fai
         found = Some(kind);
     }
     match found {
-        Some(kind) => (kind.report)(&args.files, args.out.as_deref(), output),
+        Some(kind) => (kind.report)(args, output),
         None => Err(Failure::Input("name files of rows".into())),
     }
 }

@@ -52,6 +52,21 @@ impl Ending {
         all.get(usize::from(code)).copied()
     }
 
+    /// Its name in rows and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ending::Checkmate => "checkmate",
+            Ending::Stalemate => "stalemate",
+            Ending::FiftyMoves => "fifty-moves",
+            Ending::Repetition => "repetition",
+            Ending::InsufficientMaterial => "insufficient-material",
+            Ending::DeadDraw => "dead-draw",
+            Ending::Length => "length",
+            Ending::Adjudication => "adjudication",
+            Ending::Broken => "broken-off",
+        }
+    }
+
     /// Does the result tell how good the positions were?
     pub fn result_counts(self) -> bool {
         !matches!(self, Ending::Length | Ending::Broken)

@@ -64,7 +64,7 @@ fn labelled(game: pgn::Game) -> Option<Game> {
 }
 
 /// Is the event with this name held out? FNV-1a, so that the split never changes.
-fn is_held_out(event: &[u8]) -> bool {
+pub fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     // The low bits of FNV are its weakest; fold the high half in.
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
@@ -93,7 +93,7 @@ pub fn ending(tags: &Tags) -> Ending {
 }
 
 /// The first number of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, in seconds.
-fn base_seconds(tag: &str) -> f64 {
+pub fn base_seconds(tag: &str) -> f64 {
     let first = tag.split(':').next().unwrap_or(tag);
     let first = first.split_once('/').map_or(first, |(_, seconds)| seconds);
     first.split('+').next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0.0)

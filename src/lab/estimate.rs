@@ -1,0 +1,91 @@
+//! Estimators under test: those of the time managers, and what no function of the ply can beat.
+
+use std::sync::Arc;
+
+use super::ply_median::PlyMedian;
+use super::rows::PositionRow;
+use crate::params::{ParamError, Params};
+use crate::time::estimators::moves_left::{LogLogistic, MovesLeft, estimator_from};
+
+/// Which M an estimator gets to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MovesLeftSource {
+    /// The head's output for the position alone.
+    Root,
+    /// Mean over the searched tree, with its spread.
+    Search,
+}
+
+/// Says how many full moves the side to move still has to make.
+#[derive(Clone, Debug)]
+pub struct Estimator {
+    /// As in a `TimeManager` string, and which M it saw.
+    pub name: String,
+    rule: Rule,
+}
+
+#[derive(Clone, Debug)]
+enum Rule {
+    Manager(MovesLeft, MovesLeftSource),
+    PlyMedian(Arc<PlyMedian>),
+}
+
+impl Estimator {
+    /// An estimator of the time managers by its text, such as `mle-legacy(midpoint=45.2)`.
+    ///
+    /// # Errors
+    /// Unknown names and parameters, values out of range.
+    pub fn parse(text: &str, source: MovesLeftSource) -> Result<Estimator, ParamError> {
+        let rule = estimator_from("--estimator", &Params::parse(text)?, LogLogistic::default())?;
+        let rule = rule.ok_or_else(|| ParamError::Value {
+            key: "--estimator".into(),
+            value: text.into(),
+            expected: "a moves-left estimator such as mle-legacy(midpoint=51.5,steepness=7)".into(),
+        })?;
+        let name = match source {
+            MovesLeftSource::Search if rule.uses_head() => format!("{text} after search"),
+            _ => text.to_owned(),
+        };
+        Ok(Estimator { name, rule: Rule::Manager(rule, source) })
+    }
+
+    /// The yardstick: the best function of the ply, never fitted on the games it is tried on.
+    pub(super) fn by_ply(medians: Arc<PlyMedian>) -> Estimator {
+        Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
+    }
+
+    /// Does the network's head change what it says?
+    pub fn uses_head(&self) -> bool {
+        matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
+    }
+
+    /// Full moves; `None` where the M that it needs is missing.
+    pub fn estimate(&self, row: &PositionRow) -> Option<f64> {
+        match &self.rule {
+            Rule::PlyMedian(medians) => Some(medians.moves_left(row.game, row.ply)),
+            Rule::Manager(rule, source) => {
+                let input = match source {
+                    MovesLeftSource::Root => row.input(),
+                    MovesLeftSource::Search => row.searched_input(),
+                };
+                (input.m.is_some() || !rule.uses_head()).then(|| rule.estimate(&input).moves)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_counts_plies_and_estimates_are_full_moves() {
+        let row = PositionRow { ply: 40, pieces: 20, m_plies: Some(79.0), ..PositionRow::default() };
+        let root = Estimator::parse("mle-mlh", MovesLeftSource::Root).unwrap();
+        assert_eq!(root.estimate(&row), Some(40.0), "(1 + 79 plies)/2");
+        let search = Estimator::parse("mle-mlh", MovesLeftSource::Search).unwrap();
+        assert_eq!(search.estimate(&row), None, "there was no search");
+        assert!(Estimator::parse("mle-none", MovesLeftSource::Root).is_err());
+        assert!(Estimator::parse("", MovesLeftSource::Root).unwrap_err().to_string().contains("mle-legacy"));
+    }
+}

@@ -1,0 +1,212 @@
+//! Fits the parameters of estimators to games.
+//!
+//! Least mean absolute error, by a pattern search over the parameters; errors are sums over counts, so that memory doesn't grow
+//! with the games. What a fit is worth is measured across the halves of the games: fitted on one, tried on the other.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::ply_median::fold;
+use super::rows::PositionRow;
+use crate::time::estimators::moves_left::{LogLogistic, MovesLeft, MovesLeftHead, MovesLeftInput, Pieces};
+
+/// Steps of M, per ply, in which positions are counted.
+const STEPS_PER_PLY: f32 = 2.0;
+/// Factor on a parameter at the beginning of the search, and where it ends.
+const FACTORS: (f64, f64) = (1.4, 1.001);
+
+/// A fitted estimator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fit {
+    /// Ready to paste as `TimeManager`.
+    pub time_manager: String,
+    /// The estimator in it.
+    pub estimator: String,
+    /// Mean absolute error across halves of the games, full moves.
+    pub mae: f64,
+    /// That of the same estimator with its defaults.
+    pub default_mae: f64,
+}
+
+/// Positions of a half of the games: for each value that an estimator looks at, how often so many moves were left.
+type Counts = BTreeMap<u32, BTreeMap<u32, u64>>;
+
+/// Counts positions, then fits.
+#[derive(Clone, Debug, Default)]
+pub struct Fitter {
+    by_ply: [Counts; 2],
+    by_pieces: [Counts; 2],
+    by_m: [Counts; 2],
+}
+
+/// An estimator whose parameters are sought.
+struct Family {
+    name: &'static str,
+    keys: &'static [&'static str],
+    /// Begin of the search: the defaults.
+    start: Vec<f64>,
+    /// Smallest values of the parameters.
+    least: Vec<f64>,
+    make: fn(&[f64]) -> MovesLeft,
+    input: fn(u32) -> MovesLeftInput,
+}
+
+impl Fitter {
+    /// Counts a position.
+    pub fn add(&mut self, row: &PositionRow) {
+        let half = fold(row.game);
+        let count = |counts: &mut [Counts; 2], value: u32| {
+            *counts[half].entry(value).or_default().entry(row.moves_left).or_default() += 1;
+        };
+        count(&mut self.by_ply, row.ply);
+        count(&mut self.by_pieces, row.pieces);
+        if let Some(m) = row.m_plies {
+            count(&mut self.by_m, (m * STEPS_PER_PLY).round() as u32);
+        }
+    }
+
+    /// `mle-legacy`, `mle-pieces` and, where there is a head, `mle-mlh`.
+    pub fn fits(&self) -> Vec<Fit> {
+        let head = MovesLeftHead::default();
+        let curve = LogLogistic::default();
+        let families = [
+            (
+                &self.by_ply,
+                Family {
+                    name: "mle-legacy",
+                    keys: &["midpoint", "steepness"],
+                    start: vec![curve.midpoint, curve.steepness],
+                    least: vec![1.0, 0.5],
+                    make: |p| MovesLeft::LogLogistic(LogLogistic { midpoint: p[0], steepness: p[1] }),
+                    input: |ply| MovesLeftInput { game_ply: ply, ..MovesLeftInput::default() },
+                },
+            ),
+            (
+                &self.by_pieces,
+                Family {
+                    name: "mle-pieces",
+                    keys: &["scale"],
+                    start: vec![Pieces::default().scale],
+                    least: vec![0.01],
+                    make: |p| MovesLeft::Pieces(Pieces { scale: p[0] }),
+                    input: |pieces| MovesLeftInput { pieces, ..MovesLeftInput::default() },
+                },
+            ),
+            (
+                &self.by_m,
+                Family {
+                    name: "mle-mlh",
+                    keys: &["scale", "floor"],
+                    start: vec![head.scale, head.floor],
+                    least: vec![0.01, 1.0],
+                    make: |p| MovesLeft::Head(MovesLeftHead { scale: p[0], floor: p[1], caution: 0.0 }),
+                    input: |m| MovesLeftInput {
+                        m: Some(f64::from(m) / f64::from(STEPS_PER_PLY)),
+                        ..MovesLeftInput::default()
+                    },
+                },
+            ),
+        ];
+        families
+            .into_iter()
+            .filter(|(halves, _)| halves.iter().any(|half| !half.is_empty()))
+            .map(|(halves, family)| family.fit(halves))
+            .collect()
+    }
+}
+
+impl Family {
+    fn fit(&self, halves: &[Counts; 2]) -> Fit {
+        let both: Vec<&Counts> = halves.iter().collect();
+        let best = self.search(&both);
+        let across = |parameters: [&[f64]; 2]| {
+            let sums = [0, 1].map(|half| self.error(&[&halves[half]], parameters[half]));
+            (sums[0].0 + sums[1].0) / (sums[0].1 + sums[1].1)
+        };
+        let (first, second) = (self.search(&both[..1]), self.search(&both[1..]));
+        let rounded: Vec<String> = self
+            .keys
+            .iter()
+            .zip(&best)
+            .map(|(key, value)| format!("{key}={}", (value * 1e3).round() / 1e3))
+            .collect();
+        let estimator = format!("{}({})", self.name, rounded.join(","));
+        Fit {
+            time_manager: format!("smooth({estimator})"),
+            estimator,
+            mae: across([&second, &first]),
+            default_mae: across([&self.start, &self.start]),
+        }
+    }
+
+    /// Sum of absolute errors and number of positions.
+    fn error(&self, counts: &[&Counts], parameters: &[f64]) -> (f64, f64) {
+        let estimator = (self.make)(parameters);
+        let (mut sum, mut positions) = (0.0, 0.0);
+        for (&value, left) in counts.iter().flat_map(|counts| counts.iter()) {
+            let estimate = estimator.estimate(&(self.input)(value)).moves;
+            for (&moves, &count) in left {
+                sum += (estimate - f64::from(moves)).abs() * count as f64;
+                positions += count as f64;
+            }
+        }
+        (sum, positions)
+    }
+
+    /// The parameters with the least error: steps up and down in each, finer when none helps.
+    fn search(&self, counts: &[&Counts]) -> Vec<f64> {
+        let mut best = self.start.clone();
+        let mut least = self.error(counts, &best).0;
+        let mut factor = FACTORS.0;
+        while factor > FACTORS.1 {
+            let mut helped = false;
+            for place in 0..best.len() {
+                for step in [factor, 1.0 / factor] {
+                    let mut tried = best.clone();
+                    tried[place] = (tried[place] * step).max(self.least[place]);
+                    let error = self.error(counts, &tried).0;
+                    if error < least {
+                        (best, least, helped) = (tried, error, true);
+                    }
+                }
+            }
+            if !helped {
+                factor = factor.sqrt();
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_that_made_the_games_is_found_again() {
+        let truth = LogLogistic { midpoint: 60.0, steepness: 4.0 };
+        let mut fitter = Fitter::default();
+        for game in 0..40 {
+            for ply in (0..240).step_by(4) {
+                // Errors up and down alike leave the median where it is.
+                let left = truth.moves_left(ply) + [-3.0, 0.0, 3.0][game as usize % 3];
+                let moves_left = left.round().max(1.0) as u32;
+                fitter.add(&PositionRow { game, ply, moves_left, pieces: 32, ..PositionRow::default() });
+            }
+        }
+        let fits = fitter.fits();
+        assert_eq!(fits.len(), 2, "no network, no fit of the head");
+        let text = &fits[0].time_manager;
+        let number = |key: &str| -> f64 {
+            let rest = text.split_once(key).unwrap().1;
+            rest.split([',', ')']).next().unwrap().parse().unwrap()
+        };
+        assert!(
+            (number("midpoint=") - 60.0).abs() < 1.5 && (number("steepness=") - 4.0).abs() < 0.5,
+            "{text}"
+        );
+        assert!(fits[0].mae < 2.5 && fits[0].mae < fits[0].default_mae, "{fits:?}");
+        crate::time::manager_from(text).expect("a TimeManager string");
+    }
+}

@@ -1,0 +1,153 @@
+//! The groups of positions for which figures are given.
+
+use serde::Serialize;
+
+use super::rows::PositionRow;
+
+/// What positions are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dimension {
+    /// All of them in one group.
+    All,
+    /// Plies played, in stretches of 20.
+    ByPly,
+    /// Opening, middlegame, endgame by the officers left: more than 10, 7 to 10, at most 6.
+    ByPhase,
+    /// Pieces on the board.
+    ByPieces,
+    /// How far the network's Q is from 0, for either side.
+    ByEvaluation,
+    /// How the game ended.
+    ByTermination,
+}
+
+impl Dimension {
+    /// All but [`Dimension::All`].
+    pub const GROUPED: [Dimension; 5] = [
+        Dimension::ByPly,
+        Dimension::ByPhase,
+        Dimension::ByPieces,
+        Dimension::ByEvaluation,
+        Dimension::ByTermination,
+    ];
+
+    /// The key in JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            Dimension::All => "all",
+            Dimension::ByPly => "by_ply",
+            Dimension::ByPhase => "by_phase",
+            Dimension::ByPieces => "by_pieces",
+            Dimension::ByEvaluation => "by_evaluation",
+            Dimension::ByTermination => "by_termination",
+        }
+    }
+
+    /// For people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Dimension::All => "all positions",
+            Dimension::ByPly => "plies played",
+            Dimension::ByPhase => "phase",
+            Dimension::ByPieces => "pieces on the board",
+            Dimension::ByEvaluation => "evaluation |Q|",
+            Dimension::ByTermination => "end of the game",
+        }
+    }
+}
+
+/// Plies of a group of [`Dimension::ByPly`].
+pub(super) const PLIES: u32 = 20;
+/// From here on all plies are one group.
+const LAST_PLY: u32 = 300;
+
+/// A group: its dimension, its place among the dimension's groups, its name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group {
+    /// What it is a group of.
+    pub dimension: Dimension,
+    /// Orders the groups of a dimension.
+    pub place: u32,
+    /// For people, and in JSON.
+    pub name: String,
+}
+
+impl Group {
+    fn new(dimension: Dimension, place: u32, name: impl Into<String>) -> Group {
+        Group { dimension, place, name: name.into() }
+    }
+
+    /// The groups that a position belongs to: one of each dimension, fewer where facts are missing.
+    pub fn of(row: &PositionRow) -> Vec<Group> {
+        let groups = [
+            Some(Group::new(Dimension::All, 0, "all")),
+            Some(by_ply(row.ply)),
+            Some(by_phase(row.officers)),
+            Some(by_pieces(row.pieces)),
+            row.q.map(by_evaluation),
+            Some(Group::new(Dimension::ByTermination, 0, row.ending.clone())),
+        ];
+        groups.into_iter().flatten().collect()
+    }
+}
+
+fn by_ply(ply: u32) -> Group {
+    let first = (ply / PLIES * PLIES).min(LAST_PLY);
+    let name =
+        if first == LAST_PLY { format!("{first}+") } else { format!("{first}–{}", first + PLIES - 1) };
+    Group::new(Dimension::ByPly, first, name)
+}
+
+/// The divisions of Lichess, by officers alone.
+fn by_phase(officers: u32) -> Group {
+    let (place, name) = match officers {
+        0..=6 => (2, "endgame"),
+        7..=10 => (1, "middlegame"),
+        _ => (0, "opening"),
+    };
+    Group::new(Dimension::ByPhase, place, name)
+}
+
+fn by_pieces(pieces: u32) -> Group {
+    let (place, name) = match pieces {
+        0..=7 => (4, "2–7"),
+        8..=12 => (3, "8–12"),
+        13..=18 => (2, "13–18"),
+        19..=24 => (1, "19–24"),
+        _ => (0, "25–32"),
+    };
+    Group::new(Dimension::ByPieces, place, name)
+}
+
+fn by_evaluation(q: f32) -> Group {
+    let (place, name) = match q.abs() {
+        size if size < 0.1 => (0, "below 0.1"),
+        size if size < 0.3 => (1, "0.1–0.3"),
+        size if size < 0.6 => (2, "0.3–0.6"),
+        size if size < 0.9 => (3, "0.6–0.9"),
+        _ => (4, "0.9 and more"),
+    };
+    Group::new(Dimension::ByEvaluation, place, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_in_one_group_of_each_dimension() {
+        let row = PositionRow {
+            ply: 39,
+            pieces: 32,
+            officers: 14,
+            ending: "adjudication".into(),
+            ..Default::default()
+        };
+        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        assert_eq!(names, ["all", "20–39", "opening", "25–32", "adjudication"], "no network, no Q");
+        let row = PositionRow { ply: 777, pieces: 3, officers: 1, q: Some(-0.95), ..row };
+        let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
+        assert_eq!(names, ["all", "300+", "endgame", "2–7", "0.9 and more", "adjudication"]);
+    }
+}

@@ -1,0 +1,324 @@
+//! Measures games: reads them, asks the network, hands over the rows in the order of the games.
+//!
+//! One thread reads, any number evaluate (batches go across games), the caller's thread receives. Bounded queues between them keep the memory
+//! the same for any number of games.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crossbeam::channel::{Receiver, Sender, bounded};
+
+use super::encoder::BatchEvaluator;
+use super::rows::PositionRow;
+use super::searcher::Searcher;
+use super::selection::Selection;
+use super::{Estimator, LabError, MovesLeftSource};
+use crate::chess::{Color, History};
+use crate::network::Backend;
+use crate::options::Settings;
+use crate::pgn::{Game, GameError, Games};
+use crate::training::pgn::ending;
+
+/// Games that wait for a thread.
+const QUEUE: usize = 64;
+
+/// What is to be measured, and with what.
+pub struct Task<'a> {
+    /// PGN files, plain or compressed; `-` is stdin.
+    pub files: &'a [PathBuf],
+    /// Which games and positions.
+    pub selection: &'a Selection,
+    /// Is the game with this number (from 1) ours? Shards and resumed runs leave games to others.
+    pub takes_game: &'a (dyn Fn(u64) -> bool + Sync),
+    /// The network.
+    pub backend: &'a dyn Backend,
+    /// Options of the engine that searches; how histories are filled.
+    pub settings: &'a Settings,
+    /// Also search each position for so many nodes.
+    pub nodes: Option<u64>,
+    /// Threads that evaluate.
+    pub threads: usize,
+    /// Positions in a batch; `None`: as many as the backend likes.
+    pub batch: Option<usize>,
+    /// Becomes true when the measurement is to end early; games under way are finished.
+    pub stop: &'a AtomicBool,
+    /// Counts the bytes of the files that were read.
+    pub bytes_read: Arc<AtomicU64>,
+}
+
+impl fmt::Debug for Task<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("files", &self.files).field("nodes", &self.nodes).finish_non_exhaustive()
+    }
+}
+
+/// What comes out, in this order: games ascending by number, messages when they arise.
+#[derive(Debug)]
+pub enum Event {
+    /// The rows of a game; there may be none.
+    Game(Vec<PositionRow>),
+    /// A game that was skipped, and why.
+    Skipped(String),
+}
+
+/// How many games there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Games read, broken ones included.
+    pub read: u64,
+    /// Broken ones.
+    pub broken: u64,
+    /// Those that the filters took; shards and resumed runs look at some of them.
+    pub taken: u64,
+    /// True if `stop` ended it.
+    pub stopped: bool,
+}
+
+/// A game for a worker.
+struct Work {
+    sequence: u64,
+    game: Game,
+}
+
+/// What threads send to the caller.
+enum Message {
+    Finished(u64, Vec<PositionRow>),
+    Skipped(String),
+    Failed(LabError),
+}
+
+/// Runs the task; `receive` gets all events.
+///
+/// # Errors
+/// Files that can't be read, a network that fails, and what `receive` gives.
+pub fn run(
+    task: &Task<'_>,
+    mut receive: impl FnMut(Event) -> Result<(), LabError>,
+) -> Result<Tally, LabError> {
+    let (work_sender, work) = bounded(QUEUE);
+    let (messages, inbox) = bounded(QUEUE);
+    thread::scope(|scope| {
+        let reader_messages = messages.clone();
+        let reader = scope.spawn(move || read(task, &work_sender, &reader_messages));
+        for _ in 0..task.threads.max(1) {
+            let (work, messages) = (work.clone(), messages.clone());
+            scope.spawn(move || {
+                if let Err(error) = evaluate_all(task, &work, &messages) {
+                    // Nobody listens any more only where another failure was first.
+                    let _ = messages.send(Message::Failed(error));
+                }
+            });
+        }
+        drop((work, messages));
+        let result = in_order(&inbox, &mut receive);
+        if result.is_err() {
+            task.stop.store(true, Ordering::Relaxed);
+        }
+        // Threads that still want to send must not wait for ever.
+        drop(inbox);
+        let tally = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        result.map(|()| tally)
+    })
+}
+
+/// Hands messages over, games by their sequence.
+fn in_order(
+    inbox: &Receiver<Message>,
+    receive: &mut impl FnMut(Event) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let (mut next, mut early) = (0, BTreeMap::new());
+    for message in inbox {
+        match message {
+            Message::Failed(error) => return Err(error),
+            Message::Skipped(reason) => receive(Event::Skipped(reason))?,
+            Message::Finished(sequence, rows) => {
+                early.insert(sequence, rows);
+                while let Some(rows) = early.remove(&next) {
+                    next += 1;
+                    receive(Event::Game(rows))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads all files and deals out the games that are wanted.
+fn read(task: &Task<'_>, work: &Sender<Work>, messages: &Sender<Message>) -> Tally {
+    let mut tally = Tally::default();
+    let mut sequence = 0;
+    for path in task.files {
+        let games = match open(path, task.bytes_read.clone()) {
+            Ok(games) => games,
+            Err(error) => {
+                let _ = messages.send(Message::Failed(error.into()));
+                return tally;
+            }
+        };
+        for game in games {
+            if task.stop.load(Ordering::Relaxed) {
+                return Tally { stopped: true, ..tally };
+            }
+            let mut game = match game {
+                Ok(game) => game,
+                Err(GameError::Broken { number, reason }) => {
+                    tally.read += 1;
+                    tally.broken += 1;
+                    let text = format!("{}: game {number} is skipped: {reason}", path.display());
+                    let _ = messages.send(Message::Skipped(text));
+                    continue;
+                }
+                Err(error) => {
+                    let _ = messages.send(Message::Failed(error.into()));
+                    return tally;
+                }
+            };
+            tally.read += 1;
+            if !task.selection.takes_game(&game) {
+                continue;
+            }
+            if task.selection.max_games.is_some_and(|most| tally.taken >= most) {
+                return tally;
+            }
+            tally.taken += 1;
+            // From here on the number in the stream of all files.
+            game.number = tally.read;
+            if (task.takes_game)(game.number) {
+                if work.send(Work { sequence, game }).is_err() {
+                    return tally;
+                }
+                sequence += 1;
+            }
+        }
+    }
+    tally
+}
+
+fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> Result<Games<'static>, GameError> {
+    let name = path.display().to_string();
+    if path.as_os_str() == "-" {
+        return Games::from_compressed("stdin", Counted { source: io::stdin(), bytes_read });
+    }
+    match File::open(path) {
+        Ok(source) => Games::from_compressed(name, Counted { source, bytes_read }),
+        Err(error) => Err(GameError::Read { name, error }),
+    }
+}
+
+/// Counts what passes.
+struct Counted<R> {
+    source: R,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(buffer)?;
+        self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// A worker: evaluates the games that it gets until there are no more.
+fn evaluate_all(task: &Task<'_>, work: &Receiver<Work>, messages: &Sender<Message>) -> Result<(), LabError> {
+    // The option's choices are the names of the variants.
+    let fill = task.settings.history_fill.parse().unwrap_or_default();
+    let mut batch = BatchEvaluator::new(task.backend, fill, task.batch)?;
+    let mut searcher = task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?;
+    let estimators = Defaults::new();
+    let deliver = |batch: &mut BatchEvaluator| {
+        batch.take_finished().into_iter().all(|(sequence, mut rows)| {
+            rows.iter_mut()
+                .for_each(|row| row.mlh_moves = estimators.head.estimate(row).map(|moves| moves as f32));
+            messages.send(Message::Finished(sequence, rows)).is_ok()
+        })
+    };
+    for Work { sequence, game } in work {
+        evaluate(task.selection, (sequence, &game), &estimators, (&mut batch, searcher.as_mut()))?;
+        if !deliver(&mut batch) {
+            return Ok(());
+        }
+    }
+    batch.evaluate()?;
+    deliver(&mut batch);
+    Ok(())
+}
+
+/// The estimators whose answers stand in the rows themselves.
+struct Defaults {
+    legacy: Estimator,
+    pieces: Estimator,
+    head: Estimator,
+}
+
+impl Defaults {
+    fn new() -> Defaults {
+        let [legacy, pieces, head] = ["mle-legacy", "mle-pieces", "mle-mlh"].map(|name| {
+            // Invariant: names of estimators without parameters are valid.
+            Estimator::parse(name, MovesLeftSource::Root).expect("an estimator's name")
+        });
+        Defaults { legacy, pieces, head }
+    }
+}
+
+/// Gives the game's positions to the network and, where there is one, to the searcher.
+fn evaluate(
+    selection: &Selection,
+    (sequence, game): (u64, &Game),
+    estimators: &Defaults,
+    (batch, mut searcher): (&mut BatchEvaluator, Option<&mut Searcher>),
+) -> Result<(), LabError> {
+    let mut history = History::from_position(game.start.clone(), game.variant);
+    let mut text = match game.tags.get("FEN") {
+        Some(fen) => format!("fen {fen} moves"),
+        None => "startpos moves".to_owned(),
+    };
+    if let Some(searcher) = searcher.as_deref_mut() {
+        searcher.set_variant(game.variant)?;
+    }
+    batch.begin(sequence, game.moves.len());
+    let ending = ending(&game.tags).name();
+    for (i, played) in game.moves.iter().enumerate() {
+        if selection.takes_position(game.number, history.game_ply()) {
+            let mut row = facts(game, i, &history);
+            ending.clone_into(&mut row.ending);
+            row.legacy_moves = estimators.legacy.estimate(&row).unwrap_or_default() as f32;
+            row.pieces_moves = estimators.pieces.estimate(&row).unwrap_or_default() as f32;
+            if let Some(searcher) = searcher.as_deref_mut() {
+                searcher.search(&text, &mut row)?;
+            }
+            batch.add(row, &history)?;
+        }
+        if searcher.is_some() {
+            text.push(' ');
+            text.push_str(&history.format_move(played.r#move));
+        }
+        history.push(played.r#move);
+    }
+    Ok(())
+}
+
+/// What is known of the position before the i-th move without any network.
+fn facts(game: &Game, i: usize, history: &History) -> PositionRow {
+    let position = history.current();
+    let board = position.board();
+    let plies_left = (game.moves.len() - i) as u32;
+    let sign = if position.turn() == Color::White { 1 } else { -1 };
+    PositionRow {
+        game: game.number,
+        ply: history.game_ply(),
+        plies_left,
+        moves_left: plies_left.div_ceil(2),
+        pieces: position.piece_count() as u32,
+        officers: (board.knights() | board.bishops() | board.rooks() | board.queens()).count() as u32,
+        result: game.tags.result().map(|white| sign * i32::from(white)),
+        centipawns: game.moves[i].centipawns.map(i32::from),
+        ..PositionRow::default()
+    }
+}

@@ -1,0 +1,82 @@
+//! The findings as JSON: the keys are a contract.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::lab::{ClockFigures, Dimension, Figures, Fit, Spread, StudyReport};
+
+/// The document. All errors are in full moves.
+#[derive(Serialize)]
+pub(super) struct Findings {
+    games: u64,
+    positions: u64,
+    unit: &'static str,
+    estimators: Vec<Named>,
+    /// `by_ply`, `by_phase`, …: the same for each group.
+    #[serde(flatten)]
+    groups: BTreeMap<&'static str, Vec<GroupDocument>>,
+    spread: Option<Spread>,
+    clock: Option<Vec<NamedClock>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fit: Option<Vec<Fit>>,
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    #[serde(flatten)]
+    figures: Figures,
+}
+
+#[derive(Serialize)]
+struct GroupDocument {
+    group: String,
+    positions: u64,
+    estimators: Vec<Named>,
+}
+
+#[derive(Serialize)]
+struct NamedClock {
+    name: String,
+    #[serde(flatten)]
+    figures: ClockFigures,
+}
+
+impl Findings {
+    pub(super) fn new(report: &StudyReport, is_fit: bool) -> Findings {
+        let named = |figures: &[Option<Figures>]| {
+            let pairs = report.names.iter().zip(figures);
+            pairs
+                .filter_map(|(name, figures)| Some(Named { name: name.clone(), figures: (*figures)? }))
+                .collect()
+        };
+        let mut groups: BTreeMap<&'static str, Vec<GroupDocument>> = BTreeMap::new();
+        let mut estimators = Vec::new();
+        for group in &report.groups {
+            let own = named(&group.figures);
+            match group.group.dimension {
+                Dimension::All => estimators = own,
+                dimension => groups.entry(dimension.key()).or_default().push(GroupDocument {
+                    group: group.group.name.clone(),
+                    positions: group.positions,
+                    estimators: own,
+                }),
+            }
+        }
+        let clock = report.clock_figures().filter(|clocks| !clocks.is_empty()).map(|clocks| {
+            let pairs = report.names.iter().zip(clocks);
+            pairs.map(|(name, figures)| NamedClock { name: name.clone(), figures }).collect()
+        });
+        Findings {
+            games: report.games,
+            positions: report.positions,
+            unit: "full moves",
+            estimators,
+            groups,
+            spread: Some(report.spread).filter(|spread| spread.positions > 0),
+            clock,
+            fit: is_fit.then(|| report.fits.clone()),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! `zeitnot movesleft`: how well moves-left estimators foresee the length of recorded games.
+//!
+//! Measuring writes rows into the folder of `--out` (a temporary one without it); the report is computed from the rows, here and in
+//! `zeitnot report`.
+
+mod figures;
+mod page;
+mod run_facts;
+mod show;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::shard::Shard;
+use super::{Failure, NetworkArgs, Output, Verdict};
+use crate::lab::measure::{self, Event, Tally, Task};
+use crate::lab::{Estimator, LabError, MergedGames, MovesLeftSource, PositionRow, Selection, Study};
+use crate::report::{Row, RowError, RowReader, RowWriter, write_parquet};
+use crate::training::game::Ending;
+
+use run_facts::RunFacts;
+
+/// Names of the files in the folder of `--out`.
+const ROWS: &str = "movesleft.csv";
+const PARQUET: &str = "movesleft.parquet";
+/// Rows reach the disk at least so often.
+const FLUSH_EVERY: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(super) struct MovesLeftArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Recorded games, plain or compressed (.gz, .zst, .bz2); - is stdin
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    pgn: Vec<PathBuf>,
+    #[command(flatten)]
+    filters: FilterArgs,
+    #[command(flatten)]
+    estimators: EstimatorArgs,
+    /// Also search each position for N nodes, from an empty tree, and try the mean of the head over the tree
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Option<u64>,
+    /// Threads that evaluate [default: one for each core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// Positions in a batch [default: what the backend likes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
+    /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// Write report (index.html) and rows (CSV, Parquet) into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with the run in the folder of --out that was stopped
+    #[arg(long, requires = "out")]
+    resume: bool,
+}
+
+/// Which games and positions are looked at.
+#[derive(Clone, Debug, Args)]
+struct FilterArgs {
+    /// At most so many games
+    #[arg(long, value_name = "N")]
+    max_games: Option<u64>,
+    /// One position in N, drawn at random but always the same ones; use of the clock needs all of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    sample: u64,
+    /// Positions from this ply on (plies, not moves)
+    #[arg(long, value_name = "PLY", default_value_t = 0)]
+    from_ply: u32,
+    /// Games of at least so many plies
+    #[arg(long, value_name = "PLIES", default_value_t = 1)]
+    min_plies: u32,
+    /// Games of at most so many plies
+    #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
+    max_plies: u32,
+    /// Games that ended so; may be repeated [default: all but those broken off by time, crash, or resignation]
+    #[arg(long, value_name = "T", value_parser = ending_of)]
+    termination: Vec<Ending>,
+    /// Games with at least so many seconds of base time
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    min_base: f64,
+    /// Games with at most so many seconds of base time
+    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
+    max_base: f64,
+    /// Games of which both players have at least this Elo
+    #[arg(long, value_name = "ELO")]
+    min_elo: Option<u32>,
+    /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
+    #[arg(long)]
+    held_out: bool,
+}
+
+/// Which estimators are compared.
+#[derive(Clone, Debug, Args)]
+pub(super) struct EstimatorArgs {
+    /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'; may be repeated; the
+    /// first is the one that all others are compared with
+    #[arg(long, value_name = "E")]
+    estimator: Vec<String>,
+    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print TimeManager strings to paste
+    #[arg(long)]
+    fit: bool,
+}
+
+/// The estimators that are compared if the user names none.
+const ESTIMATORS: [&str; 5] = [
+    "mle-legacy",
+    "mle-legacy(midpoint=45.2,steepness=5.93)",
+    "mle-pieces",
+    "mle-mlh",
+    "blend(mle-mlh,mle-legacy)",
+];
+
+fn ending_of(name: &str) -> Result<Ending, String> {
+    let known = (0..=u8::MAX).map_while(Ending::from_code);
+    let names: Vec<_> = known.clone().map(Ending::name).collect();
+    known
+        .into_iter()
+        .find(|ending| ending.name() == name)
+        .ok_or_else(|| format!("valid: {}", names.join(", ")))
+}
+
+impl FilterArgs {
+    fn selection(&self) -> Selection {
+        Selection {
+            max_games: self.max_games,
+            sample: self.sample,
+            from_ply: self.from_ply,
+            plies: (self.min_plies, self.max_plies),
+            base_seconds: (self.min_base, self.max_base),
+            min_elo: self.min_elo,
+            endings: self.termination.clone(),
+            held_out: self.held_out,
+        }
+    }
+}
+
+impl EstimatorArgs {
+    /// The estimators; those that read the head also after the search where there was one.
+    fn estimators(&self, is_searched: bool) -> Result<Vec<Estimator>, Failure> {
+        let fault = |error: crate::params::ParamError| Failure::Input(format!("--estimator: {error}"));
+        let texts: Vec<&str> = match self.estimator.as_slice() {
+            [] => ESTIMATORS.to_vec(),
+            own => own.iter().map(String::as_str).collect(),
+        };
+        let mut estimators = Vec::new();
+        for text in texts {
+            let root = Estimator::parse(text, MovesLeftSource::Root).map_err(fault)?;
+            let searched = (is_searched && root.uses_head())
+                .then(|| Estimator::parse(text, MovesLeftSource::Search))
+                .transpose()
+                .map_err(fault)?;
+            estimators.extend(std::iter::once(root).chain(searched));
+        }
+        Ok(estimators)
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    // Faults in them shall not come up after hours.
+    args.estimators.estimators(args.nodes.is_some())?;
+    let temporary = std::env::temp_dir().join(format!("zeitnot-movesleft-{}", std::process::id()));
+    let folder = args.out.as_deref().unwrap_or(&temporary);
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
+    let measured = measure_into(args, folder);
+    let reported = measured.and_then(|tally| {
+        if tally.stopped {
+            stopped(args);
+        }
+        report(&[folder.join(ROWS)], &args.estimators, args.out.as_deref(), output)
+    });
+    if args.out.is_none() {
+        std::fs::remove_dir_all(&temporary)?;
+    }
+    reported
+}
+
+fn stopped(args: &MovesLeftArgs) {
+    match &args.out {
+        Some(_) => eprintln!("zeitnot: stopped; the same command with --resume goes on"),
+        None => eprintln!("zeitnot: stopped; with --out a run can be resumed"),
+    }
+}
+
+/// Writes the rows of the games into the folder.
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
+    let backend = args.network.backend()?;
+    if !backend.info().has_moves_left {
+        eprintln!("zeitnot: this network has no Moves Left Head: estimators that need it are left out");
+    }
+    let facts = RunFacts::of(args, &backend.info().description);
+    let path = folder.join(ROWS);
+    let (mut rows, first_game) = if args.resume {
+        facts.check(folder)?;
+        resume(&path).map_err(LabError::from)?
+    } else {
+        facts.write(folder)?;
+        (RowWriter::create(&path).map_err(LabError::from)?, 1)
+    };
+    let stop = interruption()?;
+    let bytes_read = Arc::new(AtomicU64::new(0));
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut progress = Progress::new(&args.pgn, bytes_read.clone());
+    let task = Task {
+        files: &args.pgn,
+        selection: &args.filters.selection(),
+        takes_game: &|number| number >= first_game && shard.takes(number - 1),
+        backend: &*backend,
+        settings: &args.network.settings,
+        nodes: args.nodes,
+        threads: args.threads.map_or(cores, |threads| threads as usize),
+        batch: args.batch.map(|batch| batch as usize),
+        stop,
+        bytes_read,
+    };
+    let mut flushed = Instant::now();
+    let tally = measure::run(&task, |event| {
+        match event {
+            Event::Skipped(reason) => progress.say(&reason),
+            Event::Game(game) => {
+                game.iter().try_for_each(|row| rows.write(row))?;
+                progress.add(game.len());
+                if flushed.elapsed() >= FLUSH_EVERY {
+                    rows.flush()?;
+                    flushed = Instant::now();
+                }
+            }
+        }
+        Ok(())
+    })?;
+    rows.flush().map_err(LabError::from)?;
+    progress.finish(&tally);
+    Ok(tally)
+}
+
+/// Goes on behind the last game but one: the last may lack rows. Also gives the first game that is still to be measured.
+fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
+    let mut last = 0;
+    // Cuts off a half-written line, so that the file can be read.
+    drop(RowWriter::resume(path, |row: PositionRow| {
+        last = row.game;
+        true
+    })?);
+    let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
+    Ok((writer, last.max(1)))
+}
+
+/// Becomes true when the user presses Ctrl-C.
+fn interruption() -> Result<&'static AtomicBool, Failure> {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    ctrlc::set_handler(|| {
+        // The second time the user means it.
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
+    Ok(&STOP)
+}
+
+/// A bar on stderr, if that is a terminal: games and positions per second, time left by the bytes of the files.
+struct Progress {
+    bar: ProgressBar,
+    bytes_read: Arc<AtomicU64>,
+    games: u64,
+    positions: u64,
+    begun: Instant,
+}
+
+impl Progress {
+    fn new(files: &[PathBuf], bytes_read: Arc<AtomicU64>) -> Progress {
+        let sizes: Option<u64> = files.iter().map(|file| Some(std::fs::metadata(file).ok()?.len())).sum();
+        let bar = match sizes {
+            Some(bytes) => ProgressBar::new(bytes),
+            None => ProgressBar::no_length(),
+        };
+        let style = ProgressStyle::with_template("{bar:30} {percent}%  {msg}  {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Progress { bar, bytes_read, games: 0, positions: 0, begun: Instant::now() }
+    }
+
+    fn add(&mut self, positions: usize) {
+        self.games += 1;
+        self.positions += positions as u64;
+        self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
+        self.bar.set_message(self.rates());
+    }
+
+    fn rates(&self) -> String {
+        let seconds = self.begun.elapsed().as_secs_f64().max(1e-3);
+        let (games, positions) = (self.games, self.positions);
+        let rate = |count: u64| count as f64 / seconds;
+        format!("{games} games, {:.1} games/s, {:.0} positions/s", rate(games), rate(positions))
+    }
+
+    fn say(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("zeitnot: {text}"));
+    }
+
+    fn finish(&self, tally: &Tally) {
+        self.bar.finish_and_clear();
+        let Tally { read, broken, .. } = tally;
+        eprintln!("zeitnot: {} ({read} games read, {broken} broken)", self.rates());
+    }
+}
+
+/// The columns of each kind of file that `report` reads.
+pub(super) fn columns() -> Vec<Vec<String>> {
+    vec![PositionRow::columns()]
+}
+
+/// Reports rows: on the terminal or as JSON, and in the folder of `out`.
+pub(super) fn report(
+    files: &[PathBuf],
+    args: &EstimatorArgs,
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<Verdict, Failure> {
+    let facts = RunFacts::beside(&files[0]);
+    let is_searched = facts.as_ref().is_some_and(|facts| facts.nodes.is_some());
+    let study = Study { files: files.to_vec(), estimators: args.estimators(is_searched)? };
+    let report = study.run()?;
+    if report.positions == 0 {
+        return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
+    }
+    let findings = figures::Findings::new(&report, args.fit);
+    output.write(&findings, &show::Text { report: &report, is_fit: args.fit })?;
+    if let Some(folder) = out {
+        std::fs::create_dir_all(folder)?;
+        let rows = folder.join(ROWS);
+        if files != [rows.as_path()] {
+            merge_into(files, &rows)?;
+            facts.iter().try_for_each(|facts| facts.write(folder))?;
+        }
+        write_parquet(&folder.join(PARQUET), RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?)
+            .map_err(LabError::from)?;
+        let path = page::page(&report, facts.as_ref(), args.fit).write(folder)?;
+        eprintln!("zeitnot: report in {}", path.display());
+    }
+    Ok(Verdict::Yes)
+}
+
+/// Writes all rows in the order of the games.
+fn merge_into(files: &[PathBuf], path: &Path) -> Result<(), LabError> {
+    let mut writer = RowWriter::create(path)?;
+    for game in MergedGames::open(files)? {
+        game?.iter().try_for_each(|row| writer.write(row))?;
+    }
+    Ok(writer.flush()?)
+}
