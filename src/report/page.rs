@@ -20,7 +20,7 @@ figure{margin:0;padding:.25rem 0;min-width:0}figure svg{display:block}\
 figcaption{color:var(--quiet);font-size:.9rem;max-width:40rem}\
 .table{overflow-x:auto;margin:.5rem 0 1rem}\
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95rem}\
-caption{text-align:left;color:var(--quiet);padding:.25rem 0;font-size:.9rem}\
+.caption p{color:var(--quiet);margin:.75rem 0 0;font-size:.9rem}\
 th,td{padding:.2rem .7rem .2rem 0;text-align:left;white-space:nowrap;border-bottom:1px solid var(--rule)}\
 th{border-bottom:2px solid var(--rule)}td.n,th.n{text-align:right}tbody tr:hover{background:var(--shade)}\
 pre{background:var(--shade);padding:.6rem;overflow-x:auto;font-size:.9rem;border-radius:4px}\
@@ -68,13 +68,13 @@ impl Page {
 
     /// A table with its caption.
     pub fn table(self, table: &Table) -> Page {
-        let mut html = String::from("<div class=\"table\"><table>");
+        let mut html = String::from("<div class=\"caption\">");
         let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
         let mut tell = |text: &str| html.push_str(text);
         if !table.caption().is_empty() {
-            tell(&format!("<caption>{}</caption>", escape(table.caption())));
+            tell(&format!("<p>{}</p>", escape(table.caption())));
         }
-        tell("<thead><tr>");
+        tell("</div>\n<div class=\"table\"><table><thead><tr>");
         for (name, align) in table.columns() {
             tell(&format!("<th{}>{}</th>", class(*align), escape(name)));
         }

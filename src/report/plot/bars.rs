@@ -7,7 +7,7 @@ use super::axis::{Axis, Ticked, number};
 use super::canvas::{self, Area, Canvas, Drawn, INK_STYLE, px};
 
 /// Height of a bar, units.
-const BAR: u32 = 17;
+const BAR: u32 = 19;
 /// Space between groups of bars, units.
 const GAP: u32 = 13;
 
@@ -57,7 +57,7 @@ impl BarPlot {
     /// The picture.
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
-        let height = self.categories.len() as u32 * self.group() + 60;
+        let height = self.categories.len() as u32 * self.group() + 68;
         Canvas { title: &self.title, names: &names, height }.draw(|area| self.draw(area))
     }
 
@@ -78,8 +78,8 @@ impl BarPlot {
         let bottom = (self.categories.len() as u32 * self.group()).max(1) as f64;
         let longest = self.categories.iter().map(|name| name.chars().count() as u32).max().unwrap_or(0);
         let mut chart = ChartBuilder::on(area)
-            .x_label_area_size(px(46))
-            .y_label_area_size(px((longest * 8 + 14).clamp(40, 260)))
+            .x_label_area_size(px(54))
+            .y_label_area_size(px((longest * 9 + 14).clamp(40, 260)))
             .margin_right(px(14))
             .build_cartesian_2d(Ticked { axis: &self.axis, range: x.clone() }, bottom..0.0)?;
         canvas::mesh(&mut chart.configure_mesh())

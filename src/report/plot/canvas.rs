@@ -13,12 +13,15 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 const WIDTH: u32 = 640;
 /// Drawn pixels for one unit: plotters rounds to whole pixels.
 const FINENESS: u32 = 4;
+/// Height of the title.
+const TITLE_LINE: u32 = 36;
 /// Height of a line of the legend.
-const LEGEND_LINE: u32 = 22;
-const TITLE_SIZE: u32 = 17;
-const TEXT_SIZE: u32 = 15;
+const LEGEND_LINE: u32 = 25;
+/// Sizes of letters, as plotters counts them; in the SVG they are a fifth smaller.
+const TITLE_SIZE: u32 = 23;
+const TEXT_SIZE: u32 = 20;
 /// Mean width of a letter, in its size: enough to place the entries of a legend.
-const LETTER: f64 = 0.56;
+const LETTER: f64 = 0.45;
 
 /// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart, shifted for contrast.
 const SERIES: [(&str, &str); 8] = [
@@ -91,7 +94,7 @@ impl Canvas<'_> {
     pub(super) fn draw(&self, chart: impl FnOnce(&Area<'_>) -> Drawn) -> String {
         let entries = self.legend();
         let lines = entries.last().map_or(0, |last| last.line + 1);
-        let head = 30 + LEGEND_LINE * lines;
+        let head = TITLE_LINE + LEGEND_LINE * lines;
         let size = (WIDTH, head + self.height);
         let mut svg = String::new();
         let root = SVGBackend::with_string(&mut svg, (px(size.0), px(size.1))).into_drawing_area();
@@ -135,7 +138,7 @@ struct Entry<'a> {
 
 impl Entry<'_> {
     fn draw(&self, area: &Area<'_>) -> Drawn {
-        let middle = px(30 + LEGEND_LINE * self.line + LEGEND_LINE / 2) as i32;
+        let middle = px(TITLE_LINE + LEGEND_LINE * self.line + LEGEND_LINE / 2) as i32;
         let patch = [
             (px(self.left) as i32, middle - px(5) as i32),
             (px(self.left + 16) as i32, middle + px(5) as i32),

@@ -106,7 +106,7 @@ impl Layer {
             }
             Layer::Scatter(points) => {
                 let inside = points.iter().filter(|p| shown(p) && within(**p) == **p);
-                chart.draw_series(inside.map(|&p| Circle::new(p, px(2), color.mix(0.6).filled())))?;
+                chart.draw_series(inside.map(|&p| Circle::new(p, px(4), color.mix(0.6).filled())))?;
             }
             Layer::Band(edges) => {
                 let edges: Vec<_> =

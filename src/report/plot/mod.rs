@@ -130,8 +130,8 @@ impl Plot {
         let x = self.x.range(layers.iter().flat_map(|(_, layer)| layer.xs()));
         let y = self.y.range(layers.iter().flat_map(|(_, layer)| layer.ys()));
         let mut chart = ChartBuilder::on(area)
-            .x_label_area_size(px(46))
-            .y_label_area_size(px(62))
+            .x_label_area_size(px(54))
+            .y_label_area_size(px(70))
             .margin_right(px(14))
             .margin_top(px(6))
             .build_cartesian_2d(

@@ -55,7 +55,7 @@ pub(super) struct MovesLeftArgs {
     /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Write report (index.html) and rows (CSV, Parquet) into this folder
+    /// Write report (index.html, plots as SVG) and rows (CSV, Parquet) into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Go on with the run in the folder of --out that was stopped
@@ -345,6 +345,9 @@ pub(super) fn report(
         }
         write_parquet(&folder.join(PARQUET), RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?)
             .map_err(LabError::from)?;
+        for plot in page::plots(&report) {
+            std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
+        }
         let path = page::page(&report, facts.as_ref(), args.fit).write(folder)?;
         eprintln!("zeitnot: report in {}", path.display());
     }

@@ -2,11 +2,11 @@
 
 use super::run_facts::RunFacts;
 use super::show;
-use crate::lab::{Dimension, Figures, GroupFigures, StudyReport};
+use crate::lab::{Dimension, Figures, GroupFigures, Interval, StudyReport};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
-/// Positions that a stretch of plies needs to be plotted; fewer only show noise.
-const FEWEST: u64 = 100;
+/// Share of all positions that a group needs to be plotted; fewer only show noise.
+const FEWEST: f64 = 0.004;
 /// Half the plies of a group of [`Dimension::ByPly`].
 const HALF_STRETCH: f64 = 10.0;
 
@@ -21,8 +21,8 @@ pub(super) fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool)
         page = page.paragraph(&format!("Network: {}. Games: {}.", facts.network, facts.pgn.join(", ")));
     }
     page = page.heading("Overall").table(&show::overall(report)).heading("Through the game");
-    for (_, svg, caption) in plots(report) {
-        page = page.figure(&svg, caption);
+    for figure in plots(report) {
+        page = page.figure(&figure.svg, figure.caption);
     }
     page = page.heading("By group");
     for dimension in Dimension::GROUPED {
@@ -40,85 +40,107 @@ pub(super) fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool)
     page
 }
 
-/// All plots: a short name for files, the SVG, a caption.
-pub(super) fn plots(report: &StudyReport) -> Vec<(&'static str, String, &'static str)> {
+/// A plot of the page.
+pub(super) struct Figure {
+    /// For a file.
+    pub(super) name: &'static str,
+    pub(super) svg: String,
+    caption: &'static str,
+}
+
+/// All plots.
+pub(super) fn plots(report: &StudyReport) -> Vec<Figure> {
+    let error = by_ply(report, "Error by ply", "mean absolute error, full moves", |f| (f.mae, f.ci));
+    let bias = by_ply(report, "Bias by ply", "estimate − truth, full moves", |f| (f.bias, f.bias_ci));
     let mut plots = vec![
-        (
-            "error-by-ply",
-            by_ply(report, "Error by ply", "mean absolute error, full moves", |f| {
-                (f.mae, f.ci.low, f.ci.high)
-            })
-            .y_from(0.0)
-            .to_svg(),
-            "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
-        ),
-        (
-            "bias-by-ply",
-            by_ply(report, "Bias by ply", "estimate − truth, full moves", |f| {
-                (f.bias, f.bias_ci.low, f.bias_ci.high)
-            })
-            .to_svg(),
-            "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it spends too much.",
-        ),
-        (
-            "estimates-by-ply",
-            estimates_by_ply(report),
-            "What the estimators say on average, and what was really left.",
-        ),
+        Figure {
+            name: "error-by-ply",
+            svg: error,
+            caption: "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
+        },
+        Figure {
+            name: "bias-by-ply",
+            svg: bias,
+            caption: "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it \
+                      spends too much.",
+        },
+        Figure {
+            name: "estimates-by-ply",
+            svg: estimates_by_ply(report),
+            caption: "What the estimators say on average, and what was really left.",
+        },
+        Figure {
+            name: "error-by-phase",
+            svg: bars(report, Dimension::ByPhase),
+            caption: "Mean absolute error; the lines on the bars are 95 % confidence by games.",
+        },
+        Figure {
+            name: "error-by-evaluation",
+            svg: bars(report, Dimension::ByEvaluation),
+            caption: "The clearer the game is decided, the better its end is foreseen.",
+        },
+        Figure {
+            name: "error-by-termination",
+            svg: bars(report, Dimension::ByTermination),
+            caption: "How a game ends is known only afterwards: this is what cannot be foreseen.",
+        },
+        Figure {
+            name: "errors",
+            svg: errors(report),
+            caption: "Left of zero the game lasted longer than estimated.",
+        },
     ];
-    for (name, dimension) in
-        [("error-by-phase", Dimension::ByPhase), ("error-by-evaluation", Dimension::ByEvaluation)]
-    {
-        plots.push((
-            name,
-            bars(report, dimension),
-            "Bars: mean absolute error; lines on them: 95 % confidence by games.",
-        ));
+    let head = report.names.iter().position(|name| name == "mle-mlh");
+    if let Some(place) = head.filter(|&place| report.joints[place].points().next().is_some()) {
+        plots.push(Figure {
+            name: "mlh-against-truth",
+            svg: against_truth(report, place),
+            caption: "Darker where there are more positions, in logarithmic steps; on the line the estimate is right.",
+        });
     }
-    plots.push((
-        "error-by-termination",
-        bars(report, Dimension::ByTermination),
-        "How the game ended is known only afterwards: what cannot be foreseen.",
-    ));
-    if let Some(place) = report.names.iter().position(|name| name == "mle-mlh") {
-        if report.joints[place].points().next().is_some() {
-            plots.push((
-                "mlh-against-truth",
-                against_truth(report, place),
-                "Each shade is a doubling or so of the positions; on the line the estimate is right.",
-            ));
-        }
-    }
-    plots.push(("errors", errors(report), "Left of zero the game lasted longer than estimated."));
     if !report.clocks.is_empty() {
-        plots.push(("clock", course(report), "The rule is clock ÷ estimate for each move, without increment. A straight line to zero would be an even use of all the time."));
+        plots.push(Figure {
+            name: "clock",
+            svg: course(report),
+            caption: "Each move gets clock ÷ estimate, without increment. The straight line to zero would be an even use of all \
+                      the time.",
+        });
     }
     plots
 }
 
-fn of(report: &StudyReport, dimension: Dimension) -> Vec<&GroupFigures> {
-    report.groups.iter().filter(|group| group.group.dimension == dimension).collect()
+/// The groups that have enough positions to be seen.
+fn plotted(report: &StudyReport, dimension: Dimension) -> Vec<&GroupFigures> {
+    let least = (report.positions as f64 * FEWEST) as u64;
+    report
+        .groups
+        .iter()
+        .filter(|group| group.group.dimension == dimension && group.positions >= least)
+        .collect()
 }
 
 /// Lines with bands over the plies.
-fn by_ply(report: &StudyReport, title: &str, y: &str, figure: impl Fn(&Figures) -> (f64, f64, f64)) -> Plot {
-    let groups: Vec<_> =
-        of(report, Dimension::ByPly).into_iter().filter(|group| group.positions >= FEWEST).collect();
+fn by_ply(
+    report: &StudyReport,
+    title: &str,
+    y: &str,
+    figure: impl Fn(&Figures) -> (f64, Interval),
+) -> String {
+    let groups = plotted(report, Dimension::ByPly);
     let mut plot = Plot::new(title, "plies played", y);
     for (place, name) in report.names.iter().enumerate() {
         let at = |group: &GroupFigures| f64::from(group.group.place) + HALF_STRETCH;
         let values: Vec<_> =
             groups.iter().filter_map(|group| group.figures[place].map(|f| (at(group), figure(&f)))).collect();
-        let line: Vec<_> = values.iter().map(|&(x, (y, _, _))| (x, y)).collect();
-        let band: Vec<_> = values.iter().map(|&(x, (_, low, high))| (x, low, high)).collect();
+        let line: Vec<_> = values.iter().map(|&(x, (y, _))| (x, y)).collect();
+        let band: Vec<_> = values.iter().map(|&(x, (_, ci))| (x, ci.low, ci.high)).collect();
         plot = plot.band(name, &band).line(name, &line);
     }
-    plot
+    plot.to_svg()
 }
 
 fn estimates_by_ply(report: &StudyReport) -> String {
-    let groups: Vec<_> =
-        of(report, Dimension::ByPly).into_iter().filter(|group| group.positions >= FEWEST).collect();
+    let groups = plotted(report, Dimension::ByPly);
     let mut plot = Plot::new("Mean estimate by ply", "plies played", "moves left, full moves").y_from(0.0);
     for (place, name) in report.names.iter().enumerate() {
         let estimate = |group: &&GroupFigures| {
@@ -131,12 +153,12 @@ fn estimates_by_ply(report: &StudyReport) -> String {
         let f = group.figures.iter().flatten().next()?;
         Some((f64::from(group.group.place) + HALF_STRETCH, f.mean_left))
     };
-    plot.scatter("really left", &groups.iter().filter_map(truth).collect::<Vec<_>>()).to_svg()
+    let truth: Vec<_> = groups.iter().filter_map(truth).collect();
+    plot.line("really left", &truth).scatter("really left", &truth).to_svg()
 }
 
 fn bars(report: &StudyReport, dimension: Dimension) -> String {
-    let groups: Vec<_> =
-        of(report, dimension).into_iter().filter(|group| group.positions >= FEWEST).collect();
+    let groups = plotted(report, dimension);
     let names: Vec<&str> = groups.iter().map(|group| group.group.name.as_str()).collect();
     let title = format!("Error by {}", dimension.title());
     let mut plot = BarPlot::new(title, "mean absolute error, full moves", &names);

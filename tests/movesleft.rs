@@ -1,0 +1,158 @@
+//! `zeitnot movesleft` and `zeitnot report`: from recorded games to rows and figures. The backend `random` stands for a network.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// Morphy against the Duke of Brunswick and Count Isouard, Paris 1858.
+const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
+                     10. Nxb5 cxb5 11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Qb8+ Nxb8 17. Rd8#";
+
+/// Games that are beginnings of the same one, the `broken`-th (from 1) with an illegal move.
+fn games(count: usize, broken: usize) -> String {
+    let words: Vec<&str> = OPERA.split_whitespace().collect();
+    let game = |number: usize| {
+        let moves = words[..30 + number * 7 % (words.len() - 30)].join(" ");
+        let moves = if number == broken { moves.replace("Nf3", "Nf5") } else { moves };
+        format!(
+            "[Event \"event {number}\"]\n[Result \"1-0\"]\n[Termination \"adjudication\"]\n\n{moves} 1-0\n\n"
+        )
+    };
+    (1..=count).map(game).collect()
+}
+
+fn zeitnot(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Measures `pgn` into `out`; the findings.
+fn measure(pgn: &Path, out: &Path, more: &[&str]) -> Value {
+    let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
+    let fixed = ["movesleft", "--json", "--backend", "random", "--pgn", pgn, "--out", out];
+    serde_json::from_slice(&zeitnot(&[&fixed, more].concat()).stdout).unwrap()
+}
+
+fn rows(out: &Path) -> String {
+    std::fs::read_to_string(out.join("movesleft.csv")).unwrap()
+}
+
+#[test]
+fn figures_are_those_of_the_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(40, 0)).unwrap();
+    let findings = measure(&pgn, &out, &["--fit"]);
+    let text = rows(&out);
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap();
+    let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (mut count, mut sum) = (0, 0.0);
+    for row in lines {
+        let number = |name: &str| row[column(name)].parse::<f64>().unwrap();
+        assert_eq!(number("moves_left"), (number("plies_left") / 2.0).ceil());
+        sum += (number("legacy_moves") - number("moves_left")).abs();
+        count += 1;
+    }
+    assert_eq!((&findings["games"], &findings["positions"]), (&40.into(), &count.into()));
+    assert_eq!(findings["unit"], "full moves");
+    let legacy = &findings["estimators"][0];
+    assert_eq!(legacy["name"], "mle-legacy");
+    let mae = legacy["mae"].as_f64().unwrap();
+    assert!((mae - sum / f64::from(count)).abs() < 1e-4, "{mae}");
+    assert!(legacy["ci"]["low"].as_f64().unwrap() <= mae && mae <= legacy["ci"]["high"].as_f64().unwrap());
+    for key in ["by_ply", "by_phase", "by_pieces", "by_evaluation", "by_termination"] {
+        let groups = findings[key].as_array().unwrap();
+        assert_eq!(
+            groups.iter().map(|group| group["positions"].as_i64().unwrap()).sum::<i64>(),
+            i64::from(count),
+            "{key}"
+        );
+    }
+    assert!(findings["fit"][0]["time_manager"].as_str().unwrap().starts_with("smooth(mle-legacy(midpoint="));
+    assert!(findings["clock"][0]["unused"].as_f64().unwrap() > 0.5, "short games leave time");
+    for file in ["index.html", "movesleft.parquet", "error-by-ply.svg"] {
+        assert!(out.join(file).metadata().unwrap().len() > 1000, "{file}");
+    }
+}
+
+#[test]
+fn shards_put_together_give_the_report_of_one_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("games.pgn"), games(30, 0)).unwrap();
+    let whole = measure(&path("games.pgn"), &path("whole"), &["--max-games", "25"]);
+    for shard in ["1/3", "2/3", "3/3"] {
+        let out = path(&shard.replace('/', "of"));
+        measure(&path("games.pgn"), &out, &["--max-games", "25", "--shard", shard, "--threads", "2"]);
+    }
+    let files =
+        ["3of3", "1of3", "2of3"].map(|name| path(name).join("movesleft.csv").to_str().unwrap().to_owned());
+    let merged = path("merged").to_str().unwrap().to_owned();
+    let output = zeitnot(&["report", "--json", &files[0], &files[1], &files[2], "--out", &merged]);
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
+    assert_eq!(rows(&path("merged")), rows(&path("whole")));
+    let twice =
+        Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(["report", &files[0], &files[0]]).output().unwrap();
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("is in two of the files"));
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(20, 0)).unwrap();
+    let whole = measure(&pgn, &out, &[]);
+    let text = rows(&out);
+    // In the header, within the first rows, within a line, at the end of a line, nothing missing.
+    for cut in [0, 20, 300, text.len() / 2, text[..text.len() / 3].rfind('\n').unwrap() + 1, text.len()] {
+        std::fs::write(out.join("movesleft.csv"), &text[..cut]).unwrap();
+        assert_eq!(measure(&pgn, &out, &["--resume"]), whole, "cut at {cut}");
+        assert_eq!(rows(&out), text, "cut at {cut}");
+    }
+    let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
+    let other = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"])
+        .output()
+        .unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("other settings"));
+}
+
+#[test]
+fn broken_games_are_reported_with_their_number_and_skipped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(5, 3)).unwrap();
+    let arguments =
+        ["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let output = zeitnot(&arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("game 3 is skipped: ply 3"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
+    let numbers: Vec<String> =
+        rows(&out).lines().skip(1).map(|line| line.split(',').next().unwrap().into()).collect();
+    assert!(numbers.contains(&"4".into()) && !numbers.contains(&"3".into()));
+}
+
+#[test]
+fn searches_give_a_mean_and_a_spread() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(2, 0)).unwrap();
+    let more =
+        ["--nodes", "60", "--estimator", "mle-mlh(floor=1)", "--estimator", "mle-legacy", "--from-ply", "10"];
+    let findings = measure(&pgn, &out, &more);
+    let names: Vec<_> =
+        findings["estimators"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["mle-mlh(floor=1)", "mle-mlh(floor=1) after search", "mle-legacy", "best by ply"]);
+    let positions = findings["positions"].as_i64().unwrap();
+    assert_eq!(findings["spread"]["positions"], positions);
+    assert_eq!(findings["estimators"][1]["positions"], positions);
+    assert!(
+        rows(&out).lines().skip(1).all(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap() >= 10)
+    );
+}
