@@ -78,6 +78,11 @@ impl Group {
         Group { dimension, place, name: name.into() }
     }
 
+    /// Does it have no upper end?
+    pub fn is_open(&self) -> bool {
+        self.dimension == Dimension::ByPly && self.place == LAST_PLY
+    }
+
     /// The groups that a position belongs to: one of each dimension, fewer where facts are missing.
     pub fn of(row: &PositionRow) -> Vec<Group> {
         let groups = [

@@ -79,7 +79,7 @@ impl BarPlot {
         let longest = self.categories.iter().map(|name| name.chars().count() as u32).max().unwrap_or(0);
         let mut chart = ChartBuilder::on(area)
             .x_label_area_size(px(54))
-            .y_label_area_size(px((longest * 9 + 14).clamp(40, 260)))
+            .y_label_area_size(px((longest * 21 / 2 + 14).clamp(40, 260)))
             .margin_right(px(14))
             .build_cartesian_2d(Ticked { axis: &self.axis, range: x.clone() }, bottom..0.0)?;
         canvas::mesh(&mut chart.configure_mesh())

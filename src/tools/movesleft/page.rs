@@ -6,7 +6,7 @@ use crate::lab::{Dimension, Figures, GroupFigures, Interval, StudyReport};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
 /// Share of all positions that a group needs to be plotted; fewer only show noise.
-const FEWEST: f64 = 0.004;
+const FEWEST: f64 = 0.005;
 /// Half the plies of a group of [`Dimension::ByPly`].
 const HALF_STRETCH: f64 = 10.0;
 
@@ -119,6 +119,11 @@ fn plotted(report: &StudyReport, dimension: Dimension) -> Vec<&GroupFigures> {
         .collect()
 }
 
+/// The stretches of plies that are plotted; the last one is open and has no place on an axis.
+fn stretches(report: &StudyReport) -> Vec<&GroupFigures> {
+    plotted(report, Dimension::ByPly).into_iter().filter(|group| !group.group.is_open()).collect()
+}
+
 /// Lines with bands over the plies.
 fn by_ply(
     report: &StudyReport,
@@ -126,7 +131,7 @@ fn by_ply(
     y: &str,
     figure: impl Fn(&Figures) -> (f64, Interval),
 ) -> String {
-    let groups = plotted(report, Dimension::ByPly);
+    let groups = stretches(report);
     let mut plot = Plot::new(title, "plies played", y);
     for (place, name) in report.names.iter().enumerate() {
         let at = |group: &GroupFigures| f64::from(group.group.place) + HALF_STRETCH;
@@ -140,7 +145,7 @@ fn by_ply(
 }
 
 fn estimates_by_ply(report: &StudyReport) -> String {
-    let groups = plotted(report, Dimension::ByPly);
+    let groups = stretches(report);
     let mut plot = Plot::new("Mean estimate by ply", "plies played", "moves left, full moves").y_from(0.0);
     for (place, name) in report.names.iter().enumerate() {
         let estimate = |group: &&GroupFigures| {
