@@ -56,8 +56,9 @@ fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
     }
     let file = folders::cache().map(|cache| cache.join(FILE));
     let key = format!("{}, network {}", processor(), network.sha256);
+    // Removing the file makes all choices anew.
     if let Some(name) = file.as_deref().and_then(|file| remembered(file, &key)) {
-        return (name, Some(format!("it was the fastest for this network on this machine ({FILE})")));
+        return (name, Some("so it was chosen for this network and machine before".into()));
     }
     if !finder::is_installed(Provider::OpenVino) {
         return (plain, None);
