@@ -48,8 +48,11 @@ pub(crate) fn run(
     let reason = loop {
         match job.referee.wait(job.started, TICK) {
             Call::End(reason) => break reason,
-            Call::PonderHit(time) => ponder_hit(job, time),
-            Call::GoOn => job.referee.judge(job),
+            Call::PonderHit(time) => {
+                ponder_hit(job, time);
+                job.referee.judge(job);
+            }
+            Call::GoOn => job.referee.judge_by_clock(job),
         }
         reporter.report_if_news(job);
     };

@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::job::Job;
+use super::punctuality::WAKING;
 use super::stats;
 use crate::time::{Chain, Hints, StopReason};
 
@@ -88,12 +89,20 @@ impl Referee {
         let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         let Some(reason) = reason.map(EndReason::Rule).or_else(|| {
-            let deadline = state.chain.deadline_ms()?;
-            (stats.elapsed_ms >= deadline).then_some(EndReason::Deadline)
+            let ready = ready_at(&state.chain)?;
+            (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)
         }) else {
             return;
         };
         self.end(state, job, reason);
+    }
+
+    /// Asks the chain because time has passed. Where nodes are the clock only workers ask, when a batch is backed up: in the
+    /// middle of that the figures depend on chance.
+    pub(crate) fn judge_by_clock(&self, job: &Job) {
+        if !self.with_chain(|chain| chain.counts_nodes_as_time()) {
+            self.judge(job);
+        }
     }
 
     /// Ends the search; the first reason stays.
@@ -136,17 +145,18 @@ impl Referee {
     /// After `infinite` and `ponder` the search is over only when someone says so.
     pub(crate) fn wait(&self, started: Instant, tick: Duration) -> Call {
         let state = self.state();
-        let deadline = state.chain.deadline_ms().filter(|ms| ms.is_finite());
-        let until_deadline = deadline
-            .and_then(|ms| Duration::try_from_secs_f64(ms.max(0.0) / 1000.0).ok())
-            .map(|at| at.saturating_sub(started.elapsed()));
+        let until_deadline = ready_at(&state.chain).map(|at| at.saturating_sub(started.elapsed()));
         let timeout = until_deadline.map_or(tick, |left| left.min(tick));
-        let (mut state, _) = self
+        let asleep = Instant::now();
+        let (mut state, waited) = self
             .changed
             .wait_timeout_while(state, timeout, |state| {
                 state.ponder_hit.is_none() && (state.end.is_none() || !may_report(state))
             })
             .unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            WAKING.woke(timeout, asleep.elapsed());
+        }
         if let Some(time) = state.ponder_hit.take() {
             return Call::PonderHit(time);
         }
@@ -155,6 +165,14 @@ impl Referee {
             _ => Call::GoOn,
         }
     }
+}
+
+/// When the search must end by the clock, from its start: at the deadline, less what the system may take to wake us. `None`
+/// without a deadline.
+fn ready_at(chain: &Chain) -> Option<Duration> {
+    let deadline_ms = chain.deadline_ms().filter(|ms| ms.is_finite())?;
+    let deadline = Duration::try_from_secs_f64(deadline_ms.max(0.0) / 1000.0).ok()?;
+    Some(deadline - WAKING.margin(deadline))
 }
 
 fn may_report(state: &State) -> bool {

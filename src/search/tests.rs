@@ -255,3 +255,29 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
     assert_eq!(root_evaluation(&job.tree, job.root, false).unwrap().m_spread, None, "no head, no spread");
 }
+
+/// A regression: the controller's tick asked the chain in the middle of a backup, and the same game under nodestime ended a
+/// search elsewhere on a loaded machine.
+#[test]
+fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
+    use crate::time::{NodesTimeOptions, StopReason};
+
+    let nodestime = NodesTimeOptions { nodes_per_ms: 1.0, dynamic: false };
+    for (options, by_clock) in [
+        (StopperOptions { nodestime, ..StopperOptions::default() }, None),
+        (StopperOptions::default(), Some(EndReason::Rule(StopReason::Nodes))),
+    ] {
+        let bench = Bench::new("random", 1, "startpos");
+        let (done, _) = bench.search(50);
+        let facts = MoveFacts {
+            limits: GoLimits { nodes: Some(10), ..GoLimits::default() },
+            legal_moves: 20,
+            ..MoveFacts::default()
+        };
+        let referee = super::referee::Referee::new(Chain::new(&facts, &options, None));
+        referee.judge_by_clock(&done);
+        assert_eq!(referee.end_reason(), by_clock);
+        referee.judge(&done);
+        assert_eq!(referee.end_reason(), Some(EndReason::Rule(StopReason::Nodes)));
+    }
+}

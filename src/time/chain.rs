@@ -122,6 +122,11 @@ impl Chain {
         self.nodes_per_ms.zip(self.clock_ms).map(|(rate, clock_ms)| ((rate * clock_ms).ceil() as u64).max(1))
     }
 
+    /// True under `nodestime`: what has passed depends on nodes alone.
+    pub fn counts_nodes_as_time(&self) -> bool {
+        self.nodes_per_ms.is_some()
+    }
+
     /// True while `bestmove` must be held back until `stop` or `ponderhit`, even if the chain says stop
     /// (which then only memory can make it do).
     pub fn is_open_ended(&self) -> bool {
