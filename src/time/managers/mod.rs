@@ -116,6 +116,39 @@ mod tests {
         }
     }
 
+    /// Situations that no opening formula is made for, worked by hand with 200 ms of overhead.
+    #[test]
+    fn huge_clocks_resumed_games_and_last_moves() {
+        let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
+            limits: GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() },
+            overhead_ms: 200.0,
+            game_ply,
+            first_move: game_ply > 0,
+            pieces: 20,
+            legal_moves: 30,
+            ..MoveFacts::default()
+        };
+        // Eleven days without increment: 999,999,800/51.5 = 19,417,471.84 on average, for smooth ·2/0.7.
+        let huge = facts(1e9, 0.0, None, 0);
+        // Move 60 of a game that was played elsewhere so far: ML = 51.5·(1 + 2·(60/51.5)^7)^(1/7) − 60 = 7.7614 moves for
+        // 60,000 + 600·6.7614 − 200 = 63,856.8 ms, on average 8,227.5. smooth: ·2/0.7, cut to 0.3 of the clock. legacy: ·5.8
+        // for the first move after a long book. simple: (1.4 + 120·0.049)/100 + 1.5·600/60,000 = 0.0878 of 59,800.
+        let resumed = facts(60_000.0, 600.0, None, 120);
+        let last_move = facts(10_000.0, 0.0, Some(1), 0);
+        let below_overhead = facts(150.0, 0.0, None, 0);
+        for (name, expected) in [
+            ("smooth", [55_478_490.98, 18_000.0, 9_800.0, 0.0]),
+            ("legacy", [19_417_471.84, 47_720.0, 9_800.0, 0.0]),
+            ("alphazero", [119_999_976.0, 7_176.0, 1_176.0, 0.0]),
+            ("simple", [13_999_997.2, 5_250.44, 137.2, 0.0]),
+        ] {
+            let found = [&huge, &resumed, &last_move, &below_overhead].map(|facts| budget(name, facts));
+            for (found, expected) in found.into_iter().zip(expected) {
+                assert!((found - expected).abs() <= 1e-4 * expected, "{name}: {found} for {expected}");
+            }
+        }
+    }
+
     #[test]
     fn each_manager_is_made_by_its_name() {
         for (name, _) in MANAGERS {
