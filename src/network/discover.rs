@@ -43,7 +43,15 @@ fn but(refused: &[NetworkError]) -> String {
     if faults.is_empty() { String::new() } else { format!("; not usable: {}", faults.join("; ")) }
 }
 
-/// Reads the network `named`, or where none is named the newest file that can be read.
+/// The network in the program itself: where its file lay when it was built, and the file.
+#[cfg(feature = "embed")]
+const EMBEDDED: Option<(&str, &[u8])> =
+    Some((env!("ZEITNOT_EMBEDDED"), include_bytes!(env!("ZEITNOT_EMBEDDED"))));
+#[cfg(not(feature = "embed"))]
+const EMBEDDED: Option<(&str, &[u8])> = None;
+
+/// Reads the network `named`, or where none is named the one that was built into the program (feature `embed`), or else
+/// the newest file that can be read.
 ///
 /// Looked into are `models` beside the program, `models` in the source tree that the program was built from, and
 /// the working folder, in this order: the first folder that has a network wins. [`NetworkFile::path`] tells which file
@@ -52,10 +60,17 @@ fn but(refused: &[NetworkError]) -> String {
 /// # Errors
 /// [`DiscoverError`].
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<NetworkFile, DiscoverError> {
-    match named {
-        Some(path) => Ok(NetworkFile::load(path, heads)?),
-        None => newest_in(default_folders(), heads),
+    match (named, EMBEDDED) {
+        (Some(path), _) => Ok(NetworkFile::load(path, heads)?),
+        (None, Some((file, bytes))) => Ok(NetworkFile::from_bytes(&embedded_name(file), bytes, heads)?),
+        (None, None) => newest_in(default_folders(), heads),
     }
+}
+
+/// What people are told of where an embedded network came from.
+fn embedded_name(file: &str) -> PathBuf {
+    let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
+    format!("{name} (built in)").into()
 }
 
 fn default_folders() -> Vec<PathBuf> {
@@ -111,6 +126,17 @@ mod tests {
             .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
             .collect();
         assert_eq!(names, ["new.PB", "middle.onnx", "old.pb.gz"]);
+    }
+
+    #[test]
+    fn a_network_in_memory_is_read_like_its_file() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/zeitnot-small.pb.gz");
+        let name = embedded_name(&file.display().to_string());
+        let inside =
+            NetworkFile::from_bytes(&name, &fs::read(&file).unwrap(), HeadChoice::default()).unwrap();
+        let outside = NetworkFile::load(&file, HeadChoice::default()).unwrap();
+        assert_eq!((inside.sha256, inside.size), (outside.sha256, outside.size));
+        assert_eq!(inside.path, Path::new("zeitnot-small.pb.gz (built in)"));
     }
 
     #[test]

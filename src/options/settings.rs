@@ -35,6 +35,16 @@ macro_rules! settings {
                 help: concat!($($help),+),
             }, )+ ];
 
+            /// The options that are not at their defaults: flag and value.
+            pub fn changed(&self) -> Vec<(&'static str, String)> {
+                let default = Settings::default();
+                let mut changed = Vec::new();
+                $( if self.$field != default.$field {
+                    changed.push(($flag, self.$field.to_string()));
+                } )+
+                changed
+            }
+
             fn store(&mut self, name: &str, value: Value) {
                 match (name, value) {
                     $( ($name, Value::$kind(value)) => self.$field = value, )+
@@ -281,6 +291,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("cpuct", "2.5").unwrap();
         settings.set("uci_showwdl", "true").unwrap();
+        assert_eq!(settings.changed(), [("cpuct", "2.5".into()), ("show-wdl", "true".into())]);
         assert_eq!((settings.cpuct, settings.show_wdl), (2.5, true));
         let before = settings.clone();
         assert_eq!(

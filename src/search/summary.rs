@@ -17,6 +17,8 @@ pub struct Summary {
     pub new_nodes: u64,
     /// From `go` to the answer.
     pub time: Duration,
+    /// From `go` to the first evaluation; `None` if there was none.
+    pub first_evaluation: Option<Duration>,
     /// Visits that the network evaluated.
     pub evaluations: u64,
     /// Visits whose evaluation was in the cache.
@@ -45,6 +47,7 @@ pub(crate) fn of(job: &Job) -> Summary {
         nodes: root.visits().into(),
         new_nodes: root.visits().saturating_sub(job.reused_visits).into(),
         time: job.started.elapsed(),
+        first_evaluation: job.first_evaluation(),
         evaluations: count(&job.counters.evaluations),
         cache_hits: count(&job.counters.cache_hits),
         terminals: count(&job.counters.terminals),

@@ -7,11 +7,13 @@
 mod accuracy;
 mod backendbench;
 mod bench;
+mod benchmark;
 mod convert;
 mod datagen;
 mod describenet;
 mod eval;
 mod failure;
+mod game_positions;
 mod matches;
 mod movesleft;
 mod network_args;
@@ -53,6 +55,8 @@ enum Command {
     Uci(uci::UciArgs),
     /// Search ten positions and report the speed
     Bench(bench::BenchArgs),
+    /// Search many positions for long, and report speed, machine and noise
+    Benchmark(benchmark::BenchmarkArgs),
     /// Measure how fast a backend evaluates, by batch size
     Backendbench(backendbench::BackendbenchArgs),
     /// Say how far a backend's evaluations are from those of another
@@ -116,6 +120,7 @@ impl Command {
         match self {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),
+            Command::Benchmark(args) => benchmark::run(&args, output),
             Command::Backendbench(args) => backendbench::run(&args, output),
             Command::Accuracy(args) => accuracy::run(&args, output),
             Command::Setup(args) => setup::run(&args, output),

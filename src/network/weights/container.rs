@@ -59,8 +59,15 @@ pub fn open(path: &Path) -> Result<Content, Fault> {
     if !metadata.is_file() {
         return Err(Fault::Read(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
     }
-    let size = metadata.len();
-    let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: file, sha256: Sha256::new() });
+    read(file, metadata.len())
+}
+
+/// Reads and inflates a file's content of `size` bytes, wherever it comes from.
+///
+/// # Errors
+/// As [`open`].
+pub fn read(source: impl Read, size: u64) -> Result<Content, Fault> {
+    let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
     let zipped = reader.fill_buf().map_err(Fault::Read)?.starts_with(&GZIP_MAGIC);
     let mut collector = Collector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
     if zipped {

@@ -98,12 +98,22 @@ impl NetworkFile {
     /// [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time and memory:
     /// nothing is allocated that a file merely claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
-        read_file(path, choice).map_err(|fault| NetworkError::new(path, fault))
+        let read = || checked(path, container::open(path)?, choice);
+        read().map_err(|fault| NetworkError::new(path, fault))
+    }
+
+    /// Reads a file's content that is in memory already; `path` tells people where it came from.
+    ///
+    /// # Errors
+    /// As [`NetworkFile::load`].
+    pub fn from_bytes(path: &Path, bytes: &[u8], choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
+        let read = || checked(path, container::read(bytes, bytes.len() as u64)?, choice);
+        read().map_err(|fault| NetworkError::new(path, fault))
     }
 }
 
-fn read_file(path: &Path, choice: HeadChoice) -> Result<NetworkFile, Fault> {
-    let Content { kind, mut chunks, sha256, size } = container::open(path)?;
+fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkFile, Fault> {
+    let Content { kind, mut chunks, sha256, size } = content;
     let only_heads = (vec![PolicyHeadName::Vanilla], vec![ValueHeadName::Winner]);
     let (facts, (policy_heads, value_heads), model) = match kind {
         Kind::Onnx => {

@@ -19,7 +19,9 @@ use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult, Summary};
 use crate::time::GoLimits;
 
-use report::{Figures, HEAD, Report, RootMove, Row, Signature, cpu_time};
+pub(super) use positions::read as read_positions;
+pub(super) use report::{Figures, HEAD, Row, cpu_time};
+use report::{Report, RootMove, Signature};
 
 /// Nodes per position unless the user says something else.
 const DEFAULT_NODES: u64 = 2000;
@@ -117,7 +119,12 @@ fn limits(args: &BenchArgs) -> GoLimits {
     }
 }
 
-fn search(engine: &mut Engine, position: String, limits: GoLimits) -> Result<(Row, SearchResult), Failure> {
+/// Searches one position with nothing kept from before.
+pub(super) fn search(
+    engine: &mut Engine,
+    position: String,
+    limits: GoLimits,
+) -> Result<(Row, SearchResult), Failure> {
     engine.new_game();
     engine.set_position(&position)?;
     let (sender, answers) = channel();

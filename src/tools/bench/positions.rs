@@ -23,7 +23,7 @@ pub(super) const BUILT_IN: [&str; 10] = [
 ///
 /// # Errors
 /// If the file cannot be read or holds no position.
-pub(super) fn read(file: &Path) -> Result<Vec<String>, Failure> {
+pub(in crate::tools) fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -9,24 +9,24 @@ use crate::search::Summary;
 
 /// Figures of one position or of all.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Figures {
+pub(in crate::tools) struct Figures {
     /// Visits made.
-    pub(super) nodes: u64,
+    pub(in crate::tools) nodes: u64,
     /// Visits per second.
-    pub(super) nps: u64,
-    pub(super) time_ms: f64,
+    pub(in crate::tools) nps: u64,
+    pub(in crate::tools) time_ms: f64,
     /// Visits that the network evaluated.
-    pub(super) evaluations: u64,
+    pub(in crate::tools) evaluations: u64,
     /// Visits whose evaluation was in the cache.
-    pub(super) cache_hits: u64,
+    pub(in crate::tools) cache_hits: u64,
     /// Visits that ended in a finished game.
-    pub(super) terminals: u64,
+    pub(in crate::tools) terminals: u64,
     /// Visits given up at a leaf under evaluation; they are no nodes.
-    pub(super) collisions: u64,
+    pub(in crate::tools) collisions: u64,
     /// Evaluations per batch.
-    pub(super) mean_batch: f64,
+    pub(in crate::tools) mean_batch: f64,
     /// Memory of the tree at the end, per visited node.
-    pub(super) bytes_per_node: f64,
+    pub(in crate::tools) bytes_per_node: f64,
     #[serde(skip)]
     batches: u64,
     #[serde(skip)]
@@ -40,7 +40,7 @@ impl Figures {
         figures
     }
 
-    pub(super) fn add(&mut self, summary: &Summary) {
+    pub(in crate::tools) fn add(&mut self, summary: &Summary) {
         self.nodes += summary.new_nodes;
         self.time_ms += summary.time.as_secs_f64() * 1000.0;
         self.evaluations += summary.evaluations;
@@ -57,18 +57,18 @@ impl Figures {
 
 /// One position's row.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
-    pub(super) position: String,
-    pub(super) best_move: String,
+pub(in crate::tools) struct Row {
+    pub(in crate::tools) position: String,
+    pub(in crate::tools) best_move: String,
     #[serde(flatten)]
-    pub(super) figures: Figures,
+    pub(in crate::tools) figures: Figures,
     /// The root's visited moves, most visited first.
-    pub(super) visits: Vec<RootMove>,
+    pub(in crate::tools) visits: Vec<RootMove>,
 }
 
 /// A root move and its visits.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct RootMove {
+pub(in crate::tools) struct RootMove {
     pub(super) r#move: String,
     pub(super) visits: u32,
 }
@@ -88,7 +88,7 @@ impl fmt::Display for Row {
 }
 
 /// The heads of the columns of [`Row`].
-pub(super) const HEAD: &str =
+pub(in crate::tools) const HEAD: &str =
     "move       nodes       nps  time ms    evals     cached terminals  collided   batch  position\n";
 
 /// The whole report.
@@ -155,7 +155,7 @@ impl Signature {
 }
 
 /// CPU time of the process so far.
-pub(super) fn cpu_time() -> Option<Duration> {
+pub(in crate::tools) fn cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {
         use rustix::time::{ClockId, clock_gettime};

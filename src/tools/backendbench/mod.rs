@@ -1,0 +1,214 @@
+//! `zeitnot backendbench`: how many positions a backend evaluates in a second, by batch size.
+//!
+//! Batch sizes take turns, round after round ([`measure`]), so that a machine that slows down or has other work meets all
+//! of them. What was measured becomes a row per size ([`summary`]); from the rows come cliffs and recommendations
+//! ([`advice`]), the table and the files ([`report`]). Where throughput falls between two sizes that are not neighbours, the
+//! sizes between them are measured too, until the edge is known.
+
+mod advice;
+mod measure;
+mod report;
+mod summary;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use super::{Failure, NetworkArgs, Output, Verdict};
+use crate::network::BackendInfo;
+use measure::{Pace, Series, Workers};
+use report::Report;
+
+/// Sizes that are measured unless the user names others: around every multiple where devices are known to have cliffs.
+const SIZES: [usize; 24] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256];
+/// The largest size unless the user names another; Lc0's default.
+const LARGEST: usize = 256;
+/// Measurements of a cliff's middle before it is left as wide as it is.
+const MAX_SEARCHES: usize = 12;
+
+#[derive(Debug, Args)]
+pub(super) struct BackendbenchArgs {
+    #[command(flatten)]
+    network: NetworkArgs,
+    /// Batch sizes to measure. As in Lc0 a single number beside one of the three flags that follow is instead the number of
+    /// batches of each size
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    batches: Vec<usize>,
+    /// Measure every size from this on [default: 1]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    start_batch_size: Option<usize>,
+    /// The largest size [default: 256, or what the backend takes]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    max_batch_size: Option<usize>,
+    /// Distance of the sizes to measure [default: 1 with --start-batch-size, else a choice of sizes]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    batch_step: Option<usize>,
+    /// Threads that evaluate, each batches of its own
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+    /// Measurements of each batch size
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Time of a measurement, ms; a batch that takes longer is one
+    #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+    round_ms: u64,
+    /// Show the recommendation only
+    #[arg(long)]
+    clippy: bool,
+    /// Write the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all (index.html) here
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// The sizes to measure, and how long each of them.
+#[derive(Debug, PartialEq)]
+struct Plan {
+    sizes: Vec<usize>,
+    pace: Pace,
+    rounds: u32,
+    /// The user named the sizes: no others are measured.
+    is_fixed: bool,
+}
+
+impl BackendbenchArgs {
+    fn plan(&self, info: &BackendInfo) -> Result<Plan, Failure> {
+        let pace = Pace::Time(Duration::from_millis(self.round_ms));
+        let plan = |sizes, is_fixed| Plan { sizes, pace, rounds: self.rounds, is_fixed };
+        let has_range =
+            self.start_batch_size.is_some() || self.max_batch_size.is_some() || self.batch_step.is_some();
+        let largest = self.max_batch_size.unwrap_or(LARGEST.min(info.max_batch));
+        let plan = match (&self.batches[..], has_range) {
+            ([], false) => plan(SIZES.into(), false),
+            (sizes, false) => plan(sizes.into(), true),
+            (counts, true) => {
+                let start = self.start_batch_size.unwrap_or(1);
+                let is_choice = self.start_batch_size.is_none() && self.batch_step.is_none();
+                let sizes: Vec<_> = match is_choice {
+                    true => SIZES.into_iter().filter(|&size| size < largest).chain([largest]).collect(),
+                    false => (start..=largest).step_by(self.batch_step.unwrap_or(1)).collect(),
+                };
+                match counts {
+                    [] => plan(sizes, !is_choice),
+                    [count] => {
+                        let rounds = self.rounds.min(u32::try_from(*count).unwrap_or(u32::MAX));
+                        let pace = Pace::Batches(count.div_ceil(rounds as usize));
+                        Plan { sizes, pace, rounds, is_fixed: !is_choice }
+                    }
+                    _ => {
+                        let text = "--batches with several sizes leaves no room for --start-batch-size, \
+                                    --max-batch-size or --batch-step: give one or the other";
+                        return Err(Failure::Input(text.into()));
+                    }
+                }
+            }
+        };
+        self.check(plan, info)
+    }
+
+    fn check(&self, mut plan: Plan, info: &BackendInfo) -> Result<Plan, Failure> {
+        let largest = info.max_batch;
+        if plan.is_fixed || self.max_batch_size.is_some() {
+            if let Some(size) = plan.sizes.iter().find(|&&size| size > largest) {
+                let text = format!("a batch of {size} is too large: {} takes up to {largest}", info.name);
+                return Err(Failure::Input(text));
+            }
+        }
+        plan.sizes.retain(|&size| size <= largest);
+        plan.sizes.sort_unstable();
+        plan.sizes.dedup();
+        if plan.sizes.is_empty() {
+            return Err(Failure::Input("--start-batch-size lies above --max-batch-size".into()));
+        }
+        Ok(plan)
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let backend = args.network.backend()?;
+    let plan = args.plan(backend.info())?;
+    let mut workers = Workers::new(&*backend, args.threads as usize)?;
+    workers.warm_up(plan.sizes.last().copied().unwrap_or(1))?;
+    let mut series = Vec::new();
+    for &size in &plan.sizes {
+        series.push(workers.begin(size, plan.pace)?);
+    }
+    let all: Vec<usize> = (0..series.len()).collect();
+    workers.measure(&mut series, &all, &plan)?;
+    if !plan.is_fixed {
+        find_edges(&mut workers, &mut series, &plan)?;
+    }
+    let report = Report::new(backend.info(), args.threads, &series);
+    if let Some(folder) = &args.out {
+        report.write_files(folder)?;
+    }
+    if args.clippy {
+        output.write(&report.rows, &report.recommendation())?;
+    } else {
+        output.write(&report.rows, &report)?;
+    }
+    Ok(Verdict::Yes)
+}
+
+/// Halves the distance between sizes around a cliff until it lies between neighbours.
+fn find_edges(workers: &mut Workers, series: &mut Vec<Series>, plan: &Plan) -> Result<(), Failure> {
+    for _ in 0..MAX_SEARCHES {
+        let rows: Vec<_> = series.iter().map(Series::summarize).collect();
+        let cliffs = advice::cliffs(&rows);
+        let Some(wide) = cliffs.iter().find(|cliff| cliff.to - cliff.from > 1) else { break };
+        let middle = wide.from + (wide.to - wide.from) / 2;
+        let place = series.partition_point(|series| series.size < middle);
+        series.insert(place, workers.begin(middle, plan.pace)?);
+        // With its neighbours, so that all three meet the same machine.
+        workers.measure(series, &[place - 1, place, place + 1], plan)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: BackendbenchArgs,
+    }
+
+    fn plan(line: &str) -> Result<Plan, String> {
+        let words = ["backendbench"].into_iter().chain(line.split_ascii_whitespace());
+        let args = Line::try_parse_from(words).unwrap().args;
+        let info = BackendInfo {
+            name: "test".into(),
+            description: String::new(),
+            input_format: Default::default(),
+            has_wdl: false,
+            has_moves_left: false,
+            max_batch: 100,
+            preferred_batch: 1,
+        };
+        args.plan(&info).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn sizes_are_those_asked_for() {
+        assert_eq!(plan("--batches 8,1,8").unwrap().sizes, [1, 8]);
+        assert_eq!(plan("").unwrap().sizes.last(), Some(&97), "what the backend takes");
+        assert_eq!(plan("--max-batch-size 10").unwrap().sizes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let range = plan("--start-batch-size 8 --max-batch-size 12 --batch-step 2").unwrap();
+        assert_eq!((range.sizes, range.is_fixed), (vec![8, 10, 12], true));
+        assert!(plan("--batches 128").unwrap_err().contains("test takes up to 100"));
+        assert!(plan("--start-batch-size 9 --max-batch-size 8").unwrap_err().contains("above"));
+        assert!(plan("--batches 1,2 --batch-step 2").unwrap_err().contains("one or the other"));
+    }
+
+    #[test]
+    fn one_number_beside_a_range_counts_batches_as_in_lc0() {
+        let plan = plan("--batches 100 --start-batch-size 8 --max-batch-size 8").unwrap();
+        assert_eq!((plan.sizes, plan.rounds, plan.pace), (vec![8], 11, Pace::Batches(10)));
+    }
+}

@@ -1,0 +1,167 @@
+//! The report: table, recommendation, and with `--out` figures and a page.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::advice::{Cliff, GAMES, cliffs, recommended};
+use super::measure::Series;
+use super::summary::{Row, Sorted};
+use crate::network::BackendInfo;
+use crate::report::{Align, Page, Plot, Table};
+use crate::tools::Failure;
+
+/// A usual deviation of the rounds' rates from which the report warns.
+const NOISY: f64 = 0.05;
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    backend: String,
+    description: String,
+    threads: u32,
+    pub(super) rows: Vec<Row>,
+    #[serde(skip)]
+    cliffs: Vec<Cliff>,
+    recommended: Vec<Recommendation>,
+}
+
+#[derive(Debug, Serialize)]
+struct Recommendation {
+    game: &'static str,
+    seconds_per_move: f64,
+    batch: usize,
+}
+
+impl Report {
+    pub(super) fn new(info: &BackendInfo, threads: u32, series: &[Series]) -> Report {
+        let mut rows: Vec<_> = series.iter().map(Series::summarize).collect();
+        let cliffs = cliffs(&rows);
+        for cliff in &cliffs {
+            for row in rows.iter_mut().filter(|row| row.batch == cliff.to) {
+                row.cliff = Some(cliff.to_string());
+            }
+        }
+        let recommended = GAMES.map(|(game, seconds)| {
+            let batch = recommended(&rows, seconds);
+            for row in rows.iter_mut().filter(|row| row.batch == batch) {
+                row.recommended_for.push(game);
+            }
+            Recommendation { game, seconds_per_move: seconds, batch }
+        });
+        let (backend, description) = (info.name.clone(), info.description.clone());
+        Report { backend, description, threads, rows, cliffs, recommended: recommended.into() }
+    }
+
+    /// The part about the size to play with.
+    pub(super) fn recommendation(&self) -> String {
+        let mut text = String::from("Recommended --minibatch-size (Lc0's rule, among the sizes measured):\n");
+        for Recommendation { game, seconds_per_move, batch } in &self.recommended {
+            text += &format!("  {game:<7} {seconds_per_move:>4} s a move  {batch:>4}\n");
+        }
+        text
+    }
+
+    /// What there is to say of the figures, line by line.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks: Vec<_> = self.cliffs.iter().map(|cliff| format!("Cliff: {cliff}.")).collect();
+        if self.cliffs.is_empty() {
+            remarks.push("No cliffs between these sizes.".into());
+        }
+        let deviations: Vec<_> =
+            self.rows.iter().map(|row| row.deviation_nps / row.mean_nps.max(1e-9)).collect();
+        let usual = Sorted::of(&deviations).percentile(50.0);
+        if usual > NOISY {
+            remarks.push(format!(
+                "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
+                 sizes mean nothing.",
+                100.0 * usual
+            ));
+        }
+        remarks
+    }
+
+    fn title(&self) -> String {
+        let threads = if self.threads == 1 { String::new() } else { format!(", {} threads", self.threads) };
+        format!("{}: {}{threads}", self.backend, self.description)
+    }
+
+    fn table(&self) -> Table {
+        let caption = "Evaluations per second of all threads; time of a batch on its thread, ms";
+        let names =
+            ["batch", "mean", "median", "min", "max", "± %", "first ms", "mean ms", "p50", "p90", "p99"];
+        let mut table = Table::new(caption, &names.map(|name| (name, Align::Right)));
+        for row in &self.rows {
+            let deviation = 100.0 * row.deviation_nps / row.mean_nps.max(1e-9);
+            let rates = [row.mean_nps, row.median_nps, row.min_nps, row.max_nps];
+            let times = [row.first_ms, row.mean_ms, row.p50_ms, row.p90_ms, row.p99_ms];
+            let cells = [row.batch.to_string()]
+                .into_iter()
+                .chain(rates.map(|rate| format!("{rate:.0}")))
+                .chain([format!("{deviation:.1}")])
+                .chain(times.map(|ms| format!("{ms:.3}")));
+            table.row(cells);
+        }
+        table
+    }
+
+    /// A value over the batch size.
+    fn points(&self, value: fn(&Row) -> f64) -> Vec<(f64, f64)> {
+        self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
+    }
+
+    fn throughput(&self) -> String {
+        let band: Vec<_> = self.rows.iter().map(|row| (row.batch as f64, row.min_nps, row.max_nps)).collect();
+        let median = self.points(|row| row.median_nps);
+        let marked = self.rows.iter().filter(|row| !row.recommended_for.is_empty());
+        let marked: Vec<_> = marked.map(|row| (row.batch as f64, row.median_nps)).collect();
+        Plot::new("Throughput by batch size", "batch size, positions", "evaluations per second")
+            .band("median", &band)
+            .line("median", &median)
+            .scatter("recommended", &marked)
+            .log_x()
+            .y_from(0.0)
+            .to_svg()
+    }
+
+    fn latency(&self) -> String {
+        Plot::new("Time of a batch", "batch size, positions", "time of a batch, ms")
+            .line("median", &self.points(|row| row.p50_ms))
+            .line("99 of 100 are faster", &self.points(|row| row.p99_ms))
+            .line("first batch", &self.points(|row| row.first_ms))
+            .log_x()
+            .log_y()
+            .to_svg()
+    }
+
+    /// Writes `throughput.svg`, `latency.svg`, `backendbench.json` and `index.html` into `folder`, which is made if need be.
+    pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
+        let (throughput, latency) = (self.throughput(), self.latency());
+        let mut page = Page::new("Backend speed by batch size").paragraph(&self.title());
+        for line in self.remarks() {
+            page = page.paragraph(&line);
+        }
+        page.figure(&throughput, "The band reaches from the slowest round to the fastest.")
+            .figure(&latency, "As one thread sees it.")
+            .code(&self.recommendation())
+            .table(&self.table())
+            .write(folder)?;
+        std::fs::write(folder.join("throughput.svg"), throughput)?;
+        std::fs::write(folder.join("latency.svg"), latency)?;
+        let json = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
+        std::fs::write(folder.join("backendbench.json"), json + "\n")?;
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.title())?;
+        write!(f, "{}", self.table())?;
+        for line in self.remarks() {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "{}", self.recommendation())
+    }
+}

@@ -1,0 +1,150 @@
+//! Compares a run with an earlier one, position by position.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::noise::Noise;
+use super::report::Report;
+use crate::tools::Failure;
+
+/// What an earlier run wrote with `--json`; that of `zeitnot bench` will do.
+#[derive(Debug, Deserialize)]
+pub(super) struct Old {
+    description: String,
+    threads: usize,
+    positions: Vec<OldPosition>,
+    #[serde(default)]
+    network: Option<String>,
+    #[serde(default)]
+    noise: Option<Noise>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OldPosition {
+    position: String,
+    nodes: u64,
+    evaluations: u64,
+    time_ms: f64,
+}
+
+impl Old {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read or is no such file.
+    pub(super) fn read(file: &Path) -> Result<Old, Failure> {
+        let fault = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+        let text = fs::read_to_string(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
+        serde_json::from_str(&text)
+            .map_err(|error| fault(format!("not what `zeitnot benchmark --json` writes: {error}")))
+    }
+}
+
+/// New against old. Ratios are above 1 where the new run is faster.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Comparison {
+    old: PathBuf,
+    /// Positions that both runs searched.
+    positions: usize,
+    /// Nodes per second, geometric mean over the positions.
+    pub(super) nps_ratio: f64,
+    /// The 95 % interval of that mean, from how the positions differ.
+    low: f64,
+    high: f64,
+    /// Evaluations per second: what is left of the gain when cache hits and finished games are not counted.
+    evaluations_ratio: Option<f64>,
+    /// How fast the machine itself was, by the control.
+    machine_ratio: Option<f64>,
+    /// What else differs, so that the ratios compare no like with like.
+    differences: Vec<String>,
+    /// Slower by more than the tolerance, and not by chance.
+    pub(super) is_slower: bool,
+}
+
+impl Comparison {
+    /// Compares `new` with `old`, which was read from `file`. Slower by up to the share `tolerance` is good enough.
+    ///
+    /// # Errors
+    /// If no position is common to both.
+    pub(super) fn new(new: &Report, old: &Old, file: &Path, tolerance: f64) -> Result<Comparison, Failure> {
+        let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
+        for row in &new.positions {
+            let same = old.positions.iter().find(|old| old.position == row.search.position);
+            let Some(same) = same else { continue };
+            let figures = &row.search.figures;
+            let rate = |count: u64, ms: f64| (count as f64 / ms.max(1e-9)).max(1e-12);
+            nps.push((rate(figures.nodes, figures.time_ms) / rate(same.nodes, same.time_ms)).ln());
+            if figures.evaluations > 0 && same.evaluations > 0 {
+                let new_rate = rate(figures.evaluations, figures.time_ms);
+                evaluations.push((new_rate / rate(same.evaluations, same.time_ms)).ln());
+            }
+        }
+        if nps.is_empty() {
+            let text = format!("{}: holds none of the positions that were searched", file.display());
+            return Err(Failure::Input(text));
+        }
+        let (mean, error) = mean_and_error(&nps);
+        let (low, high) = ((mean - 1.96 * error).exp(), (mean + 1.96 * error).exp());
+        let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
+        Ok(Comparison {
+            old: file.into(),
+            positions: nps.len(),
+            nps_ratio: mean.exp(),
+            low,
+            high,
+            evaluations_ratio: (!evaluations.is_empty()).then(|| mean_and_error(&evaluations).0.exp()),
+            machine_ratio: machine_ratio.map(|noise| new.noise.control_rate / noise.control_rate),
+            differences: differences(new, old),
+            is_slower: mean.exp() < 1.0 - tolerance && high < 1.0,
+        })
+    }
+}
+
+/// Mean of `values` and its standard error; 0 for a single one.
+fn mean_and_error(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (count - 1.0).max(1.0) / count).sqrt())
+}
+
+fn differences(new: &Report, old: &Old) -> Vec<String> {
+    let mut differences = Vec::new();
+    if new.description != old.description {
+        differences.push(format!("backend: {} (old: {})", new.description, old.description));
+    }
+    if new.threads != old.threads {
+        differences.push(format!("threads: {} (old: {})", new.threads, old.threads));
+    }
+    if old.network.is_some() && new.network != old.network {
+        differences.push("the network is another one".into());
+    }
+    differences
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Comparison { positions, nps_ratio, low, high, .. } = self;
+        let old = self.old.display();
+        let change = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
+        write!(f, "Against {old}, over {positions} positions: {} nodes/s ", change(*nps_ratio))?;
+        write!(f, "(95 %: {} to {})", change(*low), change(*high))?;
+        if let Some(ratio) = self.evaluations_ratio {
+            write!(f, ", {} evaluations/s", change(ratio))?;
+        }
+        writeln!(f, ".")?;
+        if let Some(ratio) = self.machine_ratio {
+            writeln!(f, "The machine itself, by the control: {}.", change(ratio))?;
+        }
+        for difference in &self.differences {
+            writeln!(f, "Not the same: {difference}.")?;
+        }
+        if self.is_slower {
+            writeln!(f, "Slower.")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,88 @@
+//! What a figure was measured on: processor, memory, system, graphics cards and their driver.
+
+use std::fs;
+use std::num::NonZero;
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+/// A machine, as far as it tells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Machine {
+    pub(super) cpu: String,
+    /// Processors that this program may use.
+    pub(super) cores: usize,
+    pub(super) memory_gb: Option<f64>,
+    pub(super) system: String,
+    /// Name, driver and memory of each NVIDIA card.
+    pub(super) gpus: Vec<String>,
+}
+
+impl Machine {
+    /// This machine.
+    pub(super) fn this() -> Machine {
+        Machine {
+            cpu: cpu_name().unwrap_or_else(|| std::env::consts::ARCH.into()),
+            cores: std::thread::available_parallelism().map_or(1, NonZero::get),
+            memory_gb: memory_gb(),
+            system: system(),
+            gpus: gpus(),
+        }
+    }
+}
+
+fn cpu_name() -> Option<String> {
+    let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+    value(&info, "model name").or_else(|| value(&info, "Model"))
+}
+
+/// The text behind the first `key` and its colon.
+fn value(lines: &str, key: &str) -> Option<String> {
+    let line = lines.lines().find(|line| line.starts_with(key))?;
+    line.split_once(':').map(|(_, value)| value.trim().into())
+}
+
+fn memory_gb() -> Option<f64> {
+    let total = value(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")?;
+    let kib: f64 = total.strip_suffix("kB")?.trim().parse().ok()?;
+    Some((kib * 1024.0 / 1e8).round() / 10.0)
+}
+
+fn system() -> String {
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    let name = name.map_or(std::env::consts::OS, |name| name.trim_matches('"'));
+    match fs::read_to_string("/proc/sys/kernel/osrelease") {
+        Ok(kernel) => format!("{name}, kernel {}", kernel.trim()),
+        Err(_) => format!("{name}, {}", std::env::consts::ARCH),
+    }
+}
+
+/// What NVIDIA's driver says of its cards; nothing where there is no driver.
+fn gpus() -> Vec<String> {
+    let query = ["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"];
+    match Command::new("nvidia-smi").args(query).stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            text.lines().map(|line| format!("{} (name, driver, memory)", line.trim())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_tells_its_processor_and_cores() {
+        let machine = Machine::this();
+        assert!(!machine.cpu.is_empty() && machine.cores >= 1 && !machine.system.is_empty());
+    }
+
+    #[test]
+    fn values_stand_behind_colons() {
+        assert_eq!(value("a: 1\nmodel name\t: X 9\n", "model name"), Some("X 9".into()));
+        assert_eq!(value("a: 1", "b"), None);
+    }
+}

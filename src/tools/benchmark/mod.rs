@@ -1,0 +1,227 @@
+//! `zeitnot benchmark`: the speed of the search over many positions, made to be compared and shared.
+//!
+//! Searches are those of `bench`, each position long enough to count ([`positions`]). Beside the figures the report has the
+//! [`machine`] and its [`noise`], measured between the searches, and on demand how an earlier run did ([`compare`]).
+
+mod compare;
+mod machine;
+mod noise;
+mod positions;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::bench::{Figures, HEAD, cpu_time, read_positions, search};
+use super::output::Format;
+use super::{Failure, Output, Verdict};
+use crate::engine::Engine;
+use crate::network::backends::BackendConfig;
+use crate::network::discover;
+use crate::network::weights::HeadChoice;
+use crate::options::Settings;
+use crate::time::GoLimits;
+use compare::{Comparison, Old};
+use machine::Machine;
+use noise::NoiseMeter;
+use positions::POSITIONS;
+use report::{PositionRow, Report};
+
+/// Time of each search unless the user says otherwise, ms; Lc0's.
+const MOVE_TIME_MS: i64 = 10_000;
+/// Controls of the machine's noise in a run, at least.
+const CONTROLS: usize = 16;
+
+#[derive(Debug, Args)]
+pub(super) struct BenchmarkArgs {
+    /// Visits per position [default: no limit]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    nodes: Option<i64>,
+    /// Time per position, ms; -1 is no limit [default: 10000, without --nodes]
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    movetime: Option<i64>,
+    /// How many of the positions to search
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    num_positions: Option<u32>,
+    /// Search this position only
+    #[arg(long, value_name = "FEN", conflicts_with = "positions")]
+    fen: Option<String>,
+    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: Lc0's 34]
+    #[arg(long, value_name = "FILE")]
+    positions: Option<PathBuf>,
+    /// Compare with an earlier run's --json; exit code 1 if this one is slower
+    #[arg(long, value_name = "OLD.json")]
+    compare: Option<PathBuf>,
+    /// With --compare: slower by so much is good enough, percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, requires = "compare")]
+    tolerance: f64,
+    /// Write a report to share: Markdown, or HTML or JSON by the file's ending
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the report in all forms here (report.md, index.html, speed.svg, benchmark.json)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl BenchmarkArgs {
+    fn limits(&self) -> Result<GoLimits, Failure> {
+        let default = if self.nodes.is_some_and(|nodes| nodes > 0) { -1 } else { MOVE_TIME_MS };
+        let movetime = self.movetime.unwrap_or(default);
+        let limits = GoLimits {
+            nodes: self.nodes.filter(|&nodes| nodes > 0).map(i64::unsigned_abs),
+            movetime_ms: (movetime > 0).then_some(movetime as f64),
+            ..GoLimits::default()
+        };
+        if limits.nodes.is_none() && limits.movetime_ms.is_none() {
+            return Err(Failure::Input(
+                "the searches need an end: give --nodes or --movetime above 0".into(),
+            ));
+        }
+        Ok(limits)
+    }
+
+    fn positions(&self) -> Result<Vec<String>, Failure> {
+        let mut positions = match (&self.fen, &self.positions) {
+            (Some(fen), _) => vec![format!("fen {fen}")],
+            (None, Some(file)) => read_positions(file)?,
+            (None, None) => POSITIONS.map(String::from).into(),
+        };
+        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
+        Ok(positions)
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<Verdict, Failure> {
+    let (limits, positions) = (args.limits()?, args.positions()?);
+    let old = args.compare.as_deref().map(|file| Ok::<_, Failure>((file, Old::read(file)?))).transpose()?;
+    // No rule but the limit ends a search, and nobody waits for the answer.
+    let settings = Settings { smart_pruning_factor: 0.0, move_overhead_ms: 0, ..args.settings.clone() };
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    engine.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
+    let mut report = measure(&mut engine, positions, &limits, output)?;
+    report.network = network_hash(&args.settings)?;
+    report.options =
+        args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+    if let Some((file, old)) = old {
+        report.comparison = Some(Comparison::new(&report, &old, file, args.tolerance / 100.0)?);
+    }
+    write(args, &report, output)?;
+    let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
+    Ok(if is_slower { Verdict::No } else { Verdict::Yes })
+}
+
+fn write(args: &BenchmarkArgs, report: &Report, output: &mut Output) -> Result<(), Failure> {
+    output.write(report, report)?;
+    if let Some(file) = &args.report {
+        report.write_file(file)?;
+    }
+    if let Some(folder) = &args.out {
+        report.write_files(folder)?;
+    }
+    Ok(())
+}
+
+/// Searches all positions; text shows each as soon as it is done.
+fn measure(
+    engine: &mut Engine,
+    positions: Vec<String>,
+    limits: &GoLimits,
+    output: &mut Output,
+) -> Result<Report, Failure> {
+    let is_text = output.format() == Format::Text;
+    if is_text {
+        output.write(&(), &HEAD)?;
+    }
+    let controls = CONTROLS.div_ceil(positions.len() + 1);
+    let mut meter = NoiseMeter::start(engine.threads());
+    let (mut total, mut rows, mut searching) = (Figures::default(), Vec::new(), Searching::default());
+    for position in positions {
+        (0..controls).for_each(|_| meter.control());
+        let before = Searching::so_far(engine);
+        let (search, result) = search(engine, position, limits.clone())?;
+        searching.add(before, Searching::so_far(engine));
+        total.add(&result.summary);
+        if is_text {
+            output.write(&(), &search)?;
+            output.flush()?;
+        }
+        let first = result.summary.first_evaluation;
+        rows.push(PositionRow { search, first_evaluation_ms: first.map(|time| time.as_secs_f64() * 1e3) });
+    }
+    (0..controls).for_each(|_| meter.control());
+    let seconds = total.time_ms / 1e3;
+    let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
+    let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
+    Ok(Report {
+        version: env!("CARGO_PKG_VERSION"),
+        evaluations_per_s: total.evaluations as f64 / seconds.max(1e-9),
+        first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
+        cpu_s: searching.cpu.map(|time| time.as_secs_f64()),
+        device_busy: searching.busy.map(|busy| busy.as_secs_f64() / searching.wall.as_secs_f64().max(1e-9)),
+        figures: total,
+        backend: backend.name,
+        description: backend.description,
+        network: None,
+        threads: engine.threads(),
+        limit: limit_text(limits),
+        options: Vec::new(),
+        machine: Machine::this(),
+        noise: meter.finish(),
+        comparison: None,
+        positions: rows,
+    })
+}
+
+/// Time spent in searches: by the clock, by all threads, by the device.
+#[derive(Default)]
+struct Searching {
+    wall: Duration,
+    cpu: Option<Duration>,
+    busy: Option<Duration>,
+}
+
+/// The clocks at one moment.
+struct Clocks {
+    wall: Instant,
+    cpu: Option<Duration>,
+    busy: Option<Duration>,
+}
+
+impl Searching {
+    fn so_far(engine: &Engine) -> Clocks {
+        Clocks { wall: Instant::now(), cpu: cpu_time(), busy: engine.busy_time() }
+    }
+
+    fn add(&mut self, before: Clocks, after: Clocks) {
+        let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
+            let passed = before.zip(after).map(|(before, after)| after.saturating_sub(before));
+            *sum = passed.map(|passed| sum.unwrap_or_default() + passed);
+        };
+        self.wall += after.wall - before.wall;
+        add(&mut self.cpu, before.cpu, after.cpu);
+        add(&mut self.busy, before.busy, after.busy);
+    }
+}
+
+fn limit_text(limits: &GoLimits) -> String {
+    let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
+    let time = limits.movetime_ms.map(|ms| format!("{ms} ms"));
+    nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
+}
+
+/// SHA-256 of the network that `settings` name or that is found, if their backend takes one.
+fn network_hash(settings: &Settings) -> Result<Option<String>, Failure> {
+    let config = BackendConfig::parse(&settings.backend, &settings.backend_options)?;
+    if !config.needs_network() {
+        return Ok(None);
+    }
+    let named = (!settings.weights_file.is_empty()).then(|| Path::new(&settings.weights_file));
+    let file = discover::load(named, HeadChoice::default()).map_err(crate::engine::EngineError::from)?;
+    Ok(Some(file.sha256))
+}

@@ -1,0 +1,247 @@
+//! How quiet the machine was while it was measured.
+//!
+//! Between the searches a control runs: the same short computation on as many threads. Were the machine always alike, its
+//! rate would be. And the system's counters (Linux: `/proc/stat`) tell what other programs and other guests of the host took.
+
+use std::fs;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tools::bench::cpu_time;
+
+/// Two runs that may differ by more than this say little.
+pub(super) const LARGEST_DIFFERENCE: f64 = 0.03;
+/// Share of the machine that other programs may take.
+const LARGEST_OTHER_LOAD: f64 = 0.03;
+/// Share of the machine that the host may give to others.
+const LARGEST_STEAL: f64 = 0.01;
+/// Time of one control measurement.
+const CONTROL_TIME: Duration = Duration::from_millis(40);
+/// Rounds of the computation between two looks at the clock.
+const STEP: u64 = 20_000;
+
+/// The noise of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Noise {
+    /// Rate of the control: millions of its rounds per second, all threads.
+    pub(super) control_rate: f64,
+    /// Standard deviation of the control as a share of its rate.
+    pub(super) control_deviation: f64,
+    /// Controls that were measured.
+    pub(super) controls: usize,
+    /// By how much two runs like this may differ by chance (19 of 20 do less), as a share.
+    pub(super) expected_difference: f64,
+    /// Share of the machine's processors that other programs took; not known on every system.
+    pub(super) other_load: Option<f64>,
+    /// Share that the host of a virtual machine gave to others.
+    pub(super) steal: Option<f64>,
+    /// Is any of these too large?
+    pub(super) is_noisy: bool,
+}
+
+impl Noise {
+    /// What is too large, as a sentence each.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let mut complaints = Vec::new();
+        if self.expected_difference > LARGEST_DIFFERENCE {
+            complaints.push(format!(
+                "its speed varied by {}, so that two such runs may differ by {}",
+                percent(self.control_deviation),
+                percent(self.expected_difference)
+            ));
+        }
+        if let Some(load) = self.other_load.filter(|&load| load > LARGEST_OTHER_LOAD) {
+            complaints.push(format!("other programs took {} of it", percent(load)));
+        }
+        if let Some(steal) = self.steal.filter(|&steal| steal > LARGEST_STEAL) {
+            complaints.push(format!("its host gave {} of it to others", percent(steal)));
+        }
+        complaints
+    }
+
+    /// In a sentence.
+    pub(super) fn verdict(&self) -> String {
+        match &self.complaints()[..] {
+            [] => format!(
+                "The machine was quiet: two such runs should differ by less than {:.1} %.",
+                self.expected_difference * 100.0
+            ),
+            complaints => format!("The machine was noisy: {}.", complaints.join("; ")),
+        }
+    }
+}
+
+/// Collects the noise of a run.
+pub(super) struct NoiseMeter {
+    threads: usize,
+    rates: Vec<f64>,
+    start: Instant,
+    own: Option<Duration>,
+    machine: Option<Ticks>,
+}
+
+impl NoiseMeter {
+    /// Begins; `threads` is how many the searches have.
+    pub(super) fn start(threads: usize) -> NoiseMeter {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        NoiseMeter {
+            threads: threads.clamp(1, cores),
+            rates: Vec::new(),
+            start: Instant::now(),
+            own: cpu_time(),
+            machine: Ticks::now(),
+        }
+    }
+
+    /// Runs the control once.
+    pub(super) fn control(&mut self) {
+        let rates = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..self.threads).map(|_| scope.spawn(control_rate)).collect();
+            handles.into_iter().map(|handle| handle.join().unwrap_or(0.0)).sum::<f64>()
+        });
+        self.rates.push(rates / 1e6);
+    }
+
+    /// The noise since the start.
+    pub(super) fn finish(self) -> Noise {
+        let (rate, deviation, difference) = spread(&self.rates);
+        let ticks = self.machine.zip(Ticks::now()).and_then(|(before, after)| after.since(before));
+        let own = self.own.zip(cpu_time()).map(|(before, after)| (after - before).as_secs_f64());
+        let wall = self.start.elapsed().as_secs_f64();
+        let other_load = ticks.zip(own).map(|(ticks, own)| {
+            let own = own / (wall * ticks.processors as f64);
+            (ticks.busy as f64 / ticks.all as f64 - own).max(0.0)
+        });
+        let mut noise = Noise {
+            control_rate: rate,
+            control_deviation: deviation,
+            controls: self.rates.len(),
+            expected_difference: difference,
+            other_load,
+            steal: ticks.map(|ticks| ticks.steal as f64 / ticks.all as f64),
+            is_noisy: false,
+        };
+        noise.is_noisy = !noise.complaints().is_empty();
+        noise
+    }
+}
+
+/// Rounds per second of the control on this thread.
+fn control_rate() -> f64 {
+    let start = Instant::now();
+    let (mut state, mut rounds) = (1u64, 0);
+    while start.elapsed() < CONTROL_TIME {
+        for _ in 0..STEP {
+            // Knuth's linear congruential generator: each round waits for the one before.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        }
+        state = black_box(state);
+        rounds += STEP;
+    }
+    rounds as f64 / start.elapsed().as_secs_f64()
+}
+
+/// Mean, standard deviation as a share of it, and by how much the means of two such series may differ: by chance, as
+/// independent samples do, or as the two halves of this one do.
+fn spread(rates: &[f64]) -> (f64, f64, f64) {
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    let all = mean(rates);
+    if rates.len() < 2 || all <= 0.0 {
+        return (all, 0.0, 0.0);
+    }
+    let count = rates.len() as f64;
+    let variance = rates.iter().map(|rate| (rate - all).powi(2)).sum::<f64>() / (count - 1.0);
+    let deviation = variance.sqrt() / all;
+    let (first, second) = rates.split_at(rates.len() / 2);
+    let drift = (mean(first) - mean(second)).abs() / all;
+    let chance = 1.96 * std::f64::consts::SQRT_2 * deviation / count.sqrt();
+    (all, deviation, chance.max(drift))
+}
+
+/// What all processors did since the system's start, in the system's ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ticks {
+    all: u64,
+    busy: u64,
+    steal: u64,
+    processors: usize,
+}
+
+impl Ticks {
+    fn now() -> Option<Ticks> {
+        Ticks::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// From the text of `/proc/stat`.
+    fn parse(stat: &str) -> Option<Ticks> {
+        let mut lines = stat.lines();
+        let numbers = lines.next()?.strip_prefix("cpu ")?.split_ascii_whitespace().map(str::parse);
+        let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are counted among the users.
+        let &[user, nice, system, idle, iowait, irq, softirq, steal, ..] = &numbers[..] else { return None };
+        let busy = user + nice + system + irq + softirq;
+        let processors = lines.take_while(|line| line.starts_with("cpu")).count();
+        Some(Ticks { all: busy + idle + iowait + steal, busy, steal, processors })
+    }
+
+    /// What was done since `before`; `None` if nothing was counted.
+    fn since(self, before: Ticks) -> Option<Ticks> {
+        let all = self.all.checked_sub(before.all).filter(|&all| all > 0 && self.processors > 0)?;
+        let (busy, steal) = (self.busy.checked_sub(before.busy)?, self.steal.saturating_sub(before.steal));
+        Some(Ticks { all, busy, steal, processors: self.processors })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_counters_are_read() {
+        let before = Ticks::parse("cpu  10 0 5 100 5 0 0 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").unwrap();
+        let after = Ticks::parse("cpu  40 0 5 150 5 0 0 20 0 0\ncpu0 1\ncpu1 1\nintr 5\n").unwrap();
+        let passed = after.since(before).unwrap();
+        assert_eq!(passed, Ticks { all: 100, busy: 30, steal: 20, processors: 2 });
+        assert_eq!(Ticks::parse("cpu 1 2\n"), None);
+        assert_eq!(before.since(before), None);
+    }
+
+    #[test]
+    fn a_steady_machine_is_quiet_and_others_are_not() {
+        let quiet = spread(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]);
+        assert!(quiet.2 < 0.01, "{quiet:?}");
+        let drifting = spread(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]);
+        assert!(drifting.2 > 0.1, "{drifting:?}");
+        let (mean, deviation, difference) = spread(&[90.0, 110.0]);
+        assert_eq!(mean, 100.0);
+        assert!((deviation - 0.02f64.sqrt()).abs() < 1e-9 && difference > LARGEST_DIFFERENCE);
+    }
+
+    #[test]
+    fn every_complaint_is_named() {
+        let noise = Noise {
+            control_deviation: 0.2,
+            expected_difference: 0.1,
+            other_load: Some(0.5),
+            steal: Some(0.02),
+            ..Noise::default()
+        };
+        assert_eq!(
+            noise.verdict(),
+            "The machine was noisy: its speed varied by 20.0 %, so that two such runs may differ by 10.0 %; \
+             other programs took 50.0 % of it; its host gave 2.0 % of it to others."
+        );
+        assert!(Noise::default().verdict().contains("quiet"));
+    }
+
+    #[test]
+    fn a_meter_counts_its_controls() {
+        let mut meter = NoiseMeter::start(1);
+        (0..3).for_each(|_| meter.control());
+        let noise = meter.finish();
+        assert!(noise.controls == 3 && noise.control_rate > 0.0);
+    }
+}

@@ -1,0 +1,237 @@
+//! The report of a benchmark: JSON, text, Markdown, and a page.
+
+use std::fmt::{self, Write};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::compare::Comparison;
+use super::machine::Machine;
+use super::noise::Noise;
+use crate::report::{Align, Bar, BarPlot, Page, Table};
+use crate::tools::Failure;
+use crate::tools::bench::{Figures, Row};
+
+/// One position's row.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct PositionRow {
+    #[serde(flatten)]
+    pub(super) search: Row,
+    /// From `go` to the first evaluation; `None` if the search needed none.
+    pub(super) first_evaluation_ms: Option<f64>,
+}
+
+/// All that was measured, and on what.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) version: &'static str,
+    #[serde(flatten)]
+    pub(super) figures: Figures,
+    /// Network evaluations per second.
+    pub(super) evaluations_per_s: f64,
+    /// Mean over the positions.
+    pub(super) first_evaluation_ms: Option<f64>,
+    /// CPU time of all threads while searching, seconds; not known on every system.
+    pub(super) cpu_s: Option<f64>,
+    /// Share of the searches' time in which the device computed; not known for every backend.
+    pub(super) device_busy: Option<f64>,
+    pub(super) backend: String,
+    pub(super) description: String,
+    /// SHA-256 of the network's file; `None` for backends without one.
+    pub(super) network: Option<String>,
+    pub(super) threads: usize,
+    /// What ended the searches, as in "10000 ms".
+    pub(super) limit: String,
+    /// Options that were not at their defaults, as flags.
+    pub(super) options: Vec<String>,
+    pub(super) machine: Machine,
+    pub(super) noise: Noise,
+    pub(super) comparison: Option<Comparison>,
+    pub(super) positions: Vec<PositionRow>,
+}
+
+impl Report {
+    /// Names and values of what is to be known of the run.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let Machine { cpu, cores, memory_gb, system, gpus } = &self.machine;
+        let figures = &self.figures;
+        let visits = (figures.evaluations + figures.cache_hits + figures.terminals).max(1) as f64;
+        let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / visits);
+        let memory = memory_gb.map(|gb| format!(", {gb} GB")).unwrap_or_default();
+        let mut facts = vec![
+            ("nodes", format!("{}, {} per second", figures.nodes, figures.nps)),
+            (
+                "evaluations",
+                format!("{}, {:.0} per second", share(figures.evaluations), self.evaluations_per_s),
+            ),
+            ("cache hits", share(figures.cache_hits)),
+            ("terminals", share(figures.terminals)),
+            ("collisions", format!("{} (no nodes)", figures.collisions)),
+            ("mean batch", format!("{:.1} positions", figures.mean_batch)),
+        ];
+        let mut add = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+        add("device busy", self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0)));
+        add("first evaluation", self.first_evaluation_ms.map(|ms| format!("after {ms:.2} ms")));
+        add("CPU time", self.cpu_s.map(|seconds| format!("{seconds:.2} s")));
+        add("backend", Some(format!("{}: {}", self.backend, self.description)));
+        add("network SHA-256", self.network.clone());
+        add("threads", Some(self.threads.to_string()));
+        add("limit", Some(format!("{} a position, {} positions", self.limit, self.positions.len())));
+        add("options", (!self.options.is_empty()).then(|| self.options.join(" ")));
+        add("processor", Some(format!("{cpu}, {cores} cores{memory}")));
+        add("graphics", (!gpus.is_empty()).then(|| gpus.join("; ")));
+        add("system", Some(system.clone()));
+        add("Zeitnot", Some(self.version.into()));
+        facts
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
+        [self.noise.verdict()].into_iter().chain(comparison).collect()
+    }
+
+    fn fact_table(&self) -> Table {
+        let mut table = Table::new("The run", &[("what", Align::Left), ("value", Align::Left)]);
+        for (name, value) in self.facts() {
+            table.row([name.into(), value]);
+        }
+        table
+    }
+
+    fn position_table(&self) -> Table {
+        let right = |name| (name, Align::Right);
+        let columns = [
+            right("#"),
+            ("move", Align::Left),
+            right("nodes"),
+            right("nodes/s"),
+            right("evaluations"),
+            right("cached"),
+            right("terminals"),
+            right("collisions"),
+            right("batch"),
+            right("first ms"),
+            ("position", Align::Left),
+        ];
+        let mut table = Table::new("The positions", &columns);
+        for (index, row) in self.positions.iter().enumerate() {
+            let Row { position, best_move, figures, .. } = &row.search;
+            table.row([
+                (index + 1).to_string(),
+                best_move.clone(),
+                figures.nodes.to_string(),
+                figures.nps.to_string(),
+                figures.evaluations.to_string(),
+                figures.cache_hits.to_string(),
+                figures.terminals.to_string(),
+                figures.collisions.to_string(),
+                format!("{:.1}", figures.mean_batch),
+                row.first_evaluation_ms.map(|ms| format!("{ms:.2}")).unwrap_or_default(),
+                position.clone(),
+            ]);
+        }
+        table
+    }
+
+    /// To paste where Markdown is read.
+    fn to_markdown(&self) -> String {
+        let mut text = String::from("# Zeitnot benchmark\n\n");
+        for remark in self.remarks() {
+            text += &format!("{remark}\n\n");
+        }
+        text + &markdown(&self.fact_table()) + "\n" + &markdown(&self.position_table())
+    }
+
+    fn speeds(&self) -> String {
+        let names: Vec<_> = (1..=self.positions.len()).map(|number| number.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let bar = |value: f64| Bar { value, error: None };
+        let rate =
+            |count: u64, row: &PositionRow| count as f64 / (row.search.figures.time_ms / 1e3).max(1e-9);
+        let nodes: Vec<_> =
+            self.positions.iter().map(|row| bar(rate(row.search.figures.nodes, row))).collect();
+        let evaluations: Vec<_> =
+            self.positions.iter().map(|row| bar(rate(row.search.figures.evaluations, row))).collect();
+        BarPlot::new("Speed by position", "per second", &names)
+            .series("nodes", &nodes)
+            .series("evaluations", &evaluations)
+            .to_svg()
+    }
+
+    fn page(&self) -> Page {
+        let mut page = Page::new("Zeitnot benchmark");
+        for remark in self.remarks() {
+            page = page.paragraph(&remark);
+        }
+        page.table(&self.fact_table())
+            .figure(&self.speeds(), "Nodes beyond evaluations came from the cache or were finished games.")
+            .table(&self.position_table())
+    }
+
+    fn json(&self) -> io::Result<String> {
+        Ok(serde_json::to_string_pretty(self).map_err(io::Error::from)? + "\n")
+    }
+
+    /// Writes the report into one file: HTML if it is named so, JSON likewise, else Markdown.
+    pub(super) fn write_file(&self, file: &Path) -> Result<(), Failure> {
+        let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
+        let text = match ending.as_ref().and_then(|ending| ending.to_str()) {
+            Some("html" | "htm") => self.page().to_html(),
+            Some("json") => self.json()?,
+            _ => self.to_markdown(),
+        };
+        let fault = |error| Failure::Input(format!("{}: cannot be written: {error}", file.display()));
+        fs::write(file, text).map_err(fault)
+    }
+
+    /// Writes `benchmark.json`, `report.md`, `speed.svg` and `index.html` into `folder`, which is made if need be.
+    pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
+        self.page().write(folder)?;
+        fs::write(folder.join("speed.svg"), self.speeds())?;
+        fs::write(folder.join("report.md"), self.to_markdown())?;
+        fs::write(folder.join("benchmark.json"), self.json()?)?;
+        Ok(())
+    }
+}
+
+/// A table as Markdown has it.
+fn markdown(table: &Table) -> String {
+    let escaped = |cell: &str| cell.replace('|', "\\|");
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut text = format!("{}:\n\n", table.caption());
+    text += &line(table.columns().iter().map(|(name, _)| escaped(name)).collect());
+    let rule = |align: &Align| if *align == Align::Right { "---:" } else { "---" };
+    text += &line(table.columns().iter().map(|(_, align)| rule(align).into()).collect());
+    for row in table.rows() {
+        text += &line(row.iter().map(|cell| escaped(cell)).collect());
+    }
+    text
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('\n')?;
+        for (name, value) in self.facts() {
+            writeln!(f, "{name:<17} {value}")?;
+        }
+        f.write_char('\n')?;
+        for remark in self.remarks() {
+            writeln!(f, "{remark}")?;
+        }
+        writeln!(f, "{} nodes {} nps", self.figures.nodes, self.figures.nps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_lines_up_numbers_and_escapes_bars() {
+        let mut table = Table::new("T", &[("a|b", Align::Left), ("n", Align::Right)]);
+        table.row(["x".into(), "1".into()]);
+        assert_eq!(markdown(&table), "T:\n\n| a\\|b | n |\n| --- | ---: |\n| x | 1 |\n");
+    }
+}

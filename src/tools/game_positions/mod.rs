@@ -1,0 +1,77 @@
+//! Positions of real games, for commands that measure evaluations: 24 games from the opening to the endgame that Zeitnot
+//! played with itself (`games.txt`, a game a line, moves in UCI's notation).
+
+use std::sync::OnceLock;
+
+use crate::chess::History;
+use crate::network::encode::{HistoryFill, InputFormat, encode};
+use crate::network::{EvalSlot, policy_map};
+
+const GAMES: &str = include_str!("games.txt");
+
+/// All positions of the games, each with the game before it, in an order in which neighbours are of different games and
+/// phases.
+fn all() -> &'static [History] {
+    static ALL: OnceLock<Vec<History>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let mut positions: Vec<_> = GAMES.lines().flat_map(positions_of).collect();
+        // A fixed seed: every run sees the same order.
+        fastrand::Rng::with_seed(1).shuffle(&mut positions);
+        positions
+    })
+}
+
+/// The positions of one game in which a move was played.
+fn positions_of(game: &str) -> Vec<History> {
+    let mut history = History::start();
+    let mut positions = Vec::new();
+    for text in game.split_ascii_whitespace() {
+        let Ok(m) = history.parse_move(text) else {
+            unreachable!("the games are part of the program and a test plays them through")
+        };
+        positions.push(history.clone());
+        history.push(m);
+    }
+    positions
+}
+
+/// `count` positions, encoded, with the policy indices of their legal moves. Begins at the position `first`, and begins
+/// again where there are no more.
+pub(super) fn encoded(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
+    let positions = all().iter().cycle().skip(first % all().len()).take(count);
+    positions.map(|history| slot(history, format)).collect()
+}
+
+/// One position, encoded.
+pub(super) fn slot(history: &History, format: InputFormat) -> EvalSlot {
+    let mut slot = EvalSlot { key: history.evaluation_key(), ..EvalSlot::default() };
+    let transform = encode(history, format, HistoryFill::default(), &mut slot.planes);
+    let turn = history.current().turn();
+    slot.moves = history.legal_moves().iter().map(|&m| policy_map::index(m, turn, transform)).collect();
+    slot
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Variant;
+
+    #[test]
+    fn the_games_are_played_through_and_varied() {
+        assert!(all().len() > 2000, "{}", all().len());
+        let plies: Vec<_> = all().iter().map(|history| history.game_ply()).collect();
+        assert!(plies.iter().any(|&ply| ply > 150) && plies.contains(&0));
+        let slots = encoded(all().len() - 1, 3, InputFormat::default());
+        assert_eq!(slots[1].planes, encoded(0, 1, InputFormat::default())[0].planes);
+        assert_ne!(slots[1].planes, slots[2].planes);
+        assert!(slots.iter().all(|slot| !slot.moves.is_empty()));
+    }
+
+    #[test]
+    fn every_game_line_is_legal() {
+        for game in GAMES.lines() {
+            let text = format!("startpos moves {game}");
+            History::from_uci_position(&text, Variant::Standard).unwrap();
+        }
+    }
+}

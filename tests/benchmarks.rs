@@ -1,0 +1,114 @@
+//! `backendbench` and `benchmark`, run as a user runs them, with backends that need no network.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A device whose batches take 2 ms and 10 µs more with each position.
+const DEVICE: &str = "simulated(latency-us=2000,per-position-ns=10000,max-batch=64)";
+
+fn zeitnot(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn backendbench_keeps_the_keys_of_the_contract() {
+    let line =
+        ["backendbench", "--backend", DEVICE, "--batches", "32,1", "--rounds=3", "--round-ms=20", "--json"];
+    let rows = json(&zeitnot(&line));
+    let sizes: Vec<_> = rows.as_array().unwrap().iter().map(|row| row["batch"].as_u64()).collect();
+    assert_eq!(sizes, [Some(1), Some(32)]);
+    for row in rows.as_array().unwrap() {
+        for key in ["mean_nps", "median_nps", "min_nps", "max_nps", "first_ms", "p50_ms", "p90_ms", "p99_ms"]
+        {
+            assert!(row[key].as_f64().unwrap() > 0.0, "{key}: {row}");
+        }
+        assert!(row["p50_ms"].as_f64().unwrap() >= 2.0, "{row}");
+    }
+    assert!(rows[1]["recommended_for"].as_array().unwrap().contains(&"long".into()), "{rows}");
+}
+
+#[test]
+fn backendbench_writes_curve_page_and_figures() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("new").display().to_string();
+    let line =
+        ["backendbench", "--backend", DEVICE, "--batches=1,8", "--rounds=2", "--round-ms=5", "--out", &out];
+    let output = zeitnot(&line);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Recommended --minibatch-size"));
+    let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
+    assert!(read("throughput.svg").starts_with("<svg") && read("latency.svg").starts_with("<svg"));
+    assert!(read("index.html").contains("Throughput by batch size"));
+    let report: Value = serde_json::from_str(&read("backendbench.json")).unwrap();
+    assert_eq!(report["recommended"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn backendbench_refuses_sizes_that_the_backend_does_not_take() {
+    let output = zeitnot(&["backendbench", "--backend", DEVICE, "--batches=65"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("simulated takes up to 64"));
+}
+
+#[test]
+fn benchmark_counts_apart_and_adds_up() {
+    let line = ["benchmark", "--backend=random", "--nodes=500", "--num-positions=3", "--threads=2", "--json"];
+    let report = json(&zeitnot(&line));
+    assert_eq!(report["positions"].as_array().unwrap().len(), 3);
+    let count = |key: &str| report[key].as_u64().unwrap();
+    assert!(count("nodes") >= 1500);
+    // The root's first visit may be counted apart.
+    let visits = count("evaluations") + count("cache_hits") + count("terminals");
+    assert!(visits.abs_diff(count("nodes")) <= 3, "{report}");
+    assert!(report["first_evaluation_ms"].as_f64().unwrap() > 0.0);
+    assert!(report["noise"]["controls"].as_u64().unwrap() >= 16);
+    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
+    assert_eq!(report["options"], serde_json::json!(["--backend=random", "--threads=2"]));
+    assert_eq!(report["network"], Value::Null);
+}
+
+#[test]
+fn benchmark_compares_with_an_earlier_run_and_reports() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let line = ["benchmark", "--backend=random", "--nodes=300", "--num-positions=4"];
+    let mut old = json(&zeitnot(&[&line[..], &["--json"]].concat()));
+    for (factor, code) in [(0.01, 1), (100.0, 0)] {
+        let mut changed = old.clone();
+        for position in changed["positions"].as_array_mut().unwrap() {
+            position["time_ms"] = (position["time_ms"].as_f64().unwrap() * factor).into();
+        }
+        fs::write(path("old.json"), changed.to_string()).unwrap();
+        let (report, out) = (path("report.html"), path("out"));
+        let more = ["--compare", &path("old.json"), "--report", &report, "--out", &out, "--json"];
+        let output = zeitnot(&[&line[..], &more].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        let comparison = &json(&output)["comparison"];
+        assert_eq!(comparison["is_slower"], code == 1, "{comparison}");
+        assert_eq!(comparison["positions"], 4);
+        assert!(fs::read_to_string(&report).unwrap().contains("<h1>Zeitnot benchmark</h1>"));
+        let markdown = fs::read_to_string(Path::new(&out).join("report.md")).unwrap();
+        assert!(markdown.contains("The machine was") && markdown.contains("Against"), "{markdown}");
+    }
+    old["positions"] = serde_json::json!([]);
+    fs::write(path("old.json"), old.to_string()).unwrap();
+    let output = zeitnot(&[&line[..], &["--compare", &path("old.json")]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("none of the positions"));
+}
+
+#[test]
+fn benchmark_needs_an_end() {
+    let output = zeitnot(&["benchmark", "--backend=random", "--movetime=-1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("need an end"));
+}
