@@ -2,70 +2,22 @@
 //! of random games.
 
 mod common;
-
-use std::fs::File;
-use std::path::{Path, PathBuf};
+#[path = "common/golden.rs"]
+mod golden;
 
 use common::{Game, games};
-use flate2::read::GzDecoder;
+use golden::Golden;
 use proptest::prelude::*;
-use serde::Deserialize;
 use zeitnot::chess::{History, Move, Position, Variant};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::{InputPlanes, policy_map};
 
-#[derive(Deserialize)]
-struct Golden {
-    history_fill: String,
-    input_format: i32,
-    positions: Vec<GoldenPosition>,
-}
-
-#[derive(Deserialize)]
-struct GoldenPosition {
-    name: String,
-    fen: String,
-    moves: Vec<String>,
-    c960: u8,
-    final_fen: String,
-    rule50: u32,
-    repetitions: u8,
-    transform: u8,
-    /// Move, policy index, logit.
-    legal: Vec<(String, u16, f32)>,
-    /// The right indices where Lc0's are wrong.
-    legal_transposed: Option<Vec<(String, u16, f32)>>,
-    /// Mask in hexadecimal, value.
-    planes: Option<Vec<(String, f32)>>,
-}
-
-impl GoldenPosition {
-    fn history(&self) -> History {
-        let text = format!("fen {} moves {}", self.fen, self.moves.join(" "));
-        let variant = if self.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
-        History::to_evaluate(&text, variant).unwrap_or_else(|error| panic!("{}: {error}", self.name))
-    }
-}
-
-fn golden_files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/golden");
-    let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    assert!(files.len() >= 11, "golden files are missing from {}", folder.display());
-    files
-}
-
-fn load(path: &Path) -> Golden {
-    serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap()
-}
-
 #[test]
 fn planes_and_transforms_are_those_of_lc0() {
     let mut formats = Vec::new();
-    for path in golden_files() {
-        let golden = load(&path);
-        let format = InputFormat::from_number(golden.input_format).unwrap();
-        let fill: HistoryFill = golden.history_fill.parse().unwrap();
+    for path in golden::files() {
+        let golden = Golden::load(&path);
+        let (format, fill) = (golden.format(), golden.fill());
         for position in &golden.positions {
             let place = format!("{} {}", path.display(), position.name);
             let mut planes = InputPlanes::default();
@@ -89,9 +41,9 @@ fn planes_and_transforms_are_those_of_lc0() {
 
 #[test]
 fn legal_moves_have_the_indices_of_lc0() {
-    for path in golden_files() {
-        let golden = load(&path);
-        let format = InputFormat::from_number(golden.input_format).unwrap();
+    for path in golden::files() {
+        let golden = Golden::load(&path);
+        let format = golden.format();
         for position in &golden.positions {
             let history = position.history();
             let transform = encode(&history, format, HistoryFill::default(), &mut InputPlanes::default());
@@ -101,8 +53,8 @@ fn legal_moves_have_the_indices_of_lc0() {
                 .into_iter()
                 .map(|m| (history.format_move(m), policy_map::index(m, color, transform)))
                 .collect();
-            let legal = position.legal_transposed.as_ref().unwrap_or(&position.legal);
-            let mut expected: Vec<_> = legal.iter().map(|(uci, index, _)| (uci.clone(), *index)).collect();
+            let mut expected: Vec<_> =
+                position.legal().iter().map(|(uci, index, _)| (uci.clone(), *index)).collect();
             found.sort();
             expected.sort();
             assert_eq!(found, expected, "{} {}", path.display(), position.name);
@@ -112,8 +64,8 @@ fn legal_moves_have_the_indices_of_lc0() {
 
 #[test]
 fn counters_and_final_positions_are_those_of_lc0() {
-    for path in golden_files() {
-        for position in &load(&path).positions {
+    for path in golden::files() {
+        for position in &Golden::load(&path).positions {
             let history = position.history();
             let place = format!("{} {}", path.display(), position.name);
             assert_eq!(history.current().rule50(), position.rule50, "{place}");
@@ -216,8 +168,8 @@ proptest! {
 /// Lc0 hangs where the search for repeated positions runs past the start of the game.
 #[test]
 fn formats_that_give_only_repeated_positions_stop_at_the_start_of_the_game() {
-    for path in golden_files() {
-        for position in &load(&path).positions {
+    for path in golden::files() {
+        for position in &Golden::load(&path).positions {
             let history = position.history();
             let planes = [HistoryFill::No, HistoryFill::FenOnly, HistoryFill::Always].map(|fill| {
                 let mut planes = InputPlanes::default();

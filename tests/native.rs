@@ -2,53 +2,20 @@
 //!
 //! `ZEITNOT_GOLDENS=folder` (with `nets` and `golden` in it) runs another collection in place of the repository's.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+#[path = "common/golden.rs"]
+mod golden;
 
-use flate2::read::GzDecoder;
-use serde::Deserialize;
-use zeitnot::chess::{History, Variant};
+use golden::Golden;
 use zeitnot::network::backends::native::{Native, available_kernels};
-use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::weights::{Body, HeadChoice, Model, Network, NetworkFile};
 use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
 use zeitnot::params::Params;
 
-#[derive(Deserialize)]
-struct Golden {
-    net: String,
-    history_fill: String,
-    input_format: i32,
-    positions: Vec<GoldenPosition>,
-}
-
-#[derive(Deserialize)]
-struct GoldenPosition {
-    name: String,
-    fen: String,
-    moves: Vec<String>,
-    c960: u8,
-    q: f32,
-    d: f32,
-    m: f32,
-    /// Move, policy index, logit.
-    legal: Vec<(String, u16, f32)>,
-    /// `Σ v` over all 1858 logits.
-    policy_sum: f64,
-    /// `Σ v ((i % 97) + 1)` over all logits `v` with index `i`.
-    policy_wsum: f64,
-}
-
 /// Positions of the golden files in which the side to move could take the king; Lc0 evaluates them, we refuse them.
 const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
 
-fn data(folder: &str) -> PathBuf {
-    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens");
-    std::env::var_os("ZEITNOT_GOLDENS").map_or_else(own, PathBuf::from).join(folder)
-}
-
 fn load_network(name: &str) -> Option<Network> {
-    let file = NetworkFile::load(&data("nets").join(name), HeadChoice::default()).unwrap();
+    let file = NetworkFile::load(&golden::folder("nets").join(name), HeadChoice::default()).unwrap();
     match file.model {
         Model::Layers(network, _) => Some(*network),
         Model::Onnx(_) => None,
@@ -57,36 +24,18 @@ fn load_network(name: &str) -> Option<Network> {
 
 /// The golden files of residual towers that are here with their networks.
 fn goldens() -> Vec<(Golden, Network)> {
-    let mut paths: Vec<_> = data("golden").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    let read = |path: &PathBuf| -> Golden {
-        serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap()
-    };
     let with_network = |mut golden: Golden| {
-        if !data("nets").join(&golden.net).exists() {
+        if !golden::folder("nets").join(&golden.net).exists() {
             return None;
         }
         golden.positions.retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
         let network = load_network(&golden.net)?;
         matches!(network.body, Body::Tower(_)).then_some((golden, network))
     };
-    let found: Vec<_> = paths.iter().map(read).filter_map(with_network).collect();
+    let found: Vec<_> =
+        golden::files().iter().map(|path| Golden::load(path)).filter_map(with_network).collect();
     assert!(found.len() >= 22, "golden files or networks are missing");
     found
-}
-
-impl GoldenPosition {
-    fn slot(&self, golden: &Golden) -> EvalSlot {
-        let text = format!("fen {} moves {}", self.fen, self.moves.join(" "));
-        let variant = if self.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
-        let history = History::to_evaluate(&text, variant).unwrap();
-        let mut slot = EvalSlot::default();
-        let format = InputFormat::from_number(golden.input_format).unwrap();
-        let fill: HistoryFill = golden.history_fill.parse().unwrap();
-        encode(&history, format, fill, &mut slot.planes);
-        slot.moves = self.legal.iter().map(|(_, index, _)| *index).collect();
-        slot
-    }
 }
 
 fn native(network: &Network, options: &str) -> Native {
@@ -98,7 +47,7 @@ fn every_kernel_meets_every_golden() {
     for (golden, network) in goldens() {
         for kernel in available_kernels() {
             let backend = native(&network, &format!("kernel={kernel}"));
-            let mut batch: Vec<_> = golden.positions.iter().map(|position| position.slot(&golden)).collect();
+            let mut batch: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
             backend.evaluator().unwrap().evaluate(&mut batch).unwrap();
             for (slot, position) in batch.iter().zip(&golden.positions) {
                 let place = format!("{} {} {kernel}", golden.net, position.name);
@@ -106,8 +55,8 @@ fn every_kernel_meets_every_golden() {
                 assert!((q - position.q).abs() < 1e-4, "{place}: q {q}, Lc0 {}", position.q);
                 assert!((d - position.d).abs() < 1e-4, "{place}: d {d}, Lc0 {}", position.d);
                 assert!((m - position.m).abs() < 2e-3, "{place}: m {m}, Lc0 {}", position.m);
-                assert_eq!(slot.logits.len(), position.legal.len(), "{place}");
-                for (logit, (uci, _, expected)) in slot.logits.iter().zip(&position.legal) {
+                assert_eq!(slot.logits.len(), position.legal().len(), "{place}");
+                for (logit, (uci, _, expected)) in slot.logits.iter().zip(position.legal()) {
                     assert!((logit - expected).abs() < 5e-4, "{place}: {uci} {logit}, Lc0 {expected}");
                 }
             }
@@ -124,7 +73,7 @@ fn all_policy_outputs_are_where_lc0_has_them() {
             let indices: Vec<_> = (0..POLICY_SIZE as u16).collect();
             let part = |indices: &[u16]| EvalSlot {
                 moves: indices.iter().copied().collect(),
-                ..position.slot(&golden)
+                ..golden.slot(position)
             };
             let mut batch: Vec<_> = indices.chunks(MAX_MOVES).map(part).collect();
             evaluator.evaluate(&mut batch).unwrap();
@@ -145,7 +94,7 @@ fn all_policy_outputs_are_where_lc0_has_them() {
 fn an_evaluation_does_not_depend_on_its_batch() {
     let (golden, network) =
         goldens().into_iter().find(|(golden, _)| golden.net.starts_with("se_mlh")).unwrap();
-    let slots: Vec<_> = golden.positions[..40].iter().map(|position| position.slot(&golden)).collect();
+    let slots: Vec<_> = golden.positions[..40].iter().map(|position| golden.slot(position)).collect();
     for kernel in available_kernels() {
         let backend = native(&network, &format!("kernel={kernel}"));
         let mut evaluator = backend.evaluator().unwrap();

@@ -160,6 +160,8 @@ fn a_quantized_tower_says_nearly_the_same() {
         let target = folder.path().join("int8.onnx");
         let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
         let facts = json(&["convert", from, "-o", to, "--precision", "int8", "--json"]);
+        let facts_of_target = json(&["describenet", to, "--json"]);
+        assert!(facts_of_target["body"].as_str().unwrap().contains(", int8, "), "{facts_of_target}");
         let plain = model(&source);
         let size = plain.bytes.len() as u64;
         assert!(facts["size"].as_u64().unwrap() < size, "{from}");

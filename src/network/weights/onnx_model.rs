@@ -40,6 +40,14 @@ pub struct OnnxModel {
     pub names: TensorNames,
 }
 
+impl OnnxModel {
+    /// Does it compute with 8-bit integers? Its inputs and outputs are floats all the same.
+    pub fn is_quantized(&self) -> bool {
+        let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
+        graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
+    }
+}
+
 /// Names of a model's input and outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorNames {

@@ -13,10 +13,12 @@ mod node;
 mod reclaim;
 mod root;
 mod slab;
+mod value;
 
-pub(crate) use node::{Edge, Node, Outcome, Proof, State, Value};
+pub(crate) use node::{Edge, Node, State};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
+pub(crate) use value::{Outcome, Proof, Value};
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

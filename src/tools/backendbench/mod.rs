@@ -171,6 +171,7 @@ fn find_edges(workers: &mut Workers, series: &mut Vec<Series>, plan: &Plan) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::backends::{self, BackendConfig};
     use clap::Parser;
 
     #[derive(Debug, Parser)]
@@ -182,16 +183,9 @@ mod tests {
     fn plan(line: &str) -> Result<Plan, String> {
         let words = ["backendbench"].into_iter().chain(line.split_ascii_whitespace());
         let args = Line::try_parse_from(words).unwrap().args;
-        let info = BackendInfo {
-            name: "test".into(),
-            description: String::new(),
-            input_format: Default::default(),
-            has_wdl: false,
-            has_moves_left: false,
-            max_batch: 100,
-            preferred_batch: 1,
-        };
-        args.plan(&info).map_err(|failure| failure.to_string())
+        let config = BackendConfig::parse("simulated(max-batch=100)", "").unwrap();
+        let backend = backends::create(&config, None).unwrap();
+        args.plan(backend.info()).map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -201,7 +195,7 @@ mod tests {
         assert_eq!(plan("--max-batch-size 10").unwrap().sizes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         let range = plan("--start-batch-size 8 --max-batch-size 12 --batch-step 2").unwrap();
         assert_eq!((range.sizes, range.is_fixed), (vec![8, 10, 12], true));
-        assert!(plan("--batches 128").unwrap_err().contains("test takes up to 100"));
+        assert!(plan("--batches 128").unwrap_err().contains("simulated takes up to 100"));
         assert!(plan("--start-batch-size 9 --max-batch-size 8").unwrap_err().contains("above"));
         assert!(plan("--batches 1,2 --batch-step 2").unwrap_err().contains("one or the other"));
     }

@@ -154,7 +154,7 @@ fn of_layers(network: &Network, rest: Description) -> Description {
 
 fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
     let element = match model.data_type {
-        _ if model.is_quantized() => "8-bit integers",
+        _ if model.is_quantized() => "int8",
         DataType::Float32 => "float32",
         DataType::Float16 => "float16",
         DataType::Bfloat16 => "bfloat16",

@@ -1,0 +1,102 @@
+//! What Lc0 computes: the files of `tests/data/goldens`, with `nets` and `golden` in it.
+//!
+//! `ZEITNOT_GOLDENS=folder` takes another collection in place of the repository's.
+
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use serde::Deserialize;
+use zeitnot::chess::{History, Variant};
+use zeitnot::network::EvalSlot;
+use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+
+/// A network's answers.
+#[derive(Deserialize)]
+pub struct Golden {
+    pub net: String,
+    pub policy_head: String,
+    pub value_head: String,
+    pub history_fill: String,
+    pub input_format: i32,
+    pub positions: Vec<GoldenPosition>,
+}
+
+/// A position, and what Lc0 makes of it.
+#[derive(Deserialize)]
+pub struct GoldenPosition {
+    pub name: String,
+    pub fen: String,
+    pub moves: Vec<String>,
+    pub c960: u8,
+    pub final_fen: String,
+    pub rule50: u32,
+    pub repetitions: u8,
+    pub transform: u8,
+    pub q: f32,
+    pub d: f32,
+    pub m: f32,
+    /// Move, policy index, logit.
+    legal: Vec<(String, u16, f32)>,
+    /// The right indices where Lc0's are wrong.
+    legal_transposed: Option<Vec<(String, u16, f32)>>,
+    /// Mask in hexadecimal, value.
+    pub planes: Option<Vec<(String, f32)>>,
+    /// `Σ v` over all 1858 logits.
+    pub policy_sum: f64,
+    /// `Σ v ((i % 97) + 1)` over all logits `v` with index `i`.
+    pub policy_wsum: f64,
+}
+
+impl Golden {
+    pub fn load(path: &Path) -> Golden {
+        serde_json::from_reader(GzDecoder::new(File::open(path).unwrap())).unwrap()
+    }
+
+    pub fn format(&self) -> InputFormat {
+        InputFormat::from_number(self.input_format).unwrap()
+    }
+
+    pub fn fill(&self) -> HistoryFill {
+        self.history_fill.parse().unwrap()
+    }
+
+    /// A position as a backend gets it.
+    pub fn slot(&self, position: &GoldenPosition) -> EvalSlot {
+        let mut slot = EvalSlot::default();
+        encode(&position.history(), self.format(), self.fill(), &mut slot.planes);
+        slot.moves = position.legal().iter().map(|(_, index, _)| *index).collect();
+        slot
+    }
+}
+
+impl GoldenPosition {
+    pub fn history(&self) -> History {
+        let text = format!("fen {} moves {}", self.fen, self.moves.join(" "));
+        let variant = if self.c960 == 1 { Variant::Chess960 } else { Variant::Standard };
+        History::to_evaluate(&text, variant).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    /// Move, policy index and logit of the legal moves.
+    pub fn legal(&self) -> &[(String, u16, f32)] {
+        self.legal_transposed.as_ref().unwrap_or(&self.legal)
+    }
+}
+
+/// A folder of the collection: `nets` or `golden`.
+pub fn folder(name: &str) -> PathBuf {
+    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens");
+    std::env::var_os("ZEITNOT_GOLDENS").map_or_else(own, PathBuf::from).join(name)
+}
+
+/// All files of the collection, in order.
+pub fn files() -> Vec<PathBuf> {
+    let entries = folder("golden").read_dir().expect("golden files are part of the repository");
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 11, "golden files are missing from {}", folder("golden").display());
+    files
+}
