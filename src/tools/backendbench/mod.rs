@@ -110,11 +110,10 @@ impl BackendbenchArgs {
 
     fn check(&self, mut plan: Plan, info: &BackendInfo) -> Result<Plan, Failure> {
         let largest = info.max_batch;
-        if plan.is_fixed || self.max_batch_size.is_some() {
-            if let Some(size) = plan.sizes.iter().find(|&&size| size > largest) {
-                let text = format!("a batch of {size} is too large: {} takes up to {largest}", info.name);
-                return Err(Failure::Input(text));
-            }
+        let is_named = plan.is_fixed || self.max_batch_size.is_some();
+        if is_named && let Some(size) = plan.sizes.iter().find(|&&size| size > largest) {
+            let text = format!("a batch of {size} is too large: {} takes up to {largest}", info.name);
+            return Err(Failure::Input(text));
         }
         plan.sizes.retain(|&size| size <= largest);
         plan.sizes.sort_unstable();
