@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn overestimates_leave_time_and_underestimates_starve_the_end() {
         let (mut high, mut low) = (ClockUse::default(), ClockUse::default());
-        high.play(&[80.0; 40]);
+        high.play(&[60.0; 40]);
         low.play(&[5.0; 40]);
-        assert!((high.figures().unwrap().unused - (79.0f64 / 80.0).powi(40)).abs() < 1e-12);
+        assert!((high.figures().unwrap().unused - (59.0f64 / 60.0).powi(40)).abs() < 1e-12);
         assert_eq!(high.figures().unwrap().starved, 0.0);
         assert!(low.figures().unwrap().starved > 0.5, "{:?}", low.figures());
         low.play(&[5.0; 3]);

@@ -181,8 +181,7 @@ fn bars(report: &StudyReport, dimension: Dimension) -> String {
 }
 
 fn against_truth(report: &StudyReport, place: usize) -> String {
-    let points: Vec<_> =
-        report.joints[place].points().map(|(estimate, truth, n)| (estimate, truth, n)).collect();
+    let points: Vec<_> = report.joints[place].points().collect();
     Plot::new("mle-mlh against the truth", "estimate, full moves", "really left, full moves")
         .density("positions", &points)
         .line("estimate = truth", &[(0.0, 0.0), (120.0, 120.0)])
