@@ -55,3 +55,120 @@ fn games_under_nodestime_do_not_depend_on_how_many_run_at_once() {
     assert!(pgn.contains("[TimeControl \"1+0.02\"]") && pgn.contains("[%clk 0:00:0"));
     assert!(!pgn.contains("illegal-move"));
 }
+
+/// What all ways to play the same match must have in common.
+const RESULTS: [&str; 9] =
+    ["games", "wins", "draws", "losses", "pairs", "elo", "elo_error", "terminations", "nodes_per_move"];
+
+const MATCH: [&str; 5] = ["--backend=random", "--nodes=30", "--max-plies=60", "--b=CPuct=4", "--seed=5"];
+
+fn report(files: &[std::path::PathBuf]) -> Value {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(["report", "--json"]).args(files).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn shards_put_together_are_the_whole_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |name: &str, more: &[&str]| {
+        let folder = folder.path().join(name);
+        (play(&folder, &[&MATCH[..], &["--games=14"], more].concat()).0, folder)
+    };
+    let (whole, whole_folder) = part("whole", &[]);
+    let (first, first_folder) = part("1", &["--shard=1/2"]);
+    let (second, second_folder) = part("2", &["--shard=2/2"]);
+    assert_eq!((&first["games"], &second["games"]), (&8.into(), &6.into()));
+    let files = [&second_folder, &first_folder].map(|folder| folder.join("games.csv"));
+    let merged = report(&files);
+    for key in RESULTS {
+        assert_eq!(merged["matches"][0][key], whole[key], "{key}");
+    }
+    let lines = |folder: &Path| -> Vec<String> {
+        let text = std::fs::read_to_string(folder.join("games.csv")).unwrap();
+        text.lines().skip(1).map(String::from).collect()
+    };
+    let mut rows = [lines(&first_folder), lines(&second_folder)].concat();
+    let mut whole_rows = lines(&whole_folder);
+    rows.sort();
+    whole_rows.sort();
+    assert_eq!(rows, whole_rows);
+    for name in ["games.parquet", "moves.parquet", "index.html"] {
+        assert!(whole_folder.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_match_that_was_stopped_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["games.pgn", "games.csv", "moves.csv"];
+    let read = || files.map(|name| std::fs::read_to_string(folder.path().join(name)).unwrap());
+    let args = [&MATCH[..], &["--games=10"]].concat();
+    let (whole, _) = play(folder.path(), &args);
+    let at_the_end = read();
+    // As if the process had been killed in the middle of the row of game 4, when its moves were there already.
+    let rows: Vec<&str> = at_the_end[1].lines().collect();
+    let cut = format!("{}\n{}", rows[..5].join("\n"), &rows[5][..9]);
+    std::fs::write(folder.path().join("games.csv"), cut).unwrap();
+    let half = &at_the_end[2][..at_the_end[2].len() * 2 / 3];
+    std::fs::write(folder.path().join("moves.csv"), half).unwrap();
+    let (resumed, _) = play(folder.path(), &args);
+    assert_eq!(read(), at_the_end);
+    for key in RESULTS {
+        assert_eq!(resumed[key], whole[key], "{key}");
+    }
+    // The same folder serves a longer match, but not another one.
+    let (longer, _) = play(folder.path(), &[&MATCH[..], &["--games=12"]].concat());
+    assert_eq!(longer["games"], 12);
+    let other = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["match", "--backend=random", "--nodes=31", "--out"])
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("another match or shard"));
+}
+
+#[test]
+fn a_test_that_is_decided_ends_the_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let lopsided = ["--backend=trivial", "--games=200", "--a=nodes=100", "--b=nodes=2"];
+    let (report, _) = play(folder.path(), &[&lopsided[..], &["--sprt=elo0=0,elo1=200"]].concat());
+    assert_eq!(report["sprt"]["verdict"], "H1");
+    assert!(report["games"].as_u64().unwrap() < 200);
+}
+
+#[test]
+fn clocks_may_be_real() {
+    let folder = tempfile::tempdir().unwrap();
+    let (report, pgn) = play(
+        folder.path(),
+        &["--backend=random", "--games=2", "--tc=0.3+0.01", "--move-overhead=20", "--max-plies=40"],
+    );
+    assert_eq!(report["games"], 2);
+    assert!(pgn.contains("[%emt 0:00:00.0"));
+}
+
+#[test]
+fn bad_arguments_are_named() {
+    for (args, message) in [
+        (&["--nodes=0"][..], "0 is not in 1.."),
+        (&[], "say how long to think"),
+        (&["--nodes=1", "--a=Cpuctt=1"], "--a: Cpuctt=1: unknown option"),
+        (&["--nodes=1", "--sprt=elo0=5,elo1=0"], "--sprt: elo1 must be larger"),
+        (&["--nodes=1", "--openings=no/such.epd"], "no/such.epd: "),
+        (&["--nodes=1", "--adjudicate-draw=ply=3"], "--adjudicate-draw: unknown parameter"),
+        (&["--nodes=1", "--shard=3/2"], "expected i/n"),
+        (&["--nodes=1", "--adjudicate-syzygy=/"], "--adjudicate-syzygy: no .rtbw file"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+            .args(["match", "--backend=random"])
+            .args(args)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
+        assert!(stderr.contains(message), "{args:?}: {stderr}");
+    }
+}

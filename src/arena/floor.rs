@@ -174,10 +174,7 @@ impl<'a> Seats<'a> {
     fn fill(&mut self, state: &Shared) -> Result<(), ArenaError> {
         while self.games.len() < self.seats {
             let place = state.next.fetch_add(1, Ordering::Relaxed);
-            if place >= self.floor.schedule.len() {
-                break;
-            }
-            let assignment = self.floor.schedule.assignment(place);
+            let Some(assignment) = self.floor.schedule.assignment(place) else { break };
             let opening = self.floor.openings.of_pair(assignment.pair);
             let history = opening.history(self.floor.variant).map_err(EngineError::from)?;
             let game = Game::new(assignment, history, &self.floor.teams, &self.floor.rules)?;

@@ -11,6 +11,9 @@ use crate::engine::{Player, PlayerMove, Team};
 use crate::network::EvalSlot;
 use crate::search::{EndReason, Step, centipawns};
 
+/// 2⁶⁴ divided by the golden ratio: spreads numbers over all bits.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// What all games of a match have in common.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -18,6 +21,8 @@ pub struct Rules {
     pub paces: [Pace; 2],
     /// What ends games early.
     pub adjudication: Adjudication,
+    /// What players draw at random depends on this and the game's number.
+    pub seed: u64,
 }
 
 /// Who has won.
@@ -97,6 +102,8 @@ pub struct PlayedMove {
     pub moves_left: Option<f32>,
     /// What the manager had budgeted, ms, if a clock was watched.
     pub budget_ms: Option<f64>,
+    /// Moves that the mover still had to make, as the manager reckoned.
+    pub managers_moves_left: Option<f64>,
     /// Which rule ended the search.
     pub end: EndReason,
 }
@@ -171,7 +178,8 @@ impl Game {
         rules: &Rules,
     ) -> Result<Game, ArenaError> {
         let sides = [assignment.white, assignment.white.other()].map(Contestant::index);
-        let player = |side: usize| Player::new(teams[side].clone());
+        let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
+        let player = |side: usize| Player::new(teams[side].clone(), seed.wrapping_add(side as u64));
         Ok(Game {
             assignment,
             history: opening,
@@ -288,6 +296,7 @@ fn note(mv: Move, played: &PlayerMove) -> PlayedMove {
         score,
         moves_left: line.and_then(|line| line.moves_left),
         budget_ms: played.report.as_ref().map(|report| report.budget_ms),
+        managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason,
     }
 }

@@ -17,12 +17,12 @@ mod schedule;
 pub mod statistics;
 
 pub use adjudication::{Adjudication, DrawRule, WinRule};
-pub use clock::{Pace, PaceError};
+pub use clock::Pace;
 pub use floor::{Floor, play};
 pub use game::{GameRecord, PlayedMove, Rules, Score, Termination, Verdict};
 pub use openings::{Opening, Openings, OpeningsError};
 pub use pgn::{PgnTags, write_pgn};
-pub use schedule::{Assignment, Schedule, Shard, ShardError};
+pub use schedule::{Assignment, Schedule};
 
 use thiserror::Error;
 

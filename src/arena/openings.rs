@@ -2,13 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use pgn_reader::{RawTag, Reader, SanPlus, Skip, Visitor};
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position, PositionError, Variant};
+use crate::pgn::{Game, GameError, Games};
 
 /// Why there are no openings.
 #[derive(Debug, Error)]
@@ -32,14 +31,12 @@ pub enum OpeningsError {
         error: PositionError,
     },
     /// A game cannot be played through.
-    #[error("{}, game {game}: {error}", path.display())]
+    #[error("{}: {error}", path.display())]
     Game {
         /// The file.
         path: PathBuf,
-        /// Which game, from 1.
-        game: usize,
-        /// What is wrong with it.
-        error: String,
+        /// Which game it is and what is wrong with it.
+        error: GameError,
     },
     /// There is nothing in it.
     #[error("{}: no openings in it; give EPD or FEN lines, or PGN games", path.display())]
@@ -114,6 +111,17 @@ impl Openings {
         self.list.len()
     }
 
+    /// A number that differs where the openings or their order do; equal on every machine.
+    pub fn fingerprint(&self) -> u64 {
+        let words = self.list.iter().flat_map(|opening| {
+            let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
+            // No move is larger; separates openings.
+            fen.chain(opening.moves.iter().map(|mv| mv.to_bits())).chain([u16::MAX])
+        });
+        // FNV-1a
+        words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
+    }
+
     /// The opening of pair `pair`; after the last one they begin anew.
     pub fn of_pair(&self, pair: u64) -> &Opening {
         &self.list[(pair % self.list.len() as u64) as usize]
@@ -172,72 +180,15 @@ fn fen_of_line(line: &str) -> String {
 }
 
 fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
-    let mut reader = Reader::new(content);
-    let mut visitor = OpeningVisitor { max_plies };
-    let mut list = Vec::new();
-    let io_fault = |error| OpeningsError::Io { path: path.into(), error };
-    while let Some(opening) = reader.read_game(&mut visitor).map_err(io_fault)? {
-        let game = list.len() + 1;
-        list.push(opening.map_err(|error| OpeningsError::Game { path: path.into(), game, error })?);
-    }
-    Ok(list)
-}
-
-struct OpeningVisitor {
-    max_plies: usize,
-}
-
-struct OpeningMoves {
-    opening: Opening,
-    position: Position,
-}
-
-impl Visitor for OpeningVisitor {
-    type Tags = Option<String>;
-    type Movetext = OpeningMoves;
-    type Output = Result<Opening, String>;
-
-    fn begin_tags(&mut self) -> ControlFlow<Self::Output, Self::Tags> {
-        ControlFlow::Continue(None)
-    }
-
-    fn tag(&mut self, fen: &mut Self::Tags, name: &[u8], value: RawTag<'_>) -> ControlFlow<Self::Output> {
-        if name == b"FEN" {
-            *fen = Some(value.decode_utf8_lossy().into_owned());
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn begin_movetext(&mut self, fen: Self::Tags) -> ControlFlow<Self::Output, OpeningMoves> {
-        let position = match fen.as_deref().map(Position::from_fen) {
-            None => Position::start(),
-            Some(Ok(position)) => position,
-            Some(Err(error)) => return ControlFlow::Break(Err(error.to_string())),
-        };
-        ControlFlow::Continue(OpeningMoves { opening: Opening { fen, moves: Vec::new() }, position })
-    }
-
-    fn san(&mut self, game: &mut OpeningMoves, san: SanPlus) -> ControlFlow<Self::Output> {
-        if game.opening.moves.len() == self.max_plies {
-            return ControlFlow::Continue(());
-        }
-        match game.position.parse_san(&san.san.to_string()) {
-            Ok(mv) => {
-                game.position = game.position.play(mv);
-                game.opening.moves.push(mv);
-                ControlFlow::Continue(())
-            }
-            Err(error) => ControlFlow::Break(Err(error.to_string())),
-        }
-    }
-
-    fn begin_variation(&mut self, _: &mut OpeningMoves) -> ControlFlow<Self::Output, Skip> {
-        ControlFlow::Continue(Skip(true))
-    }
-
-    fn end_game(&mut self, game: OpeningMoves) -> Self::Output {
-        Ok(game.opening)
-    }
+    let opening = |game: Result<Game, GameError>| {
+        let game = game.map_err(|error| OpeningsError::Game { path: path.into(), error })?;
+        let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
+        Ok(Opening {
+            fen: (!is_usual).then(|| game.start.to_fen()),
+            moves: game.moves.iter().take(max_plies).map(|played| played.r#move).collect(),
+        })
+    };
+    Games::new(path.display().to_string(), content).map(opening).collect()
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn termination(termination: Termination) -> &'static str {
 fn time_control(pace: Pace) -> String {
     match pace {
         Pace::Nodes(_) => "-".into(),
-        Pace::Clock { .. } => pace.to_string(),
+        Pace::Clock(_) => pace.to_string(),
     }
 }
 

@@ -1,58 +1,14 @@
-//! Which games are played: opening, colours, and which of several machines plays them.
-
-use std::fmt;
-use std::str::FromStr;
-
-use thiserror::Error;
+//! Which games are played: numbers, pairs and colours.
 
 use super::Contestant;
 
-/// One of several parts of a match, for several machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Which part, from 1.
-    pub index: u64,
-    /// How many parts there are.
-    pub count: u64,
-}
-
-impl Default for Shard {
-    fn default() -> Shard {
-        Shard { index: 1, count: 1 }
-    }
-}
-
-/// Why a shard was refused.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("\"{0}\" is no shard; write i/n with i from 1 to n, such as 2/4")]
-pub struct ShardError(String);
-
-impl FromStr for Shard {
-    type Err = ShardError;
-
-    fn from_str(text: &str) -> Result<Shard, ShardError> {
-        let parse = || {
-            let (index, count) = text.split_once('/')?;
-            let shard = Shard { index: index.parse().ok()?, count: count.parse().ok()? };
-            (1..=shard.count).contains(&shard.index).then_some(shard)
-        };
-        parse().ok_or_else(|| ShardError(text.into()))
-    }
-}
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.count)
-    }
-}
-
-/// The games of a match, or of one shard of it. Games 2k and 2k+1 are a pair: the same opening with colours swapped.
-#[derive(Clone, Copy, Debug)]
+/// The games of a match, or of a part of it. Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
+#[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Games of the whole match, counted from 0.
-    pub games: u64,
-    /// The part that is played here.
-    pub shard: Shard,
+    /// The pairs that are played here, growing.
+    pairs: Vec<u64>,
+    /// Games that are played here.
+    len: u64,
 }
 
 /// What a game is to be.
@@ -67,24 +23,29 @@ pub struct Assignment {
 }
 
 impl Schedule {
+    /// Of a match of `games` games, those of the pairs that `takes` accepts.
+    pub fn new(games: u64, takes: impl Fn(u64) -> bool) -> Schedule {
+        let all = games.div_ceil(2);
+        let pairs: Vec<u64> = (0..all).filter(|&pair| takes(pair)).collect();
+        let has_half_pair = !games.is_multiple_of(2) && pairs.last().is_some_and(|&last| last + 1 == all);
+        Schedule { len: 2 * pairs.len() as u64 - u64::from(has_half_pair), pairs }
+    }
+
     /// Games that are played here.
     pub fn len(&self) -> u64 {
-        let pairs = self.games.div_ceil(2);
-        let own = (pairs + self.shard.count - self.shard.index) / self.shard.count;
-        let last_is_own = pairs > 0 && (pairs - 1) % self.shard.count == self.shard.index - 1;
-        2 * own - u64::from(last_is_own && !self.games.is_multiple_of(2))
+        self.len
     }
 
     /// Is no game played here?
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
-    /// The game at place `index`, from 0, of those that are played here.
-    pub fn assignment(&self, index: u64) -> Assignment {
-        let pair = (index / 2) * self.shard.count + self.shard.index - 1;
+    /// The game at place `index`, from 0, of those that are played here; `None` behind the last one.
+    pub fn assignment(&self, index: u64) -> Option<Assignment> {
+        let pair = *self.pairs.get(usize::try_from(index / 2).ok()?).filter(|_| index < self.len)?;
         let white = if index.is_multiple_of(2) { Contestant::A } else { Contestant::B };
-        Assignment { game: 2 * pair + index % 2, pair, white }
+        Some(Assignment { game: 2 * pair + index % 2, pair, white })
     }
 }
 
@@ -93,34 +54,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_have_each_game_once_and_keep_pairs_together() {
+    fn parts_have_each_game_once_and_keep_pairs_together() {
         for games in [0, 1, 2, 7, 20, 21] {
             for count in 1..=4 {
-                let mut seen: Vec<u64> = (1..=count)
-                    .flat_map(|index| {
-                        let schedule = Schedule { games, shard: Shard { index, count } };
-                        (0..schedule.len()).map(move |place| schedule.assignment(place).game)
-                    })
-                    .collect();
+                let part = |index| Schedule::new(games, move |pair| pair % count == index);
+                let games_of = |schedule: Schedule| {
+                    let list: Vec<_> = (0..schedule.len()).map(|place| schedule.assignment(place)).collect();
+                    assert_eq!(schedule.assignment(schedule.len()), None);
+                    list.into_iter().map(|assignment| assignment.unwrap().game)
+                };
+                let mut seen: Vec<u64> = (0..count).flat_map(|index| games_of(part(index))).collect();
                 seen.sort_unstable();
-                assert_eq!(seen, (0..games).collect::<Vec<_>>(), "{games} games, {count} shards");
+                assert_eq!(seen, (0..games).collect::<Vec<_>>(), "{games} games, {count} parts");
             }
         }
     }
 
     #[test]
     fn a_pair_swaps_colours() {
-        let schedule = Schedule { games: 100, shard: "2/3".parse().unwrap() };
-        let [first, second] = [2, 3].map(|index| schedule.assignment(index));
+        let schedule = Schedule::new(100, |pair| pair % 3 == 1);
+        let [first, second] = [2, 3].map(|index| schedule.assignment(index).unwrap());
         assert_eq!((first.game, first.pair, first.white), (8, 4, Contestant::A));
         assert_eq!((second.game, second.pair, second.white), (9, 4, Contestant::B));
-    }
-
-    #[test]
-    fn shards_are_counted_from_one() {
-        assert_eq!("4/4".parse(), Ok(Shard { index: 4, count: 4 }));
-        for text in ["0/4", "5/4", "1", "1/0", "a/b", "-1/2"] {
-            assert!(text.parse::<Shard>().unwrap_err().to_string().contains("from 1 to n"));
-        }
     }
 }

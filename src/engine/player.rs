@@ -83,6 +83,8 @@ impl Team {
 #[derive(Debug)]
 pub struct Player {
     team: Arc<Team>,
+    /// The team's, with a seed of the player's own.
+    settings: Settings,
     game: Game,
     /// Its own, so that a game does not depend on what others have looked at.
     cache: Arc<EvalCache>,
@@ -105,14 +107,17 @@ pub struct PlayerMove {
 }
 
 impl Player {
-    /// A player before its first move.
+    /// A player before its first move. What it draws at random depends on `seed`.
     ///
     /// # Errors
     /// If the time manager is no good.
-    pub fn new(team: Arc<Team>) -> Result<Player, EngineError> {
-        let game = Game::with_reclaimer(&team.settings, Reclaimer::in_place())?;
-        let cache = Arc::new(EvalCache::new(team.settings.nn_cache_size as usize));
-        Ok(Player { team, game, cache, search: None, started: Instant::now() })
+    pub fn new(team: Arc<Team>, seed: u64) -> Result<Player, EngineError> {
+        // 0 would draw anew each time.
+        let random_seed = 1 + (seed % (i32::MAX as u64)) as i64;
+        let settings = Settings { random_seed, ..team.settings.clone() };
+        let game = Game::with_reclaimer(&settings, Reclaimer::in_place())?;
+        let cache = Arc::new(EvalCache::new(settings.nn_cache_size as usize));
+        Ok(Player { team, settings, game, cache, search: None, started: Instant::now() })
     }
 
     /// Who it plays for.
@@ -128,7 +133,7 @@ impl Player {
         self.started = Instant::now();
         let request = GoRequest { limits, root_moves: Vec::new(), received: self.started };
         let around = Surroundings {
-            settings: &self.team.settings,
+            settings: &self.settings,
             tables: &self.team.tables,
             cache: &self.cache,
             backend: &self.team.backend,

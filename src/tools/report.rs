@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Failure, Output, Verdict, movesleft, timelab};
+use super::{Failure, Output, Verdict, matches, movesleft, timelab};
 use crate::report::columns_of_file;
 
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ struct Kind {
     report: Report,
 }
 
-const KINDS: [Kind; 2] = [
+const KINDS: [Kind; 3] = [
     Kind {
         name: "movesleft",
         columns: movesleft::columns,
@@ -40,6 +40,11 @@ const KINDS: [Kind; 2] = [
         name: "timelab",
         columns: timelab::columns,
         report: |args, output| timelab::report(&args.files, args.out.as_deref(), output),
+    },
+    Kind {
+        name: "match",
+        columns: matches::columns,
+        report: |args, output| matches::report(&args.files, args.out.as_deref(), output),
     },
 ];
 

@@ -2,6 +2,7 @@
 
 use crate::arena::Pace;
 use crate::options::Settings;
+use crate::time::replay::NoTimeControl;
 use crate::tools::Failure;
 
 /// One engine as the user wants it.
@@ -32,7 +33,11 @@ impl Side {
                     let nodes = nodes.ok_or_else(|| fault(letter, entry, "expected a number above 0"))?;
                     side.pace = Some(Pace::Nodes(nodes));
                 }
-                "tc" => side.pace = Some(value.parse().map_err(|error| fault(letter, entry, error))?),
+                "tc" => {
+                    let control =
+                        value.parse().map_err(|error: NoTimeControl| fault(letter, entry, error))?;
+                    side.pace = Some(Pace::Clock(control));
+                }
                 _ => side.settings.set(key, value).map_err(|error| fault(letter, entry, error))?,
             }
         }

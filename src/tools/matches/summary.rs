@@ -5,14 +5,14 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::rows::GameRow;
 use crate::arena::statistics::{Elo, Sprt, SprtVerdict, Tally};
-use crate::arena::{Contestant, GameRecord, Termination};
 
 /// Counts over all games, from A's view.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub(super) tally: Tally,
-    terminations: BTreeMap<&'static str, u64>,
+    terminations: BTreeMap<String, u64>,
     /// Losses on time of A and B.
     time_losses: [u64; 2],
     /// Moves and new nodes of A and B.
@@ -21,24 +21,26 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, game: &GameRecord) {
-        self.tally.add(game.assignment.pair, game.half_points_of_a());
-        *self.terminations.entry(game.termination.word()).or_default() += 1;
-        if game.termination == Termination::TimeForfeit {
-            let a_has_lost = game.half_points_of_a() == 0;
-            let loser = if a_has_lost { Contestant::A } else { Contestant::B };
-            self.time_losses[loser.index()] += 1;
-        }
-        for (index, played) in game.moves.iter().enumerate() {
-            let mover = game.mover(index).index();
-            self.moves[mover] += 1;
-            self.nodes[mover] += played.new_nodes;
+    pub(super) fn add(&mut self, row: &GameRow) {
+        self.tally.add(row.pair, row.half_points.min(2) as u8);
+        *self.terminations.entry(row.termination.clone()).or_default() += 1;
+        let [a_lost, b_lost] = row.time_losses();
+        let sides = [(row.a_moves, row.a_nodes, a_lost), (row.b_moves, row.b_nodes, b_lost)];
+        for (index, (moves, nodes, lost)) in sides.into_iter().enumerate() {
+            self.moves[index] += u64::from(moves);
+            self.nodes[index] += nodes;
+            self.time_losses[index] += u64::from(lost);
         }
     }
+}
 
-    pub(super) fn all_nodes(&self) -> u64 {
-        self.nodes.iter().sum()
-    }
+/// What was searched by this run, and how long that took.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speed {
+    /// New nodes of both sides.
+    pub(super) nodes: u64,
+    /// Real time.
+    pub(super) seconds: f64,
 }
 
 /// The result of a match.
@@ -62,13 +64,15 @@ pub(super) struct Summary {
     nelo_error: Option<f64>,
     los: Option<f64>,
     sprt: Option<SprtSummary>,
-    terminations: BTreeMap<&'static str, u64>,
+    terminations: BTreeMap<String, u64>,
+    /// Of A and B.
     time_losses: [u64; 2],
     /// New nodes per move of A and B.
     nodes_per_move: [f64; 2],
-    nodes: u64,
-    seconds: f64,
-    nps: u64,
+    /// Searched by this run, without games that were there before; absent in reports on rows.
+    nodes: Option<u64>,
+    seconds: Option<f64>,
+    nps: Option<u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -83,12 +87,12 @@ struct SprtSummary {
 }
 
 impl Summary {
-    /// `names` are those of A and B; `seconds` is how long the `nodes` that were searched here took.
+    /// `names` are those of A and B.
     pub(super) fn new(
         names: [&str; 2],
         counts: &Counts,
         sprt: Option<&Sprt>,
-        (nodes, seconds): (u64, f64),
+        speed: Option<Speed>,
     ) -> Summary {
         let tally = &counts.tally;
         let elo = Elo::of(tally);
@@ -122,10 +126,31 @@ impl Summary {
             terminations: counts.terminations.clone(),
             time_losses: counts.time_losses,
             nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
-            nodes,
-            seconds,
-            nps: (nodes as f64 / seconds.max(1e-9)) as u64,
+            nodes: speed.map(|speed| speed.nodes),
+            seconds: speed.map(|speed| speed.seconds),
+            nps: speed.map(|speed| (speed.nodes as f64 / speed.seconds.max(1e-9)) as u64),
         }
+    }
+
+    /// Names of A and B.
+    pub(super) fn names(&self) -> [&str; 2] {
+        [&self.a, &self.b]
+    }
+
+    /// A row of a table of matches.
+    pub(super) fn cells(&self) -> Vec<String> {
+        vec![
+            self.a.clone(),
+            self.b.clone(),
+            self.games.to_string(),
+            self.wins.to_string(),
+            self.draws.to_string(),
+            self.losses.to_string(),
+            figure(self.elo, self.elo_error),
+            figure(self.nelo, self.nelo_error),
+            self.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
+            format!("{} / {}", self.time_losses[0], self.time_losses[1]),
+        ]
     }
 
     /// One line for a progress bar.
@@ -141,13 +166,17 @@ impl Summary {
     }
 }
 
+/// A value with its error, as far as they are finite.
+fn figure(value: Option<f64>, error: Option<f64>) -> String {
+    match (value, error) {
+        (Some(value), Some(error)) => format!("{value:+.1} ± {error:.1}"),
+        (Some(value), None) => format!("{value:+.1}"),
+        _ => "–".into(),
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figure = |value: Option<f64>, error: Option<f64>| match (value, error) {
-            (Some(value), Some(error)) => format!("{value:+.1} ± {error:.1}"),
-            (Some(value), None) => format!("{value:+.1}"),
-            _ => "-".into(),
-        };
         writeln!(f, "A                 {}", self.a)?;
         writeln!(f, "B                 {}", self.b)?;
         writeln!(f, "games             {}: +{} ={} -{}", self.games, self.wins, self.draws, self.losses)?;
@@ -167,6 +196,9 @@ impl fmt::Display for Summary {
         writeln!(f, "ends              {}", ends.join(", "))?;
         writeln!(f, "lost on time      A {}, B {}", self.time_losses[0], self.time_losses[1])?;
         writeln!(f, "nodes per move    A {:.1}, B {:.1}", self.nodes_per_move[0], self.nodes_per_move[1])?;
-        writeln!(f, "{} nodes in {:.1} s, {} nodes/s", self.nodes, self.seconds, self.nps)
+        if let (Some(nodes), Some(seconds), Some(nps)) = (self.nodes, self.seconds, self.nps) {
+            writeln!(f, "{nodes} nodes in {seconds:.1} s, {nps} nodes/s")?;
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,179 @@
+//! The arguments of `zeitnot match`, and what they ask for.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::side::Side;
+use crate::arena::{Adjudication, DrawRule, Openings, Pace, Rules, WinRule};
+use crate::engine::Team;
+use crate::options::Settings;
+use crate::params::{ParamError, Params};
+use crate::tablebase::Tablebase;
+use crate::time::replay::TimeControl;
+use crate::tools::Failure;
+use crate::tools::shard::Shard;
+
+/// Games at once per thread where clocks are virtual: enough for large batches.
+const GAMES_PER_THREAD: usize = 32;
+
+#[derive(Debug, Args)]
+pub(in crate::tools) struct MatchArgs {
+    /// Options of engine A that differ from the common ones: Name=Value,…; also name=…, nodes=…, tc=…
+    #[arg(long, value_name = "LIST", default_value = "")]
+    pub(super) a: String,
+    /// The same for engine B
+    #[arg(long, value_name = "LIST", default_value = "")]
+    pub(super) b: String,
+    /// Games of the whole match, two from each opening with colours swapped
+    #[arg(long, short, value_name = "N", default_value_t = 100)]
+    pub(super) games: u64,
+    /// Nodes of every move; smart pruning is off then
+    #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) nodes: Option<u64>,
+    /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT; virtual ones under --nodestime
+    #[arg(long, value_name = "TIME")]
+    pub(super) tc: Option<TimeControl>,
+    /// Openings: EPD or FEN lines, or PGN games (.pgn); also compressed (.gz, .zst, .zip) [default: the start position]
+    #[arg(long, value_name = "FILE")]
+    pub(super) openings: Option<PathBuf>,
+    /// Take at most so many plies of each PGN opening
+    #[arg(long, value_name = "N")]
+    pub(super) opening_plies: Option<usize>,
+    /// Take the openings in the order of the file, not shuffled
+    #[arg(long)]
+    pub(super) sequential: bool,
+    /// Another seed takes other openings
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Games at once [default: 32 for each thread; one for each thread with real clocks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) concurrency: Option<u64>,
+    /// Play only part i of n, for several machines; `zeitnot report` puts the parts together
+    #[arg(long, value_name = "i/n")]
+    pub(super) shard: Option<Shard>,
+    /// End as soon as one hypothesis is proven: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
+    #[arg(long, value_name = "LIST")]
+    pub(super) sprt: Option<String>,
+    /// Draws by evaluation: move=40,count=8,score=10 (from that move on, both sides, so many moves each, centipawns)
+    #[arg(long, value_name = "LIST")]
+    pub(super) adjudicate_draw: Option<String>,
+    /// Wins by evaluation: count=3,score=600 (both sides agree, for so many moves each, centipawns)
+    #[arg(long, value_name = "LIST")]
+    pub(super) adjudicate_win: Option<String>,
+    /// Results from the Syzygy tables in these folders
+    #[arg(long, value_name = "FOLDERS")]
+    pub(super) adjudicate_syzygy: Option<String>,
+    /// Draw games of so many plies, those of the opening not counted
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_plies: Option<u32>,
+    /// Folder for games.pgn, rows (CSV and Parquet) and the report (index.html); a match that was stopped goes on there
+    #[arg(long, value_name = "FOLDER")]
+    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
+
+pub(super) fn fault(flag: &str, error: impl std::fmt::Display) -> Failure {
+    Failure::Input(format!("--{flag}: {error}"))
+}
+
+pub(super) fn sides(args: &MatchArgs) -> Result<[Side; 2], Failure> {
+    let mut sides = [Side::parse(&args.a, &args.settings, "A")?, Side::parse(&args.b, &args.settings, "B")?];
+    if sides[0].name == sides[1].name {
+        sides[0].name += " (A)";
+        sides[1].name += " (B)";
+    }
+    Ok(sides)
+}
+
+/// What each side may spend: its own pace, or the common one.
+pub(super) fn paces(args: &MatchArgs, sides: &[Side; 2]) -> Result<[Pace; 2], Failure> {
+    let common = args.nodes.map(Pace::Nodes).or(args.tc.map(Pace::Clock));
+    let pace = |side: &Side| {
+        side.pace.or(common).ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))
+    };
+    Ok([pace(&sides[0])?, pace(&sides[1])?])
+}
+
+/// The teams; they share a backend if they can.
+pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<Team>; 2], Failure> {
+    let settings = [0, 1].map(|index| {
+        let mut settings = sides[index].settings.clone();
+        if matches!(rules.paces[index], Pace::Nodes(_)) && settings.nodestime == 0 {
+            // The rule looks at real time; games would not be the same again.
+            settings.smart_pruning_factor = 0.0;
+        }
+        settings
+    });
+    let [a, b] = settings;
+    let a = Team::new(a)?;
+    let b = if a.has_backend_of(&b) { Team::with_backend(b, a.backend().clone())? } else { Team::new(b)? };
+    for (letter, team) in [("A", &a), ("B", &b)] {
+        eprintln!("zeitnot: {letter}: {}", team.backend().info().description);
+        team.notes().iter().for_each(|note| eprintln!("zeitnot: {letter}: {note}"));
+    }
+    Ok([Arc::new(a), Arc::new(b)])
+}
+
+pub(super) fn openings(args: &MatchArgs) -> Result<Openings, Failure> {
+    let Some(path) = &args.openings else { return Ok(Openings::standard()) };
+    let mut openings = Openings::read(path, args.opening_plies).map_err(|error| fault("openings", error))?;
+    if !args.sequential {
+        openings.shuffle(args.seed);
+    }
+    let pairs = args.games.div_ceil(2);
+    if pairs > openings.len() as u64 {
+        eprintln!("zeitnot: {pairs} pairs of games, but {} openings: some are played again", openings.len());
+    }
+    Ok(openings)
+}
+
+pub(super) fn adjudication(args: &MatchArgs) -> Result<Adjudication, Failure> {
+    let draw = |text: &str| {
+        let params = Params::parse(text)?;
+        params.allow_only("draws", &["move", "count", "score"], &[])?;
+        Ok(DrawRule {
+            move_number: params.integer("move", 40, 1..=10_000)? as u32,
+            moves: params.integer("count", 8, 1..=10_000)? as u32,
+            centipawns: params.integer("score", 10, 0..=100_000)? as i32,
+        })
+    };
+    let win = |text: &str| {
+        let params = Params::parse(text)?;
+        params.allow_only("wins", &["count", "score"], &[])?;
+        Ok(WinRule {
+            moves: params.integer("count", 3, 1..=10_000)? as u32,
+            centipawns: params.integer("score", 600, 1..=100_000)? as i32,
+        })
+    };
+    let params_fault = |flag| move |error: ParamError| fault(flag, error);
+    let tables = args.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
+    Ok(Adjudication {
+        draw: args
+            .adjudicate_draw
+            .as_deref()
+            .map(draw)
+            .transpose()
+            .map_err(params_fault("adjudicate-draw"))?,
+        win: args.adjudicate_win.as_deref().map(win).transpose().map_err(params_fault("adjudicate-win"))?,
+        tables: tables.map_err(|error| fault("adjudicate-syzygy", error))?.map(Arc::new),
+        max_plies: args.max_plies,
+    })
+}
+
+pub(super) fn threads(args: &MatchArgs) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    if args.settings.threads == 0 { cores() } else { args.settings.threads as usize }
+}
+
+pub(super) fn concurrency(args: &MatchArgs, sides: &[Side; 2], rules: &Rules) -> usize {
+    let runs_in_real_time = sides
+        .iter()
+        .zip(rules.paces)
+        .any(|(side, pace)| matches!(pace, Pace::Clock(_)) && side.settings.nodestime == 0);
+    let per_thread = if runs_in_real_time { 1 } else { GAMES_PER_THREAD };
+    args.concurrency.map_or(threads(args) * per_thread, |games| games as usize)
+}
