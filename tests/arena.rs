@@ -30,7 +30,7 @@ fn play_twice(args: &[&str]) -> (Value, String) {
         play(&folder.path().join(name), &args)
     };
     let ((alone, pgn_alone), (together, pgn_together)) = (play("1", "1"), play("8", "8"));
-    assert_eq!(pgn_alone, pgn_together, "games depend on what runs beside them");
+    assert!(pgn_alone == pgn_together, "games depend on what runs beside them");
     for key in ["games", "wins", "draws", "losses", "pairs", "nodes", "elo"] {
         assert_eq!(alone[key], together[key], "{key}");
     }
@@ -114,7 +114,9 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     let half = &at_the_end[2][..at_the_end[2].len() * 2 / 3];
     std::fs::write(folder.path().join("moves.csv"), half).unwrap();
     let (resumed, _) = play(folder.path(), &args);
-    assert_eq!(read(), at_the_end);
+    for ((name, found), expected) in files.iter().zip(read()).zip(at_the_end) {
+        assert!(found == expected, "{name} differs");
+    }
     for key in RESULTS {
         assert_eq!(resumed[key], whole[key], "{key}");
     }

@@ -14,11 +14,12 @@ use crossbeam::channel::{Sender, unbounded};
 
 use super::ArenaError;
 use super::game::{Game, GameRecord, Need, Rules};
+use super::memo::Memo;
 use super::openings::Openings;
 use super::schedule::Schedule;
 use crate::chess::Variant;
 use crate::engine::{EngineError, Team};
-use crate::network::{BackendError, EvalSlot, Evaluator};
+use crate::network::{Backend, BackendError, EvalSlot};
 
 /// Lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
@@ -120,8 +121,7 @@ fn serve(floor: &Floor<'_>, state: &Shared, seats: usize, sender: &Sender<Messag
 
 /// The networks of a thread; both teams may have the same one.
 struct Networks {
-    evaluators: Vec<Box<dyn Evaluator>>,
-    max_batches: Vec<usize>,
+    memos: Vec<Memo>,
     /// Which one A and B have.
     of_team: [usize; 2],
 }
@@ -131,9 +131,11 @@ impl Networks {
         let [a, b] = teams.each_ref().map(|team| team.backend());
         let is_shared = Arc::ptr_eq(a, b);
         let backends = if is_shared { vec![a] } else { vec![a, b] };
+        let memo = |backend: &Arc<dyn Backend>| {
+            Ok::<_, BackendError>(Memo::new(backend.evaluator()?, backend.info().max_batch))
+        };
         Ok(Networks {
-            evaluators: backends.iter().map(|backend| backend.evaluator()).collect::<Result<_, _>>()?,
-            max_batches: backends.iter().map(|backend| backend.info().max_batch.max(1)).collect(),
+            memos: backends.into_iter().map(memo).collect::<Result<_, _>>()?,
             of_team: [0, usize::from(!is_shared)],
         })
     }
@@ -163,7 +165,7 @@ impl<'a> Seats<'a> {
                 break;
             }
             let waiting = self.gather(sender)?;
-            for network in 0..self.networks.evaluators.len() {
+            for network in 0..self.networks.memos.len() {
                 self.evaluate(network, &waiting)?;
             }
         }
@@ -211,9 +213,7 @@ impl<'a> Seats<'a> {
         }
         let slots = &mut self.slots[..positions];
         swap_slots(&mut games, slots);
-        for batch in slots.chunks_mut(self.networks.max_batches[network]) {
-            self.networks.evaluators[network].evaluate(batch)?;
-        }
+        self.networks.memos[network].evaluate(slots)?;
         swap_slots(&mut games, slots);
         games.iter_mut().for_each(|(game, _)| game.evaluated());
         Ok(())

@@ -90,7 +90,7 @@ pub struct PlayedMove {
     pub mv: Move,
     /// The mover's clock after it, ms; `None` where only nodes count.
     pub clock_ms: Option<f64>,
-    /// What it cost the clock, ms.
+    /// What it cost the clock, ms: real time, or nodes under `nodestime`.
     pub used_ms: f64,
     /// Visits of the root at the end, those of earlier searches included.
     pub nodes: u64,

@@ -2,7 +2,7 @@
 //!
 //! [`play`](fn@play) takes two [teams](crate::engine::Team), [`Openings`] and [`Rules`], and hands out finished games in the
 //! order of their numbers. The way of a game: the `schedule` gives it an opening and its colours; a thread of `floor` takes it
-//! along with many others and evaluates the positions of all of them in one batch; `game` plays it, with `clock` and
+//! along with many others and evaluates the positions of all of them in one batch, but for those that `memo` knows; `game` plays it, with `clock` and
 //! `adjudication`; `pgn` writes it down; `statistics` add games up. With fixed nodes or under `nodestime` a game depends on
 //! its number and the seed alone, not on how many others run beside it.
 //! Called by the command `match`; uses `engine` and what lies below.
@@ -11,6 +11,7 @@ mod adjudication;
 mod clock;
 mod floor;
 mod game;
+mod memo;
 mod openings;
 mod pgn;
 mod schedule;

@@ -62,7 +62,8 @@ fn los_of_certain(score: f64) -> f64 {
 
 /// Elo of points per game; infinite at 0 and 1 and beyond.
 fn elo_of_score(score: f64) -> f64 {
-    -400.0 * (1.0 / score.clamp(0.0, 1.0) - 1.0).log10()
+    let score = score.clamp(0.0, 1.0);
+    400.0 * (score / (1.0 - score)).log10()
 }
 
 /// Points per game of an Elo difference.

@@ -36,7 +36,7 @@ impl Curves {
         }
         let point = &mut points[index];
         point.moves += 1;
-        point.used_ms += row.used_ms;
+        point.used_ms += row.used_ms.unwrap_or(0.0);
         point.clock_ms += row.clock_ms.unwrap_or(0.0);
         point.nodes += row.nodes as f64;
         if let Some(estimate) = row.moves_left {

@@ -98,7 +98,8 @@ pub(super) struct MoveRow {
     /// After the move, increment included.
     pub clock_ms: Option<f64>,
     pub budget_ms: Option<f64>,
-    pub used_ms: f64,
+    /// `None` where no clock counts, so that rows do not depend on the machine.
+    pub used_ms: Option<f64>,
     /// In the tree at the move's end.
     pub nodes: u64,
     pub new_nodes: u64,
@@ -134,7 +135,7 @@ impl MoveRow {
                 pieces: before.piece_count() as u32,
                 clock_ms: played.clock_ms,
                 budget_ms: played.budget_ms,
-                used_ms: played.used_ms,
+                used_ms: played.clock_ms.map(|_| played.used_ms),
                 nodes: played.nodes,
                 new_nodes: played.new_nodes,
                 centipawns: played.score.map(Score::centipawns),
