@@ -31,12 +31,14 @@ pub enum OpeningsError {
         error: PositionError,
     },
     /// A game cannot be played through.
-    #[error("{}: {error}", path.display())]
+    #[error("{}, game {number}: {reason}", path.display())]
     Game {
         /// The file.
         path: PathBuf,
-        /// Which game it is and what is wrong with it.
-        error: GameError,
+        /// Which game, from 1.
+        number: u64,
+        /// What is wrong with it.
+        reason: String,
     },
     /// There is nothing in it.
     #[error("{}: no openings in it; give EPD or FEN lines, or PGN games", path.display())]
@@ -181,7 +183,10 @@ fn fen_of_line(line: &str) -> String {
 
 fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
     let opening = |game: Result<Game, GameError>| {
-        let game = game.map_err(|error| OpeningsError::Game { path: path.into(), error })?;
+        let game = game.map_err(|error| match error {
+            GameError::Broken { number, reason } => OpeningsError::Game { path: path.into(), number, reason },
+            GameError::Read { error, .. } => OpeningsError::Io { path: path.into(), error },
+        })?;
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;
         Ok(Opening {
             fen: (!is_usual).then(|| game.start.to_fen()),
@@ -248,9 +253,7 @@ mod tests {
         assert!(
             fault("a.epd", "8/8/8/8/4k3/8/4P3/4K3 w - -\nx y z\n").starts_with("/a.epd, line 2: bad FEN")
         );
-        assert!(
-            fault("a.pgn", "1. e4 e5 *\n\n1. e4 Ke7 *\n").starts_with("/a.pgn, game 2: Ke7 is not legal")
-        );
+        assert!(fault("a.pgn", "1. e4 e5 *\n\n1. e4 Ke7 *\n").starts_with("/a.pgn, game 2: ply 2: "));
         assert!(fault("a.epd", "\n").contains("no openings in it"));
     }
 
