@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::memory::tree_limit;
 use super::tables::Tables;
 use super::{EngineError, GoRequest, loading, wait_for};
 use crate::chess::{History, Move};
@@ -77,6 +78,7 @@ impl Game {
         let rescale = loading::rescale(settings, &request.limits, position.current().turn())?;
         let params = loading::search_params(settings, rescale);
         let (tree, root) = self.set_position(position, &params, around.late)?;
+        tree.set_limit(tree_limit(settings));
         let visits = u64::from(tree.node(root).visits());
         let tables = around.tables.narrow(position, request.root_moves, settings);
         request.root_moves = tables.root_moves;
@@ -219,7 +221,6 @@ fn stopper_options(settings: &Settings) -> StopperOptions {
     StopperOptions {
         smart_pruning_factor: settings.smart_pruning_factor,
         smart_pruning_minimum_batches: settings.smart_pruning_minimum_batches as u64,
-        memory_limit_bytes: settings.ram_limit_mb as u64 * 1_000_000,
         nodes_as_playouts: settings.nodes_as_playouts,
         minimum_kld_gain: settings.minimum_kld_gain_per_node,
         kld_gain_interval: settings.kld_gain_average_interval as u64,

@@ -6,6 +6,7 @@
 mod choice;
 mod game;
 mod loading;
+mod memory;
 mod player;
 mod running;
 mod tables;
@@ -30,6 +31,7 @@ use crate::time::GoLimits;
 use game::{Game, Surroundings};
 use loading::Network;
 pub use loading::open_backend;
+use memory::{CacheOrder, cache_capacity};
 pub use player::{Player, PlayerMove, Team};
 use running::{Running, Speaker};
 use tables::Tables;
@@ -133,7 +135,7 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         check(&settings)?;
         Ok(Engine {
-            cache: Arc::new(EvalCache::new(settings.nn_cache_size as usize)),
+            cache: Arc::new(EvalCache::new(cache_capacity(&settings))),
             cache_order: CacheOrder::of(&settings),
             game: None,
             position: History::start(),
@@ -190,7 +192,7 @@ impl Engine {
     }
 
     fn new_cache(&mut self) {
-        self.cache = Arc::new(EvalCache::new(self.settings.nn_cache_size as usize));
+        self.cache = Arc::new(EvalCache::new(cache_capacity(&self.settings)));
         self.cache_order = CacheOrder::of(&self.settings);
     }
 
@@ -352,24 +354,6 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.finish();
-    }
-}
-
-/// The options that an evaluation cache and what it holds depend on, beside the network.
-#[derive(Debug, PartialEq)]
-struct CacheOrder {
-    size: i64,
-    policy_temperature: f64,
-    history_fill: &'static str,
-}
-
-impl CacheOrder {
-    fn of(settings: &Settings) -> CacheOrder {
-        CacheOrder {
-            size: settings.nn_cache_size,
-            policy_temperature: settings.policy_temperature,
-            history_fill: settings.history_fill,
-        }
     }
 }
 

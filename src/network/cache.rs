@@ -34,9 +34,13 @@ struct Entry {
     policy: Box<[u16]>,
 }
 
-/// Bytes that an entry takes beside its policy: itself, its key and control byte in the map at 7/8 load, the
-/// allocator's header, and its place in the queue.
-const ENTRY_BYTES: usize = (size_of::<Entry>() + 9) * 8 / 7 + 16 + 16;
+/// Parts of the map with a lock of their own.
+const SHARDS: usize = 64;
+/// Bytes that a place of the map takes: entry, key, and control byte.
+const PLACE_BYTES: usize = size_of::<(u64, Entry)>() + 1;
+/// Bytes that an entry takes elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its place in the
+/// queue.
+const OUTSIDE_BYTES: usize = 96 + 16;
 
 /// Keys are hashes already.
 #[derive(Debug, Default)]
@@ -66,18 +70,16 @@ pub struct EvalCache {
     order: SegQueue<u64>,
     capacity: usize,
     len: AtomicUsize,
-    moves: AtomicUsize,
 }
 
 impl EvalCache {
     /// A cache for at most `capacity` evaluations; 0 makes one that keeps nothing.
     pub fn new(capacity: usize) -> EvalCache {
         EvalCache {
-            entries: DashMap::default(),
+            entries: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
             order: SegQueue::new(),
             capacity,
             len: AtomicUsize::new(0),
-            moves: AtomicUsize::new(0),
         }
     }
 
@@ -96,9 +98,21 @@ impl EvalCache {
         self.len() == 0
     }
 
-    /// Memory of all entries, bytes.
-    pub fn bytes(&self) -> usize {
-        self.len() * ENTRY_BYTES + self.moves.load(Ordering::Relaxed) * size_of::<u16>()
+    /// Memory of a full cache for so many evaluations, bytes.
+    pub fn full_bytes(capacity: usize) -> usize {
+        // A shard has a power of two of places. Where entries come and go it doubles unless less than half of the
+        // seven eighths that it may fill are taken; some shards get more than others.
+        let fullest_shard = capacity.div_ceil(SHARDS) + capacity.div_ceil(SHARDS) / 50;
+        let places = SHARDS * (fullest_shard * 16 / 7).next_power_of_two();
+        if capacity == 0 { 0 } else { places * PLACE_BYTES + capacity * OUTSIDE_BYTES }
+    }
+
+    /// The most evaluations, but no more than `wanted`, whose cache takes at most `bytes` bytes.
+    pub fn capacity_within(bytes: usize, wanted: usize) -> usize {
+        let smaller = |&capacity: &usize| (capacity > 0).then_some(capacity - capacity.div_ceil(20));
+        std::iter::successors(Some(wanted), smaller)
+            .find(|&capacity| EvalCache::full_bytes(capacity) <= bytes)
+            .unwrap_or(0)
     }
 
     /// How full it is, permille.
@@ -124,24 +138,17 @@ impl EvalCache {
             return;
         }
         let entry = Entry { evaluation, policy: policy.iter().copied().map(compress).collect() };
-        self.moves.fetch_add(policy.len(), Ordering::Relaxed);
-        match self.entries.insert(key, entry) {
-            Some(old) => {
-                self.moves.fetch_sub(old.policy.len(), Ordering::Relaxed);
-            }
-            None => {
-                self.order.push(key);
-                if self.len.fetch_add(1, Ordering::Relaxed) >= self.capacity {
-                    self.evict();
-                }
+        if self.entries.insert(key, entry).is_none() {
+            self.order.push(key);
+            if self.len.fetch_add(1, Ordering::Relaxed) >= self.capacity {
+                self.evict();
             }
         }
     }
 
     fn evict(&self) {
         let oldest = self.order.pop().and_then(|key| self.entries.remove(&key));
-        if let Some((_, entry)) = oldest {
-            self.moves.fetch_sub(entry.policy.len(), Ordering::Relaxed);
+        if oldest.is_some() {
             self.len.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -184,7 +191,21 @@ mod tests {
     fn a_cache_without_room_keeps_nothing() {
         let cache = EvalCache::new(0);
         cache.insert(1, evaluation(0.0), &[1.0]);
-        assert_eq!((cache.get(1, 1, &mut Vec::new()), cache.bytes(), cache.hashfull()), (None, 0, 0));
+        assert_eq!((cache.get(1, 1, &mut Vec::new()), cache.len(), cache.hashfull()), (None, 0, 0));
+    }
+
+    #[test]
+    fn capacities_fit_into_memory() {
+        for bytes in [0, 10_000, 25_000_000, 250_000_000] {
+            let capacity = EvalCache::capacity_within(bytes, 2_000_000);
+            assert!(EvalCache::full_bytes(capacity) <= bytes);
+            let is_smaller = capacity < 2_000_000;
+            assert!(
+                !is_smaller || EvalCache::full_bytes(capacity + capacity / 10 + 10) > bytes,
+                "{capacity}"
+            );
+        }
+        assert_eq!(EvalCache::capacity_within(usize::MAX, 2_000_000), 2_000_000);
     }
 
     #[test]
@@ -207,7 +228,6 @@ mod tests {
         });
         assert!(cache.len() <= 100, "{}", cache.len());
         assert_eq!(cache.len(), cache.entries.len());
-        assert_eq!(cache.moves.load(Ordering::Relaxed), 2 * cache.len());
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use std::cmp::Ordering::Equal;
 
 use super::batch::Batch;
 use super::job::Job;
-use super::tree::{Node, NodeId, Outcome, Proof, Tree, Value};
+use super::tree::{Node, NodeId, Outcome, Proof, Tree, TreeFull, Value};
 use crate::network::{EvalSlot, Evaluation};
 
 /// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
@@ -90,6 +90,7 @@ pub(super) fn softmax(logits: &mut [f32], temperature: f32) {
 
 /// Backs up an evaluated batch and takes its collisions back.
 pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
+    let _inside = job.tree.enter();
     for index in 0..batch.leaves.len() {
         softmax(&mut batch.slots_mut()[index].logits, job.params.policy_temperature);
         finish_leaf(job, batch, index);
@@ -106,10 +107,10 @@ fn finish_leaf(job: &Job, batch: &Batch, index: usize) {
     let leaf = path[path.len() - 1];
     match job.tree.expand(leaf, policy) {
         Ok(()) => finish(job, path, 1, leaf_value(job, path, *evaluation)),
-        Err(full) => {
+        // Without room for its policy it stays a leaf.
+        Err(TreeFull) => {
             job.tree.node(leaf).unclaim();
-            cancel(job, path, 1);
-            job.fail(full.to_string());
+            finish(job, path, 1, leaf_value(job, path, *evaluation));
         }
     }
     job.cache.insert(*key, *evaluation, policy);
@@ -117,6 +118,7 @@ fn finish_leaf(job: &Job, batch: &Batch, index: usize) {
 
 /// Takes everything back that the batch has under way: the evaluation failed.
 pub(super) fn abandon_batch(job: &Job, batch: &Batch) {
+    let _inside = job.tree.enter();
     for leaf in &batch.leaves {
         let path = batch.path(leaf);
         job.tree.node(path[path.len() - 1]).unclaim();

@@ -84,6 +84,8 @@ fn candidates(job: &Job, ranked: &[RootMove]) -> Vec<Candidate> {
 pub(crate) fn principal_variation(job: &Job, first: &RootMove) -> Vec<Move> {
     let mut line = vec![first.mv];
     let Some(mut id) = first.node else { return line };
+    // Nobody waits for a tree that is being pruned, the clock least of all.
+    let Some(_inside) = job.tree.try_enter() else { return line };
     while line.len() < MAX_PV {
         let node = job.tree.node(id);
         let Some((next, child)) = best_child(&job.tree, node, job.draw_score(line.len())) else { break };

@@ -10,7 +10,7 @@ use super::backup;
 use super::batch::Batch;
 use super::job::Job;
 use super::select::{self, Candidate, MovesLeftUtility, Target};
-use super::tree::{Node, NodeId, Outcome, Proof, State, Unvisited, Value};
+use super::tree::{Node, NodeId, Outcome, Proof, State, TreeFull, Unvisited, Value};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::{Evaluation, encode, policy_map};
 use crate::tablebase;
@@ -80,13 +80,14 @@ impl Gatherer {
     /// Fills the batch. Returns whether any visit was begun or ended: if not, all that is left to do is under
     /// evaluation by others.
     pub(super) fn gather(&mut self, job: &Job) -> bool {
+        let _inside = job.tree.enter();
         self.batch.clear();
         self.tally = Tally::default();
         let target = job.batch_size();
         self.target = target as usize;
         let max_collided = max_collision_visits(job.params.max_collision_visits, job.root_visits());
         let mut per_leaf = 1;
-        while !job.is_stopped() {
+        while !job.is_stopped() && !job.tree.is_full() {
             let found = self.batch.leaves.len() as u32;
             // Where most visits collide, more of them are sent at once: one collision then takes them together.
             let visits = job.reserve_visits((target - found) * per_leaf);
@@ -179,10 +180,7 @@ impl Gatherer {
                 }
                 // Another worker is making a child of this node, maybe this one, at this moment.
                 Ok(None) => self.collide(taken),
-                Err(full) => {
-                    job.fail(full.to_string());
-                    self.cancel(job, taken);
-                }
+                Err(TreeFull) => self.cancel(job, taken),
             }
         }
         self.candidates.truncate(first);
@@ -336,18 +334,13 @@ impl Gatherer {
     /// not needed.
     fn open_cached(&mut self, job: &Job, node: &Node, evaluation: Evaluation, visits: u32) {
         let leaf = self.path[self.path.len() - 1];
-        match job.tree.expand(leaf, &self.policy) {
-            Ok(()) => {
-                self.finish_known(job, 1, backup::leaf_value(job, &self.path, evaluation));
-                job.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
-                self.cancel(job, visits - 1);
-            }
-            Err(full) => {
-                node.unclaim();
-                job.fail(full.to_string());
-                self.cancel(job, visits);
-            }
+        if let Err(TreeFull) = job.tree.expand(leaf, &self.policy) {
+            // Without room for its policy it stays a leaf.
+            node.unclaim();
         }
+        self.finish_known(job, 1, backup::leaf_value(job, &self.path, evaluation));
+        job.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
+        self.cancel(job, visits - 1);
     }
 
     /// The leaf goes into the batch with one visit; the others collide with it.

@@ -34,7 +34,6 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         playouts: new_nodes,
         batches: job.counters.batches.load(Ordering::Relaxed),
         depth: depth(job),
-        tree_bytes: job.tree.bytes() + job.cache.bytes() as u64,
         // Moves that may not be searched can have visits from an earlier search.
         root_visits: children
             .iter()

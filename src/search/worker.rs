@@ -128,6 +128,9 @@ fn live(board: &Board, mut evaluator: Box<dyn Evaluator>) {
 fn search(job: &Job, evaluator: &mut dyn Evaluator) {
     let mut gatherer = Gatherer::new(job.history.clone());
     while !job.is_stopped() {
+        if job.tree.is_full() {
+            job.tree.prune(job.root, || job.is_stopped());
+        }
         let epoch = job.epoch();
         let progress = gatherer.gather(job);
         if gatherer.batch.leaves.is_empty() {

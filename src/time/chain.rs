@@ -8,7 +8,7 @@ use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
-use super::stoppers::{DepthLimit, KldGain, MateLimit, MemoryLimit, MoveTime, NodeLimit, PlayoutLimit};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTime, NodeLimit, PlayoutLimit};
 
 /// The UCI options that shape the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,6 @@ pub struct StopperOptions {
     pub smart_pruning_factor: f64,
     /// `SmartPruningMinimumBatches`.
     pub smart_pruning_minimum_batches: u64,
-    /// `RamLimitMb` in bytes; 0 is no limit.
-    pub memory_limit_bytes: u64,
     /// `NodesAsPlayouts`: `go nodes` counts playouts of this search instead of visits in the tree.
     pub nodes_as_playouts: bool,
     /// `MinimumKLDGainPerNode`; 0 switches the rule off.
@@ -34,7 +32,6 @@ impl Default for StopperOptions {
         StopperOptions {
             smart_pruning_factor: 1.33,
             smart_pruning_minimum_batches: 0,
-            memory_limit_bytes: 0,
             nodes_as_playouts: false,
             minimum_kld_gain: 0.0,
             kld_gain_interval: 100,
@@ -75,8 +72,6 @@ impl Chain {
             push_limits_before_manager(&mut stoppers, facts, options);
             stoppers.extend(managers);
             push_limits_after_manager(&mut stoppers, facts, options);
-        } else if options.memory_limit_bytes > 0 {
-            stoppers.push(Box::new(MemoryLimit::new(options.memory_limit_bytes)));
         }
         Chain {
             stoppers,
@@ -128,7 +123,7 @@ impl Chain {
     }
 
     /// True while `bestmove` must be held back until `stop` or `ponderhit`, even if the chain says stop
-    /// (which then only memory can make it do).
+    /// (which the reserve of visits alone can make it do).
     pub fn is_open_ended(&self) -> bool {
         self.open_ended
     }
@@ -197,9 +192,6 @@ fn push_limits_before_manager(
         Some(nodes) => stoppers.push(Box::new(NodeLimit::new(nodes))),
         None => {}
     }
-    if options.memory_limit_bytes > 0 {
-        stoppers.push(Box::new(MemoryLimit::new(options.memory_limit_bytes)));
-    }
     if let Some(ms) = facts.limits.movetime_ms {
         stoppers.push(Box::new(MoveTime::new(ms, facts.overhead_ms)));
     }
@@ -267,13 +259,10 @@ mod tests {
             GoLimits { infinite: true, nodes: Some(1), depth: Some(1), ..GoLimits::default() },
             GoLimits { ponder: true, movetime_ms: Some(1.0), mate: Some(9), ..GoLimits::default() },
         ] {
-            let options = StopperOptions { memory_limit_bytes: 1_000, ..StopperOptions::default() };
-            let mut chain = chain(limits, &options);
+            let mut chain = chain(limits, &StopperOptions::default());
             let won = SearchStats { proven_win: true, mate_in: Some(1), depth: 99, ..stats(1e9, 1_000_000) };
             assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
             assert!(chain.is_open_ended() && chain.deadline_ms().is_none());
-            let full = SearchStats { tree_bytes: 1_000, ..won };
-            assert_eq!(chain.should_stop(&full, &mut Hints::default()), Some(StopReason::Memory));
         }
     }
 

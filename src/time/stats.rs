@@ -19,8 +19,6 @@ pub struct SearchStats {
     pub batches: u64,
     /// Average depth, plies.
     pub depth: u32,
-    /// Memory of the tree and what belongs to it, bytes.
-    pub tree_bytes: u64,
     /// Visits of the root's moves, in a fixed order during one search; empty before the root is expanded.
     pub root_visits: Vec<u32>,
     /// Index into `root_visits` of the move with the best Q among those visited.

@@ -10,8 +10,6 @@ use super::stats::{Hints, SearchStats};
 pub enum StopReason {
     /// `go nodes` reached.
     Nodes,
-    /// `RamLimitMb` reached.
-    Memory,
     /// `go movetime` is over.
     MoveTime,
     /// The manager's budget in time is spent.
@@ -40,7 +38,6 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             StopReason::Nodes => "nodes",
-            StopReason::Memory => "memory",
             StopReason::MoveTime => "movetime",
             StopReason::Budget => "budget",
             StopReason::TargetNodes => "target-nodes",

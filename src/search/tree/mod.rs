@@ -10,6 +10,7 @@
 //! Used by the other files of `search`; uses `chess` only for moves.
 
 mod node;
+mod prune;
 mod reclaim;
 mod root;
 mod slab;
@@ -20,11 +21,12 @@ pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
 pub(crate) use value::{Outcome, Proof, Value};
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use thiserror::Error;
 
-use slab::Slab;
+use slab::{Slab, Slot};
 
 use crate::chess::Move;
 use crate::network::cache;
@@ -33,9 +35,9 @@ use crate::network::cache;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(u32);
 
-/// No memory is left for the tree's next node: all 2³² indices are in use.
+/// No memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
 #[derive(Clone, Copy, Debug, Error)]
-#[error("the search tree has no index left for another node")]
+#[error("the search tree has no room for another node")]
 pub(crate) struct TreeFull;
 
 /// The nodes of all searches of a game. Shared by all threads.
@@ -43,7 +45,20 @@ pub(crate) struct TreeFull;
 pub(crate) struct Tree {
     nodes: Slab<Node>,
     policies: Slab<AtomicU32>,
+    /// Bytes that the slabs may take.
+    limit: AtomicU64,
+    /// Something found no room since the tree was last pruned.
+    full: AtomicBool,
+    /// Held shared by all who use nodes that may be pruned, and alone by the one who prunes.
+    traffic: RwLock<()>,
 }
+
+/// One part in so many of a tree's limit is kept for what pruning notes down.
+const PRUNING_PART: u64 = 16;
+/// Where one part in so many is free for runs of any length, nothing needs to be pruned.
+const ROOMY_PART: u64 = 8;
+/// A tree may always take so much, bytes: less is no use to a search.
+const MIN_LIMIT: u64 = 8_000_000;
 
 /// Stands for the policy of a move that has a child; larger than any policy.
 const TAKEN: u16 = u16::MAX;
@@ -90,7 +105,13 @@ fn starts_run(index: usize) -> bool {
 
 impl Tree {
     pub(crate) fn new() -> Tree {
-        Tree { nodes: Slab::new(), policies: Slab::new() }
+        Tree {
+            nodes: Slab::new(),
+            policies: Slab::new(),
+            limit: AtomicU64::new(u64::MAX),
+            full: AtomicBool::new(false),
+            traffic: RwLock::new(()),
+        }
     }
 
     #[inline]
@@ -103,6 +124,39 @@ impl Tree {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
+    /// Bytes taken from the system: those in use, and those that wait to be used again.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.nodes.extent(0) * size_of::<Node>() as u64
+            + self.policies.extent(0) * size_of::<AtomicU32>() as u64
+    }
+
+    /// From now on the tree takes no more than `bytes` from the system (but a minimum in any case), as far as it has
+    /// not done so already; [`u64::MAX`] is no limit.
+    pub(crate) fn set_limit(&self, bytes: u64) {
+        self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
+    }
+
+    fn is_limited(&self) -> bool {
+        self.limit.load(Ordering::Relaxed) < u64::MAX - u64::MAX / PRUNING_PART
+    }
+
+    /// Has anything found no room since the tree was last pruned?
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Takes a run from `slab`; at the limit only what was given back before.
+    fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
+        let growth = || (slab.extent(len) - slab.extent(0)) * size_of::<T>() as u64;
+        let fits = || self.reserved_bytes() + growth() <= self.limit.load(Ordering::Relaxed);
+        let may_grow = !self.is_limited() || fits();
+        let run = if may_grow { slab.allocate(class, len) } else { slab.reuse(class, len) };
+        run.ok_or_else(|| {
+            self.full.store(true, Ordering::Relaxed);
+            TreeFull
+        })
+    }
+
     /// A fresh node without a parent.
     fn new_root(&self) -> Result<NodeId, TreeFull> {
         let id = NodeId(self.allocate_nodes(1)?);
@@ -113,7 +167,7 @@ impl Tree {
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let (class, len) = policy_class(policy.len());
-        let start = self.policies.allocate(class, len).ok_or(TreeFull)?;
+        let start = self.allocate(&self.policies, class, len)?;
         let cells = &self.policies.run(start, len as usize)[1..];
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
             let high = pair.get(1).map_or(0, |&p| u32::from(cache::compress(p)));
@@ -204,7 +258,15 @@ impl Tree {
     }
 
     fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {
-        self.nodes.allocate(len.ilog2() as usize, len).ok_or(TreeFull)
+        self.allocate(&self.nodes, len.ilog2() as usize, len)
+    }
+
+    /// Joins free runs of nodes and policies. Returns whether that has made room for much.
+    fn join_free_runs(&self) -> bool {
+        let nodes = self.nodes.join_free_runs(|class| 1 << class);
+        let cells = self.policies.join_free_runs(|class| class as u32);
+        let wanted = |extent| extent / ROOMY_PART;
+        nodes >= wanted(self.nodes.extent(0)) && cells >= wanted(self.policies.extent(0))
     }
 
     fn release_nodes(&self, run: u32, len: u32) {

@@ -210,6 +210,13 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
+    /// Makes an expanded node a leaf again; its visits stay what they were. The caller has released what it led to, and
+    /// nobody else uses the tree.
+    pub(super) fn collapse(&self) {
+        self.policy.store(0, Ordering::Relaxed);
+        self.meta.store(meta::UNEXPANDED, Ordering::Release);
+    }
+
     /// The claiming worker found the game over here, for certain.
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let value = proof.value();

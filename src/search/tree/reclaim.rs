@@ -92,7 +92,7 @@ enum Step {
 }
 
 /// Gives back everything below `root`, but not `keep`, what is below it, and the run that holds it.
-fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
+pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
     let mut steps = vec![Step::Below(root)];
     while let Some(step) = steps.pop() {
         let id = match step {

@@ -71,6 +71,7 @@ impl GameTree {
         if !continues(history, &self.history) {
             return None;
         }
+        let _inside = self.tree.enter();
         let (mut id, mut run) = (self.root, self.root_run);
         for index in self.history.len()..history.len() {
             let (before, after) = (history.position(index - 1), history.position(index));

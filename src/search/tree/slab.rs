@@ -5,8 +5,8 @@
 //! tree's business.
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crossbeam::utils::CachePadded;
 
@@ -29,6 +29,15 @@ impl Slot for AtomicU32 {
     }
 }
 
+/// Free slots that were joined: stretches as start and length.
+#[derive(Debug, Default)]
+struct Joined {
+    /// The shortest first. Runs are taken from the last one only, which becomes shorter then.
+    stretches: Vec<(u32, u32)>,
+    /// What was left of stretches.
+    rests: Vec<(u32, u32)>,
+}
+
 /// Runs of slots. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
     blocks: Box<[OnceLock<Box<[T]>>]>,
@@ -39,6 +48,8 @@ pub(super) struct Slab<T> {
     /// One stack of free runs per class: index of the top, and above it a counter that changes with every push
     /// and pop, so that a compare-and-swap never mistakes a run that was taken and given back for an untouched one.
     free: [AtomicU64; CLASSES],
+    /// Free slots in no class; none but in a slab that has been full.
+    joined: Mutex<Joined>,
 }
 
 impl<T> fmt::Debug for Slab<T> {
@@ -54,6 +65,7 @@ impl<T: Slot> Slab<T> {
             next: CachePadded::new(AtomicU32::new(1)),
             idle: AtomicU64::new(0),
             free: [const { AtomicU64::new(0) }; CLASSES],
+            joined: Mutex::default(),
         }
     }
 
@@ -82,6 +94,67 @@ impl<T: Slot> Slab<T> {
             return Some(start);
         }
         self.extend(len)
+    }
+
+    /// The same from slots that were given back only.
+    pub(super) fn reuse(&self, class: usize, len: u32) -> Option<u32> {
+        let start = self.pop(class).or_else(|| self.carve(len))?;
+        self.idle.fetch_sub(len.into(), Ordering::Relaxed);
+        Some(start)
+    }
+
+    /// Joins all free runs to stretches as long as possible, from which runs of any length can be taken. `class_len` is
+    /// the length of a class's runs. Returns the slots in stretches that any run fits into.
+    pub(super) fn join_free_runs(&self, class_len: impl Fn(usize) -> u32) -> u64 {
+        let mut joined = self.joined();
+        let Joined { stretches, rests } = &mut *joined;
+        stretches.append(rests);
+        for class in 0..CLASSES {
+            stretches.extend(std::iter::from_fn(|| self.pop(class)).map(|start| (start, class_len(class))));
+        }
+        stretches.sort_unstable();
+        stretches.dedup_by(|next, stretch| {
+            let continues = stretch.0 + stretch.1 == next.0 && stretch.0 / BLOCK == next.0 / BLOCK;
+            if continues {
+                stretch.1 += next.1;
+            }
+            continues
+        });
+        stretches.shrink_to_fit();
+        stretches.sort_unstable_by_key(|&(_, len)| len);
+        let long = stretches.iter().rev().take_while(|&&(_, len)| len >= CLASSES as u32);
+        long.map(|&(_, len)| u64::from(len)).sum()
+    }
+
+    /// A run from the longest stretch. A rest that is too short for it is put aside if the next one is not.
+    fn carve(&self, len: u32) -> Option<u32> {
+        let mut joined = self.joined();
+        let Joined { stretches, rests } = &mut *joined;
+        let fits = |stretch: &&mut (u32, u32)| stretch.1 >= len;
+        if stretches.last_mut().filter(fits).is_none() {
+            let next = stretches.len().checked_sub(2)?;
+            if stretches[next].1 < len {
+                return None;
+            }
+            rests.extend(stretches.pop());
+        }
+        let (start, free) = stretches.last_mut()?;
+        let run = *start;
+        (*start, *free) = (run + len, *free - len);
+        if *free == 0 {
+            stretches.pop();
+        }
+        Some(run)
+    }
+
+    fn joined(&self) -> MutexGuard<'_, Joined> {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Slots of all blocks that are begun, once `len` slots more are taken.
+    pub(super) fn extent(&self, len: u32) -> u64 {
+        let next = u64::from(self.next.load(Ordering::Relaxed)) + u64::from(len);
+        next.next_multiple_of(u64::from(BLOCK))
     }
 
     /// Gives a run back. Nobody may use its index any more.
@@ -156,6 +229,23 @@ mod tests {
         assert_eq!(slab.used(), 4);
         assert_eq!(slab.allocate(1, 4), Some(first));
         assert_eq!(slab.allocate(2, 8), Some(second + 4));
+    }
+
+    #[test]
+    fn free_runs_are_joined_and_cut_anew() {
+        let slab = Slab::<AtomicU32>::new();
+        let runs: Vec<u32> = (0..100).map(|_| slab.allocate(4, 4).unwrap()).collect();
+        assert_eq!(slab.reuse(8, 8), None);
+        runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(4, run, 4));
+        assert_eq!(slab.reuse(8, 8), None);
+        assert_eq!(slab.join_free_runs(|class| class as u32), 320);
+        let mut taken: Vec<u32> = std::iter::from_fn(|| slab.reuse(7, 7)).collect();
+        assert_eq!(taken.len(), 2 * (160 / 7));
+        taken.sort();
+        assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
+        assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
+        // Six slots are left of each stretch, at 155 and at 355.
+        assert!(matches!(slab.reuse(3, 3), Some(155 | 355)));
     }
 
     #[test]

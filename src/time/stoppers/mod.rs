@@ -4,7 +4,6 @@ mod budget;
 mod depth;
 mod kld_gain;
 mod mate;
-mod memory;
 mod move_time;
 mod nodes;
 
@@ -12,6 +11,5 @@ pub use budget::{Budget, first_evaluation_grace_ms};
 pub use depth::DepthLimit;
 pub use kld_gain::KldGain;
 pub use mate::MateLimit;
-pub use memory::MemoryLimit;
 pub use move_time::MoveTime;
 pub use nodes::{NodeLimit, PlayoutLimit};
