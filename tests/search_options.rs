@@ -228,3 +228,33 @@ fn every_option_of_the_temperature_holds_draws_back() {
         set(&mut engine, name, "0");
     }
 }
+
+#[test]
+fn nodes_per_second_can_be_limited() {
+    let mut engine = repeatable();
+    let nodes = |engine: &mut Engine| {
+        engine.send("ucinewgame");
+        engine.send("go movetime 700");
+        let lines = engine.read_until("bestmove");
+        let last = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+        last.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    set(&mut engine, "MoveOverheadMs", "0");
+    set(&mut engine, "SmartPruningFactor", "0");
+    set(&mut engine, "NodesPerSecondLimit", "300");
+    let limited = nodes(&mut engine);
+    assert!((50..=230).contains(&limited), "{limited}");
+    set(&mut engine, "NodesPerSecondLimit", "0");
+    assert!(nodes(&mut engine) > 2 * limited);
+}
+
+#[test]
+fn short_batches_are_filled_up_if_the_option_says_so() {
+    let mut engine = repeatable();
+    set(&mut engine, "MinibatchSize", "4");
+    set(&mut engine, "NNCacheSize", "10000");
+    let plain = search(&mut engine, MIDDLEGAME, "go nodes 500");
+    set(&mut engine, "NNCacheSize", "10001");
+    set(&mut engine, "MaxPrefetch", "32");
+    assert!(search(&mut engine, MIDDLEGAME, "go nodes 500") != plain);
+}

@@ -208,6 +208,8 @@ pub(super) fn search_params(settings: &Settings, rescale: Rescale) -> SearchPara
         minibatch_size: settings.minibatch_size as u32,
         max_collision_events: settings.max_collision_events as u32,
         max_collision_visits: settings.max_collision_visits as u32,
+        nps_limit: settings.nps_limit,
+        max_prefetch: settings.max_prefetch as u32,
         moves_left_max_effect: settings.moves_left_max_effect as f32,
         moves_left_threshold: settings.moves_left_threshold as f32,
         moves_left_slope: settings.moves_left_slope as f32,

@@ -147,6 +147,10 @@ settings! {
     max_collision_events: Integer { default: 917, min: 1, max: 65536 }, "MaxCollisionEvents", "max-collision-events";
     /// Visits that one batch's gathering may lose to such leaves.
     max_collision_visits: Integer { default: 80_000, min: 1, max: 100_000_000 }, "MaxCollisionVisits", "max-collision-visits";
+    /// A batch of fewer positions is filled up to so many with those that are likely to be wanted soon. For devices to which a larger batch costs nothing.
+    max_prefetch: Integer { default: 0, min: 0, max: 1024 }, "MaxPrefetch", "max-prefetch";
+    /// Visits per second that a search makes at most; 0 is no limit.
+    nps_limit: Decimal { default: 0.0, min: 0.0, max: 1e6 }, "NodesPerSecondLimit", "nps-limit";
     /// Elo by which we are stronger than the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated by commas. Empty: UCI_RatingAdv.
     contempt: Text { default: "" }, "Contempt", "contempt";
     /// The side that contempt favours; `play` is the side that searches, except in infinite search.

@@ -3,6 +3,7 @@
 //! A backup follows the path that the descent took; nodes don't know their parents.
 
 use std::cmp::Ordering::Equal;
+use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::job::Job;
@@ -91,10 +92,17 @@ pub(super) fn softmax(logits: &mut [f32], temperature: f32) {
 /// Backs up an evaluated batch and takes its collisions back.
 pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
     let _inside = job.tree.enter();
+    for slot in batch.slots_mut() {
+        softmax(&mut slot.logits, job.params.policy_temperature);
+    }
     for index in 0..batch.leaves.len() {
-        softmax(&mut batch.slots_mut()[index].logits, job.params.policy_temperature);
         finish_leaf(job, batch, index);
     }
+    let prefetched = &batch.slots()[batch.leaves.len()..];
+    for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
+        job.cache.insert(*key, *evaluation, policy);
+    }
+    job.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
     // All at once: the counters are shared by all threads.
     let depths = || batch.leaves.iter().map(|path| path.len() - 1);
     job.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));

@@ -20,6 +20,8 @@ pub(super) struct Batch {
     slots: Vec<EvalSlot>,
     /// From the root to each leaf, in `nodes`.
     pub(super) leaves: Vec<Range<usize>>,
+    /// Slots behind those of the leaves, for positions that are prefetched.
+    extra: usize,
     pub(super) collisions: Vec<Collision>,
     /// The nodes of all paths.
     nodes: Vec<NodeId>,
@@ -29,6 +31,7 @@ impl Batch {
     /// Forgets the last batch.
     pub(super) fn clear(&mut self) {
         self.leaves.clear();
+        self.extra = 0;
         self.collisions.clear();
         self.nodes.clear();
     }
@@ -36,12 +39,22 @@ impl Batch {
     /// Adds a leaf; the caller fills the slot it gets.
     pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
-        let index = self.leaves.len();
         self.leaves.push(path);
-        if self.slots.len() == index {
+        self.last_slot()
+    }
+
+    /// Adds a position that is no leaf yet, after all leaves; the caller fills the slot it gets.
+    pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
+        self.extra += 1;
+        self.last_slot()
+    }
+
+    fn last_slot(&mut self) -> &mut EvalSlot {
+        let len = self.leaves.len() + self.extra;
+        if self.slots.len() < len {
             self.slots.push(EvalSlot::default());
         }
-        &mut self.slots[index]
+        &mut self.slots[len - 1]
     }
 
     pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
@@ -59,12 +72,13 @@ impl Batch {
         &self.nodes[range.clone()]
     }
 
-    /// The slots of all leaves, in order.
+    /// The slots of all leaves, in order, then those of prefetched positions.
     pub(super) fn slots(&self) -> &[EvalSlot] {
-        &self.slots[..self.leaves.len()]
+        &self.slots[..self.leaves.len() + self.extra]
     }
 
     pub(super) fn slots_mut(&mut self) -> &mut [EvalSlot] {
-        &mut self.slots[..self.leaves.len()]
+        let len = self.leaves.len() + self.extra;
+        &mut self.slots[..len]
     }
 }

@@ -12,7 +12,7 @@ use super::job::Job;
 use super::select::{self, Candidate, MovesLeftUtility, Target};
 use super::tree::{Node, NodeId, Outcome, Proof, State, TreeFull, Unvisited, Value};
 use crate::chess::{History, MoveList, Terminal};
-use crate::network::{Evaluation, encode, policy_map};
+use crate::network::{EvalSlot, Evaluation, encode, policy_map};
 use crate::tablebase;
 
 /// Visits that may end in terminals and cache hits before a gathering goes to evaluation, in batch sizes.
@@ -47,12 +47,12 @@ fn max_collision_visits(max: u32, nodes: u32) -> u32 {
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
 pub(super) struct Gatherer {
-    history: History,
-    path: Vec<NodeId>,
+    pub(super) history: History,
+    pub(super) path: Vec<NodeId>,
     /// A stack of candidates: each level of a descent has its stretch.
-    candidates: Vec<Candidate>,
+    pub(super) candidates: Vec<Candidate>,
     /// Buffer for a policy out of the cache.
-    policy: Vec<f32>,
+    pub(super) policy: Vec<f32>,
     pub(super) batch: Batch,
     /// Leaves that this gathering wants.
     target: usize,
@@ -189,6 +189,14 @@ impl Gatherer {
     /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
     fn choose(&mut self, job: &Job, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
+        let terms = self.push_children(job, node);
+        self.give_out(job, node, (first, visits), terms)
+    }
+
+    /// Puts the children on the stack. Returns what the moves without a child have in common: first-play urgency, and
+    /// what their policy is multiplied by.
+    fn push_children(&mut self, job: &Job, node: &Node) -> (f32, f32) {
+        let first = self.candidates.len();
         let plies = self.path.len() - 1;
         let (exploration, fpu) = job.params.formula_at(plies);
         let exploration = select::exploration(exploration, node.visits());
@@ -227,7 +235,20 @@ impl Gatherer {
                 candidate.q = fpu;
             }
         }
-        self.give_out(job, node, (first, visits), (fpu, exploration))
+        (fpu, exploration)
+    }
+
+    /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
+    pub(super) fn push_candidates(&mut self, job: &Job, node: &Node, fresh: u32) {
+        let first = self.candidates.len();
+        let terms = self.push_children(job, node);
+        let mut last = None;
+        for _ in 0..fresh {
+            if self.push_unvisited(job, node, &mut last, terms).is_none() {
+                break;
+            }
+        }
+        self.candidates[first..].sort_by(|a, b| b.score().total_cmp(&a.score()));
     }
 
     /// Gives `visits` to the candidates from `first` on and to moves without a child, as many as are worth it.
@@ -345,13 +366,8 @@ impl Gatherer {
 
     /// The leaf goes into the batch with one visit; the others collide with it.
     fn queue_leaf(&mut self, job: &Job, key: u64, moves: &MoveList, visits: u32) {
-        let turn = self.history.current().turn();
         let slot = self.batch.push_leaf(&self.path);
-        slot.key = key;
-        let fill = job.params.history_fill;
-        let transform = encode::encode(&self.history, job.backend.input_format, fill, &mut slot.planes);
-        slot.moves.clear();
-        slot.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, turn, transform)));
+        fill_slot(slot, key, job, (&self.history, moves));
         if visits > 1 {
             self.collide(visits - 1);
         }
@@ -383,4 +399,14 @@ impl Gatherer {
         backup::cancel(job, &self.path, visits);
         self.tally.spare += visits;
     }
+}
+
+/// Makes `slot` ask for the last position of `history`, which has these legal moves.
+pub(super) fn fill_slot(slot: &mut EvalSlot, key: u64, job: &Job, (history, moves): (&History, &MoveList)) {
+    let turn = history.current().turn();
+    slot.key = key;
+    let (format, fill) = (job.backend.input_format, job.params.history_fill);
+    let transform = encode::encode(history, format, fill, &mut slot.planes);
+    slot.moves.clear();
+    slot.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, turn, transform)));
 }

@@ -25,6 +25,8 @@ pub(crate) struct Counters {
     /// Positions found in the endgame tables, leaves and root moves.
     pub(crate) tablebase_hits: AtomicU64,
     pub(crate) collisions: AtomicU64,
+    /// Positions evaluated for the cache alone.
+    pub(crate) prefetched: AtomicU64,
     pub(crate) batches: AtomicU64,
     /// Sum of the depths of all visits, plies below the root.
     pub(crate) depth_sum: AtomicU64,
@@ -205,6 +207,12 @@ impl Job {
         };
         let size = wanted.clamp(1, self.backend.max_batch) as u32;
         size.min(self.root_visits() / VISITS_PER_LEAF).min(self.referee.batch_cap()).max(1)
+    }
+
+    /// Has the search made more visits than `NodesPerSecondLimit` allows up to now?
+    pub(crate) fn is_ahead_of_its_pace(&self) -> bool {
+        let limit = self.params.nps_limit;
+        limit > 0.0 && self.counters.visits() as f64 > limit * self.started.elapsed().as_secs_f64()
     }
 
     /// Takes up to `wanted` visits from the budget.

@@ -18,6 +18,7 @@ mod job;
 mod move_stats;
 mod noise;
 mod params;
+mod prefetch;
 mod punctuality;
 mod referee;
 mod select;

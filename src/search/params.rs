@@ -45,6 +45,10 @@ pub struct SearchParams {
     pub max_collision_events: u32,
     /// `MaxCollisionVisits`: visits that one gathering may lose to such leaves.
     pub max_collision_visits: u32,
+    /// `NodesPerSecondLimit`: no more new visits per second than this; 0 is no limit.
+    pub nps_limit: f64,
+    /// `MaxPrefetch`: a batch that is shorter is filled up with positions that are likely to be wanted soon.
+    pub max_prefetch: u32,
     /// `MovesLeftMaxEffect`: the most that the plies left can add to a value.
     pub moves_left_max_effect: f32,
     /// `MovesLeftThreshold`: values beyond which they count.
@@ -99,6 +103,8 @@ impl Default for SearchParams {
             minibatch_size: 0,
             max_collision_events: 917,
             max_collision_visits: 80_000,
+            nps_limit: 0.0,
+            max_prefetch: 0,
             moves_left_max_effect: 0.0345,
             moves_left_threshold: 0.8,
             moves_left_slope: 0.0027,

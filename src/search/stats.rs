@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::job::Job;
 use super::select;
-use super::tree::{Node, NodeId, Outcome, Tree};
+use super::tree::{Node, NodeId, Outcome, Proof, Tree};
 use crate::time::{RootEvaluation, SearchStats};
 
 /// What the stoppers are asked with.
@@ -15,15 +15,10 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
     let new_nodes = u64::from(visits.saturating_sub(job.reused_visits));
     let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
     let is_allowed = |child: &Node| job.allows(child.edge().mv());
-    let outcomes = || {
-        let allowed = children.iter().filter(|child| is_allowed(child));
-        allowed.filter_map(|child| child.proof()).map(|proof| proof.outcome)
-    };
+    let proofs = || children.iter().filter(|child| is_allowed(child)).filter_map(|child| child.proof());
+    let outcomes = || proofs().map(|proof| proof.outcome);
+    let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == Outcome::Win;
     let q = |child: &Node| select::child_q(child.mean(), job.draw_score(0));
-    let mate = root.proof().filter(|proof| proof.is_mate);
-    // The root's proof is for the side that moved last.
-    let mate_in =
-        |outcome| mate.filter(|proof| proof.outcome == outcome).map(|proof| moves_to_mate(proof.plies));
     SearchStats {
         elapsed_ms: elapsed.as_secs_f64() * 1000.0,
         since_first_eval_ms: job
@@ -45,8 +40,10 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
         proven_win: outcomes().any(|outcome| outcome == Outcome::Win),
         losing_moves: outcomes().filter(|outcome| *outcome == Outcome::Loss).count() as u32,
-        mate_in: mate_in(Outcome::Loss),
-        mated_in: mate_in(Outcome::Win),
+        // The root keeps the first mate that was found; a shorter one can follow.
+        mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
+        // The root's proof is for the side that moved last.
+        mated_in: root.proof().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies)),
     }
 }
 

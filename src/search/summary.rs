@@ -29,6 +29,8 @@ pub struct Summary {
     pub tablebase_hits: u64,
     /// Visits that were given up because they ran into a leaf under evaluation; not counted as nodes.
     pub collisions: u64,
+    /// Positions evaluated for the cache alone.
+    pub prefetched: u64,
     /// Batches evaluated.
     pub batches: u64,
     /// Memory of the tree, bytes.
@@ -53,6 +55,7 @@ pub(crate) fn of(job: &Job) -> Summary {
         terminals: count(&job.counters.terminals),
         tablebase_hits: count(&job.counters.tablebase_hits),
         collisions: count(&job.counters.collisions),
+        prefetched: count(&job.counters.prefetched),
         batches: count(&job.counters.batches),
         tree_bytes: job.tree.bytes(),
         root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),

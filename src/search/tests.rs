@@ -281,3 +281,34 @@ fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
         assert_eq!(referee.end_reason(), Some(EndReason::Rule(StopReason::Nodes)));
     }
 }
+
+#[test]
+fn prefetched_positions_are_found_in_the_cache() {
+    let mut bench = Bench::new("random", 1, KIWIPETE);
+    bench.params.minibatch_size = 4;
+    let (_, plain) = bench.search(1_000);
+    assert_eq!(plain.summary.prefetched, 0);
+    let mut bench = Bench::new("random", 1, KIWIPETE);
+    bench.params.minibatch_size = 4;
+    bench.params.max_prefetch = 32;
+    let (job, result) = bench.search(1_000);
+    let summary = result.summary;
+    assert!(summary.cache_hits > plain.summary.cache_hits + 200, "{summary:?}");
+    assert!(summary.evaluations + summary.prefetched <= 32 * summary.batches);
+    assert_eq!(summary.evaluations + summary.cache_hits + summary.terminals, 1_000);
+    check_subtree(&job.tree, job.root);
+}
+
+#[test]
+fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
+    // Qa8# at once, and many mates in more moves.
+    let position = "fen 6k1/5ppp/8/8/8/8/Q4PPP/6K1 w - - 0 1";
+    let bench = Bench::new("random", 1, position);
+    let (job, _) = bench.search_moves(3_000, &["a2d5", "a2c4", "a2b3", "a2a7", "a2a6", "a2a5"]);
+    let longer = collect_stats(&job).mate_in;
+    assert!(longer.is_none_or(|moves| moves > 1), "{longer:?}");
+    let (job, _) = bench.search(6_000);
+    assert_eq!(collect_stats(&job).mate_in, Some(1));
+    let (job, _) = bench.search_moves(6_500, &["h2h3"]);
+    assert_ne!(collect_stats(&job).mate_in, Some(1), "the mate may not be played");
+}

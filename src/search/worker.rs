@@ -16,6 +16,8 @@ use crate::network::{Backend, BackendError, Evaluator};
 const STACK_BYTES: usize = 32 << 20;
 /// How long a worker with nothing to do waits before it looks again by itself.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
+/// How long a worker waits under a limit of nodes per second before it looks again.
+const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct Assignment {
@@ -132,6 +134,10 @@ fn search(job: &Job, evaluator: &mut dyn Evaluator) {
             job.tree.prune(job.root, || job.is_stopped());
         }
         let epoch = job.epoch();
+        if job.is_ahead_of_its_pace() {
+            job.wait_for_change(epoch, PACE_WAIT);
+            continue;
+        }
         let progress = gatherer.gather(job);
         if gatherer.batch.leaves.is_empty() {
             backup::release_collisions(job, &gatherer.batch);
@@ -142,6 +148,7 @@ fn search(job: &Job, evaluator: &mut dyn Evaluator) {
             }
             continue;
         }
+        gatherer.prefetch(job);
         let leaves = gatherer.batch.leaves.len() as u64;
         match evaluator.evaluate(gatherer.batch.slots_mut()) {
             Ok(()) => {

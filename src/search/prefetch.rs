@@ -1,0 +1,78 @@
+//! Prefetching: positions that the search will probably want soon fill up a short batch; what the network says of them
+//! goes into the cache.
+//!
+//! The descent goes where the next visits would go if all values stayed as they are. It changes nothing in the tree.
+//! Called by `worker` after a gathering.
+
+use super::gather::{Gatherer, fill_slot};
+use super::job::Job;
+use super::select::{Candidate, Target};
+use super::tree::{NodeId, State};
+
+impl Gatherer {
+    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. A batch without leaves is left
+    /// alone: nothing waits for it.
+    pub(super) fn prefetch(&mut self, job: &Job) {
+        let leaves = self.batch.leaves.len();
+        let size = (job.params.max_prefetch as usize).min(job.backend.max_batch);
+        if leaves == 0 || leaves >= size || job.cache.capacity() == 0 || job.is_stopped() {
+            return;
+        }
+        let _inside = job.tree.enter();
+        self.prefetch_below(job, job.root, (size - leaves) as u32);
+    }
+
+    /// Looks for up to `budget` positions below the node that stands for the last position of `history`. Returns how many
+    /// it found, those in the cache included.
+    fn prefetch_below(&mut self, job: &Job, id: NodeId, budget: u32) -> u32 {
+        let node = job.tree.node(id);
+        if node.visits() == 0 || node.state() != State::Expanded || node.proof().is_some() {
+            return 0;
+        }
+        self.path.push(id);
+        let first = self.candidates.len();
+        self.push_candidates(job, node, budget);
+        let mut left = budget;
+        for index in first..self.candidates.len() {
+            if left == 0 || job.is_stopped() {
+                break;
+            }
+            let candidate = self.candidates[index];
+            let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, Candidate::score);
+            let share = candidate.visits_until_below(rival, left);
+            left -= self.prefetch_candidate(job, candidate, share).min(left);
+        }
+        self.candidates.truncate(first);
+        self.path.pop();
+        budget - left
+    }
+
+    fn prefetch_candidate(&mut self, job: &Job, candidate: Candidate, budget: u32) -> u32 {
+        let mv = match candidate.target {
+            Target::Child(child) => job.tree.node(child).edge().mv(),
+            Target::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
+        };
+        self.history.push(mv);
+        let found = match candidate.target {
+            Target::Child(child) => self.prefetch_below(job, child, budget),
+            Target::Unvisited(_) => {
+                self.prefetch_leaf(job);
+                1
+            }
+        };
+        self.history.pop();
+        found
+    }
+
+    /// Adds the last position of `history` to the batch, unless it is known or asked for already.
+    fn prefetch_leaf(&mut self, job: &Job) {
+        let moves = self.history.legal_moves();
+        let key = self.history.evaluation_key();
+        let is_known = self.history.terminal(&moves).is_some()
+            || self.batch.slots().iter().any(|slot| slot.key == key)
+            || job.cache.get(key, moves.len(), &mut self.policy).is_some();
+        if !is_known {
+            fill_slot(self.batch.push_extra(), key, job, (&self.history, &moves));
+        }
+    }
+}
