@@ -3,11 +3,15 @@
 //! `tests/data/bad_networks.json` holds recipes: which bytes of which good network, which bytes between them, and how
 //! often to gzip the result. `cargo test --release --test bad_networks -- --nocapture` lists the messages.
 
+#[path = "common/engine.rs"]
+mod engine;
+
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use engine::Engine;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -116,6 +120,10 @@ impl Case {
     }
 }
 
+fn cases() -> Vec<Case> {
+    serde_json::from_slice(&fs::read(data("bad_networks.json")).unwrap()).unwrap()
+}
+
 fn load(path: &Path) -> Result<NetworkFile, NetworkError> {
     NetworkFile::load(path, HeadChoice::default())
 }
@@ -171,7 +179,7 @@ fn complaint(case: &Case, path: &Path) -> Option<String> {
 
 #[test]
 fn bad_files_are_refused_and_odd_ones_accepted() {
-    let cases: Vec<Case> = serde_json::from_slice(&fs::read(data("bad_networks.json")).unwrap()).unwrap();
+    let cases = cases();
     assert_eq!(cases.len(), 116);
     let folder = TempDir::new().unwrap();
     let mut complaints = Vec::new();
@@ -183,6 +191,42 @@ fn bad_files_are_refused_and_odd_ones_accepted() {
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// The score and moves of the last `info` line of a short search.
+fn opinion(engine: &mut Engine) -> Vec<String> {
+    for command in ["ucinewgame", "position startpos", "go nodes 50"] {
+        engine.send(command);
+    }
+    let lines = engine.read_until("bestmove");
+    let last = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+    let words: Vec<_> = last.split(' ').collect();
+    let after = |key: &str| words.iter().position(|&word| word == key).unwrap() + 1;
+    words[after("cp")..=after("cp")]
+        .iter()
+        .chain(&words[after("pv")..])
+        .map(|&word| word.to_owned())
+        .collect()
+}
+
+#[test]
+fn a_bad_file_leaves_the_old_network_in_force_under_uci() {
+    let folder = TempDir::new().unwrap();
+    let set = |path: &Path| format!("setoption name WeightsFile value {}", path.display());
+    let mut engine = Engine::start(&["--backend=native", "--threads=1"]);
+    engine.ask(&[&set(&good(TINY)), "isready"], "readyok");
+    let expected = opinion(&mut engine);
+    for case in cases().iter().filter(|case| case.expect == Expectation::Error) {
+        let path = folder.path().join(&case.file);
+        fs::write(&path, case.bytes()).unwrap();
+        engine.send(&set(&path));
+        engine.send("isready");
+        let lines = engine.read_until("readyok");
+        let error = lines.iter().find(|line| line.starts_with("info string error: ")).unwrap();
+        assert!(error.contains(&case.file), "{error}");
+        assert!(error.ends_with("(the old network stays in force)"), "{error}");
+        assert_eq!(opinion(&mut engine), expected, "{}", case.file);
+    }
 }
 
 /// A bomb that starts like a network: the weights field declares what follows, and zeros follow.

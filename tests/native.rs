@@ -129,7 +129,8 @@ fn attention_bodies_and_wrong_options_are_refused_with_a_remedy() {
     );
     assert_eq!(
         fault("tiny.pb.gz", "kernel=portable,precision=bf16"),
-        "precision=bf16: expected fp32 or auto, bf16 needs a CPU with AMX and kernel=auto"
+        "precision=bf16: expected fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
+         avx512"
     );
 }
 

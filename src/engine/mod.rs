@@ -196,6 +196,12 @@ impl Engine {
         self.cache_order = CacheOrder::of(&self.settings);
     }
 
+    /// What to tell people of an error of [`Engine::prepare`].
+    pub fn complaint(&self, error: &EngineError) -> String {
+        let remains = if self.network.is_some() { " (the old network stays in force)" } else { "" };
+        format!("error: {error}{remains}")
+    }
+
     /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
     /// them, if that is anything new; tables that cannot be opened are no hindrance to a search.
     pub fn open_tables(&mut self) -> Option<String> {
@@ -255,9 +261,7 @@ impl Engine {
                 self.take_notes().iter().for_each(|note| listener.note(note));
             }
             Ok(None) => {}
-            Err(error) if self.network.is_some() => {
-                listener.note(&format!("error: {error}; the old network stays in force"));
-            }
+            Err(error) if self.network.is_some() => listener.note(&self.complaint(&error)),
             Err(error) => return Err(error),
         }
         if let Some(note) = self.open_tables() {

@@ -109,7 +109,7 @@ impl Session {
                     self.engine.take_notes().iter().for_each(|note| self.output.note(note));
                 }
                 Ok(None) => {}
-                Err(error) => self.output.note(&format!("error: {error}")),
+                Err(error) => self.output.note(&self.engine.complaint(&error)),
             }
             if let Some(note) = self.engine.open_tables() {
                 self.output.note(&note);

@@ -50,7 +50,7 @@ impl Native {
     /// | option | values | meaning |
     /// |---|---|---|
     /// | `kernel` | `auto`, `portable`, `avx2`, `avx512`, `amx`, `neon` | the instruction set; `auto` takes the fastest |
-    /// | `precision` | `auto`, `fp32`, `bf16` | of 3×3 convolutions; `auto` takes bf16 where the CPU has matrix tiles |
+    /// | `precision` | `auto`, `fp32`, `bf16` | of 3×3 convolutions; `auto` takes bf16 where that is faster, on CPUs with AMX; AVX512-BF16 does it when asked |
     ///
     /// # Errors
     /// [`BackendError::Params`] for unknown options and for what this CPU cannot do;
@@ -123,16 +123,18 @@ fn choose_arithmetic(options: &Params) -> Result<Arithmetic, ParamError> {
     let fault = |key: &str, value: &str, expected: String| {
         Err(ParamError::Value { key: key.into(), value: value.into(), expected })
     };
-    let tiles = if precision != "fp32" && [AUTO, "amx"].contains(&kernel) { kernels::tiles() } else { None };
     if kernel == "amx" && precision == "fp32" {
         return fault("kernel", kernel, "another kernel, AMX has no fp32".into());
     }
+    let tiles = kernels::tiles().into_iter().find(|tiles| match precision {
+        "fp32" => false,
+        "bf16" => [AUTO, tiles.name()].contains(&kernel),
+        _ => tiles.outruns_fp32() && [AUTO, tiles.name()].contains(&kernel),
+    });
     if precision == "bf16" && tiles.is_none() {
-        return fault(
-            "precision",
-            precision,
-            "fp32 or auto, bf16 needs a CPU with AMX and kernel=auto".into(),
-        );
+        let expected =
+            "fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
+        return fault("precision", precision, expected.into());
     }
     // What tiles do not compute is fp32 even there.
     let wanted = if tiles.is_some() { AUTO } else { kernel };

@@ -109,7 +109,11 @@ impl TileConfig {
 
 impl Tiles for Amx {
     fn name(&self) -> &'static str {
-        "AMX"
+        "amx"
+    }
+
+    fn outruns_fp32(&self) -> bool {
+        true
     }
 
     fn multiply(&self, job: TileProduct<'_>) {

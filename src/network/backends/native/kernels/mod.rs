@@ -8,6 +8,7 @@
 //! zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
 
 mod elementwise;
+mod epilogue;
 mod gemm;
 mod portable;
 mod simd;
@@ -21,6 +22,8 @@ mod amx;
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512_bf16;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 
@@ -31,13 +34,14 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 pub(super) use elementwise::{AddScaled, Convolve, Residual, Stamp, Stamps};
+pub(super) use epilogue::Epilogue;
 pub(super) use gemm::Product;
 #[cfg(test)]
 pub(super) use tiles::Definition;
 pub(super) use tiles::{
     Collect, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, spread_length,
 };
-pub(super) use winograd::{Epilogue, InputTransform, OutputTransform, transform_filter};
+pub(super) use winograd::{InputTransform, OutputTransform, transform_filter};
 
 /// Channels are padded to a multiple of this: no vector is longer.
 pub(super) const CHANNEL_STEP: usize = 16;
@@ -208,13 +212,15 @@ pub(super) fn available() -> Vec<Box<dyn Kernels>> {
     all
 }
 
-/// The matrix tiles of this CPU, if it has them, the system lets us use them, and they compute what they should.
-pub(super) fn tiles() -> Option<Arc<dyn Tiles>> {
+/// What this CPU has for products of bf16 matrices, the fastest first. Matrix tiles are here only if the system lets us
+/// use them and they compute what they should.
+pub(super) fn tiles() -> Vec<Arc<dyn Tiles>> {
+    let mut all: Vec<Arc<dyn Tiles>> = Vec::new();
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    if let Some(amx) = amx::Amx::detect() {
-        return Some(Arc::new(amx));
-    }
-    None
+    all.extend(amx::Amx::detect().map(|tiles| Arc::new(tiles) as Arc<dyn Tiles>));
+    #[cfg(target_arch = "x86_64")]
+    all.extend(avx512_bf16::Avx512Bf16::detect().map(|tiles| Arc::new(tiles) as Arc<dyn Tiles>));
+    all
 }
 
 /// Length that `count` blocks need which start `step` apart and hold `length` numbers each.

@@ -322,13 +322,12 @@ proptest! {
         }
     }
 
-    /// Runs only where the CPU has tiles: elsewhere there is nothing to compare.
+    /// Compares nothing where the CPU has no products of bf16 matrices.
     #[test]
     fn real_tiles_keep_to_the_definition(
         seed: u64, positions in 1..3usize, blocks in 1..4usize,
         offsets in proptest::collection::vec(0..3000u32, 1..40),
     ) {
-        let Some(tiles) = tiles() else { return Ok(()) };
         let (a_step, width) = (3000 + 64 * TILE_DEPTH, blocks * TILE_DEPTH);
         let bits = |seed: u64, count: usize| -> Vec<u16> {
             numbers(seed, count).iter().map(|&v| half::bf16::from_f32(v).to_bits()).collect()
@@ -339,7 +338,9 @@ proptest! {
             tiles.multiply(TileProduct { positions, width, offsets: &offsets, a: &a, a_step, b: &b, c: &mut c });
             c
         };
-        assert_close(&product(&*tiles), &product(&Definition), 1e-3, tiles.name())?;
+        for tiles in tiles() {
+            assert_close(&product(&*tiles), &product(&Definition), 1e-3, tiles.name())?;
+        }
     }
 
     /// Whatever sizes a job claims, it only runs if they fit its slices.

@@ -8,8 +8,8 @@ use std::fmt::Debug;
 
 use half::bf16;
 
+use super::epilogue::{Epilogue, finish, with_flags};
 use super::simd::Simd;
-use super::winograd::Epilogue;
 use super::{BOARD_SQUARES, BOARD_STRIDE, board_offset, extent};
 
 /// bf16 numbers in a row of a tile; also the outputs that are computed together.
@@ -91,8 +91,11 @@ impl TileProduct<'_> {
 
 /// A CPU's unit for products of bf16 matrices.
 pub(in super::super) trait Tiles: Send + Sync + Debug {
-    /// For people.
+    /// As in the option `kernel=`.
     fn name(&self) -> &'static str;
+
+    /// Is a convolution this way faster than Winograd's in fp32?
+    fn outruns_fp32(&self) -> bool;
 
     /// See [`TileProduct`].
     fn multiply(&self, job: TileProduct<'_>);
@@ -105,6 +108,10 @@ pub(in super::super) struct Definition;
 impl Tiles for Definition {
     fn name(&self) -> &'static str {
         "definition"
+    }
+
+    fn outruns_fp32(&self) -> bool {
+        false
     }
 
     fn multiply(&self, job: TileProduct<'_>) {
@@ -204,15 +211,7 @@ pub(super) unsafe fn spread<S: Simd>(simd: S, job: Spread<'_>) {
 #[inline(always)]
 pub(super) unsafe fn collect<S: Simd>(simd: S, job: Collect<'_>) {
     // SAFETY: the caller's.
-    unsafe {
-        match job.epilogue {
-            Epilogue::Store => collect_with::<S, false, false, false>(simd, job),
-            Epilogue::Relu => collect_with::<S, false, true, false>(simd, job),
-            Epilogue::Add => collect_with::<S, true, false, false>(simd, job),
-            Epilogue::AddRelu => collect_with::<S, true, true, false>(simd, job),
-            Epilogue::Pool => collect_with::<S, false, false, true>(simd, job),
-        }
-    }
+    unsafe { with_flags!(job.epilogue, collect_with::<S>(simd, job)) }
 }
 
 /// Computes `job` with the epilogue that the flags say.
@@ -237,17 +236,8 @@ unsafe fn collect_with<S: Simd, const ADD: bool, const RELU: bool, const POOL: b
                     let to = job.boards.as_mut_ptr().add(board + channel);
                     for file in 0..8 {
                         let to = to.add(file * channels);
-                        let mut v = simd.add(simd.load(from.add(file * job.width)), bias);
-                        if ADD {
-                            v = simd.add(v, simd.load(to));
-                        }
-                        if RELU {
-                            v = simd.max(v, simd.zero());
-                        }
-                        if POOL {
-                            pool = simd.add(pool, v);
-                        }
-                        simd.store(to, v);
+                        let v = simd.add(simd.load(from.add(file * job.width)), bias);
+                        finish::<S, ADD, RELU, POOL>(simd, v, to, &mut pool);
                     }
                 }
                 if POOL {

@@ -3,6 +3,7 @@
 //! A 6×6 tile `d` of a board becomes `V = Bᵀ d B`, the filter `g` became `U = G g Gᵀ` once, and `Aᵀ (Σ U∘V) A` are the
 //! 4×4 outputs (Lavin and Gray 2015, interpolation points 0, ±1, ±2, ∞). The sums over channels are 36 matrix products.
 
+use super::epilogue::{Epilogue, finish, with_flags};
 use super::simd::Simd;
 use super::{BOARD_SQUARES, BOARD_STRIDE, POINTS, TILES, extent};
 
@@ -56,21 +57,6 @@ impl InputTransform<'_> {
         let rows = extent(self.positions, TILES * self.channels, TILES * self.channels);
         assert!(self.tiles.len() >= extent(POINTS, self.step, rows));
     }
-}
-
-/// What happens to the outputs of a convolution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Epilogue {
-    /// They are stored.
-    Store,
-    /// They are stored after ReLU.
-    Relu,
-    /// They are added to what the board holds.
-    Add,
-    /// They are added to what the board holds, then ReLU.
-    AddRelu,
-    /// They are stored, and their sums over the board go to `pool`.
-    Pool,
 }
 
 /// Products of tiles to boards, for a panel of channels.
@@ -208,15 +194,7 @@ pub(super) unsafe fn transform_input<S: Simd>(simd: S, job: InputTransform<'_>) 
 #[inline(always)]
 pub(super) unsafe fn transform_output<S: Simd>(simd: S, job: OutputTransform<'_>) {
     // SAFETY: the caller's.
-    unsafe {
-        match job.epilogue {
-            Epilogue::Store => transform_output_with::<S, false, false, false>(simd, job),
-            Epilogue::Relu => transform_output_with::<S, false, true, false>(simd, job),
-            Epilogue::Add => transform_output_with::<S, true, false, false>(simd, job),
-            Epilogue::AddRelu => transform_output_with::<S, true, true, false>(simd, job),
-            Epilogue::Pool => transform_output_with::<S, false, false, true>(simd, job),
-        }
-    }
+    unsafe { with_flags!(job.epilogue, transform_output_with::<S>(simd, job)) }
 }
 
 /// Computes `job` with the epilogue that the flags say.
@@ -247,17 +225,7 @@ unsafe fn transform_output_with<S: Simd, const ADD: bool, const RELU: bool, cons
                     for x in 0..4 {
                         for (y, &v) in output_column(simd, column(&half, x)).iter().enumerate() {
                             let to = to.add((y * BOARD_STRIDE + x) * channels);
-                            let mut v = simd.add(v, bias);
-                            if ADD {
-                                v = simd.add(v, simd.load(to));
-                            }
-                            if RELU {
-                                v = simd.max(v, simd.zero());
-                            }
-                            if POOL {
-                                pool = simd.add(pool, v);
-                            }
-                            simd.store(to, v);
+                            finish::<S, ADD, RELU, POOL>(simd, simd.add(v, bias), to, &mut pool);
                         }
                     }
                 }
