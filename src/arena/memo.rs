@@ -5,8 +5,9 @@
 //! is what sets this apart from a search's own cache, and why games still do not depend on each other.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
+use crate::network::cache::KeyHasher;
 use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator};
 
 /// Evaluations in each of the two generations.
@@ -17,24 +18,6 @@ const CAPACITY: usize = 100_000;
 struct Entry {
     evaluation: Evaluation,
     logits: Box<[f32]>,
-}
-
-/// Keys are hashes already.
-#[derive(Debug, Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
 }
 
 type Generation = HashMap<u64, Entry, BuildHasherDefault<KeyHasher>>;

@@ -42,9 +42,9 @@ const PLACE_BYTES: usize = size_of::<(u64, Entry)>() + 1;
 /// queue.
 const OUTSIDE_BYTES: usize = 96 + 16;
 
-/// Keys are hashes already.
+/// For maps whose keys are hashes of positions already.
 #[derive(Debug, Default)]
-struct KeyHasher(u64);
+pub(crate) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
