@@ -174,3 +174,31 @@ fn bad_arguments_are_named() {
         assert!(stderr.contains(message), "{args:?}: {stderr}");
     }
 }
+
+#[test]
+fn matches_with_players_in_common_give_one_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = |name: &str, a: &str, b: &str| {
+        let folder = folder.path().join(name);
+        let sides = [format!("--a=name={a},nodes={a}"), format!("--b=name={b},nodes={b}")];
+        let fixed = ["--backend=trivial", "--games=40", "--max-plies=120"];
+        play(&folder, &[&fixed[..], &sides.each_ref().map(String::as_str)].concat());
+        folder.join("games.csv")
+    };
+    let files = [rows("1", "100", "2"), rows("2", "2", "30")];
+    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["report", "--json", "--sprt=elo0=0,elo1=200"])
+        .args(&files)
+        .output()
+        .unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let players = found["ranking"].as_array().unwrap();
+    assert_eq!(players.len(), 3);
+    assert_eq!(players[2]["name"], "2", "the fewest nodes come last: {players:?}");
+    let sum: f64 = players.iter().map(|player| player["elo"].as_f64().unwrap()).sum();
+    assert!(sum.abs() < 1e-6);
+    let tests: Vec<_> =
+        found["matches"].as_array().unwrap().iter().map(|one| &one["sprt"]["verdict"]).collect();
+    assert!(tests.contains(&&Value::from("H1")) || tests.contains(&&Value::from("H0")), "{tests:?}");
+    assert!(report(&files[..1])["ranking"].is_null(), "two players are a match, no list");
+}

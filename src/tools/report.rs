@@ -17,6 +17,8 @@ pub(super) struct ReportArgs {
     out: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Rows of movesleft")]
     estimators: movesleft::EstimatorArgs,
+    #[command(flatten, next_help_heading = "Rows of match")]
+    results: matches::ResultArgs,
 }
 
 /// What a command makes of its files.
@@ -44,7 +46,7 @@ const KINDS: [Kind; 3] = [
     Kind {
         name: "match",
         columns: matches::columns,
-        report: |args, output| matches::report(&args.files, args.out.as_deref(), output),
+        report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
     },
 ];
 

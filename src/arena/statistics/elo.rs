@@ -3,9 +3,11 @@
 use super::tally::Tally;
 
 /// 1.96: 95 % of a normal distribution lie so many standard deviations around its middle.
-const Z_95: f64 = 1.959_963_984_540_054;
+pub(super) const Z_95: f64 = 1.959_963_984_540_054;
 /// Normalized Elo of one standard deviation per game: 800 / ln 10.
 pub(super) const NELO_PER_SIGMA: f64 = 347.435_585_522_601_3;
+/// The logarithm of the odds that an Elo of 1 is: ln 10 / 400.
+pub(super) const NATURAL_PER_ELO: f64 = std::f64::consts::LN_10 / 400.0;
 
 /// How much stronger A is, with errors of 95 %.
 ///

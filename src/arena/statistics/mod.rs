@@ -1,12 +1,14 @@
-//! What games prove: the pentanomial of pairs, Elo with its error, and the sequential test.
+//! What games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of many players.
 //!
 //! A pair is two games from one opening with colours swapped; its results depend on each other, so that pairs, not games, are
 //! counted. Pure numbers; knows nothing of chess or of how games are played.
 
 mod elo;
+mod rating;
 mod sprt;
 mod tally;
 
 pub use elo::Elo;
+pub use rating::{Encounter, Rating, ratings};
 pub use sprt::{EloModel, Sprt, SprtError, SprtState, SprtVerdict};
 pub use tally::{PAIR_SCORES, Tally};

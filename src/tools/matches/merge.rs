@@ -4,14 +4,32 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde::Serialize;
 
+use super::args::fault;
 use super::journal::{RowFiles, row_fault};
 use super::page::{self, Curves, Section};
+use super::ranking::Ranking;
 use super::rows::{GameRow, MoveRow};
 use super::summary::{Counts, Summary};
+use crate::arena::statistics::Sprt;
 use crate::report::{Row, RowReader, columns_of_file};
 use crate::tools::{Failure, Output, Verdict};
+
+/// How results of matches are looked at.
+#[derive(Debug, Args)]
+pub(in crate::tools) struct ResultArgs {
+    /// Where this test stands in each match: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
+    #[arg(long, value_name = "LIST")]
+    sprt: Option<String>,
+}
+
+impl ResultArgs {
+    fn sprt(&self) -> Result<Option<Sprt>, Failure> {
+        self.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| fault("sprt", error))
+    }
+}
 
 /// The rows of one match.
 #[derive(Default)]
@@ -25,6 +43,8 @@ struct Match {
 #[derive(Serialize)]
 struct Answer {
     matches: Vec<Summary>,
+    /// Of three players and more, if their matches hang together.
+    ranking: Option<Ranking>,
 }
 
 impl fmt::Display for Answer {
@@ -32,7 +52,8 @@ impl fmt::Display for Answer {
         if let [summary] = &self.matches[..] {
             return summary.fmt(f);
         }
-        page::table(&self.matches).fmt(f)
+        page::table(&self.matches).fmt(f)?;
+        self.ranking.iter().try_for_each(|ranking| write!(f, "\n{}", ranking.table()))
     }
 }
 
@@ -42,12 +63,14 @@ type Matches = BTreeMap<String, Match>;
 /// Reports on files of [`GameRow`]s and [`MoveRow`]s, in any order.
 ///
 /// # Errors
-/// If a file cannot be read or the folder not written.
+/// If a file cannot be read, the folder not written, or the test makes no sense.
 pub(in crate::tools) fn report(
     files: &[PathBuf],
+    args: &ResultArgs,
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
+    let sprt = args.sprt()?;
     let mut merged = out.map(RowFiles::create).transpose()?;
     let matches = read(files, |row| merged.as_mut().map_or(Ok(()), |merged| merged.write_move(row)))?;
     if let Some(mut merged) = merged {
@@ -55,20 +78,26 @@ pub(in crate::tools) fn report(
         games.try_for_each(|row| merged.write_game(row))?;
         merged.finish()?;
     }
-    let sections = sections(matches);
+    let sections = sections(matches, sprt.as_ref());
+    let ranking = ranking(&sections);
     if let Some(folder) = out {
-        page::page(&sections).write(folder)?;
+        page::page(&sections, ranking.as_ref()).write(folder)?;
     }
-    let answer = Answer { matches: sections.into_iter().map(|section| section.summary).collect() };
+    let matches = sections.into_iter().map(|section| section.summary).collect();
+    let answer = Answer { matches, ranking };
     output.write(&answer, &answer)?;
     Ok(Verdict::Yes)
 }
 
 /// Writes the page of the rows that lie in `folder`.
-pub(super) fn write_page(folder: &Path) -> Result<(), Failure> {
+pub(super) fn write_page(folder: &Path, sprt: Option<&Sprt>) -> Result<(), Failure> {
     let files = ["games.csv", "moves.csv"].map(|name| folder.join(name));
-    page::page(&sections(read(&files, |_| Ok(()))?)).write(folder)?;
+    page::page(&sections(read(&files, |_| Ok(()))?, sprt), None).write(folder)?;
     Ok(())
+}
+
+fn ranking(sections: &[Section]) -> Option<Ranking> {
+    Ranking::of(sections.iter().map(|section| &section.games[..]))
 }
 
 /// Reads all rows; `moved` gets those of moves.
@@ -95,12 +124,12 @@ fn read(
 }
 
 /// Adds each match up.
-fn sections(matches: Matches) -> Vec<Section> {
+fn sections(matches: Matches, sprt: Option<&Sprt>) -> Vec<Section> {
     let section = |Match { games, curves }: Match| {
         let first = games.values().next()?;
         let mut counts = Counts::default();
         games.values().for_each(|row| counts.add(row));
-        let summary = Summary::new([&first.a, &first.b], &counts, None, None);
+        let summary = Summary::new([&first.a, &first.b], &counts, sprt, None);
         Some(Section { summary, games: games.into_values().collect(), curves })
     };
     matches.into_values().filter_map(section).collect()

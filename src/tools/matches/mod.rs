@@ -1,12 +1,14 @@
 //! `zeitnot match`: engine A against engine B, many games at once, and what they prove.
 //!
 //! `args` reads the arguments, `side` those of one engine; the library's [`arena`](crate::arena) plays; `rows` are the results,
-//! which `journal` keeps, `summary` adds up and `page` shows; `merge` puts the rows of several runs together.
+//! which `journal` keeps, `summary` adds up and `page` shows; `merge` puts the rows of several runs together,
+//! and `ranking` all their players in one list.
 
 mod args;
 mod journal;
 mod merge;
 mod page;
+mod ranking;
 mod rows;
 mod side;
 mod summary;
@@ -26,7 +28,7 @@ pub(super) use args::MatchArgs;
 use args::fault;
 use journal::Journal;
 pub(super) use journal::columns;
-pub(super) use merge::report;
+pub(super) use merge::{ResultArgs, report};
 use rows::{GameRow, Header};
 use summary::{Counts, Speed, Summary};
 
@@ -83,7 +85,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<Verdict, Fail
         journal.finish()?;
     }
     if let Some(folder) = &args.out {
-        merge::write_page(folder)?;
+        merge::write_page(folder, sprt.as_ref())?;
     }
     output.write(&summary, &summary)?;
     Ok(Verdict::Yes)

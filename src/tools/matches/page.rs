@@ -1,5 +1,6 @@
 //! What people get to see of matches: the table of results and the page with plots.
 
+use super::ranking::Ranking;
 use super::rows::{GameRow, MoveRow};
 use super::summary::Summary;
 use crate::arena::statistics::{Elo, Tally};
@@ -84,7 +85,7 @@ pub(super) struct Section {
 /// A line for each match.
 pub(super) fn table(matches: &[Summary]) -> Table {
     use Align::{Left, Right};
-    let columns = [
+    let mut columns = vec![
         ("A", Left),
         ("B", Left),
         ("games", Right),
@@ -96,21 +97,27 @@ pub(super) fn table(matches: &[Summary]) -> Table {
         ("LOS, %", Right),
         ("lost on time, A / B", Right),
     ];
+    if matches.iter().any(|summary| summary.sprt_cell().is_some()) {
+        columns.push(("SPRT", Left));
+    }
     let mut table = Table::new("Results of A; errors are those of 95 %", &columns);
     for summary in matches {
-        table.row(summary.cells());
+        table.row(summary.cells().into_iter().chain(summary.sprt_cell()));
     }
     table
 }
 
-/// The page: the table, then for each match its pairs, its course and the curves of its clocks.
-pub(super) fn page(sections: &[Section]) -> Page {
+/// The page: results and ranking, then for each match its pairs, its course and the curves of its clocks.
+pub(super) fn page(sections: &[Section], ranking: Option<&Ranking>) -> Page {
     let summaries: Vec<_> = sections.iter().map(|section| section.summary.clone()).collect();
     let mut page = Page::new("Matches").paragraph(
         "Elo from pairs: two games from one opening with colours swapped count as one result. Normalized Elo measures the \
          difference in standard deviations of a game; LOS is how likely A is the stronger one.",
     );
     page = page.table(&table(&summaries));
+    if let Some(ranking) = ranking {
+        page = page.table(&ranking.table());
+    }
     for section in sections {
         let [a, b] = section.summary.names();
         page = page.heading(&format!("{a} against {b}"));

@@ -86,6 +86,13 @@ struct SprtSummary {
     verdict: &'static str,
 }
 
+impl fmt::Display for SprtSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SprtSummary { llr, lower, upper, verdict, .. } = self;
+        write!(f, "LLR {llr:.2} in [{lower:.2}, {upper:.2}]: {verdict}")
+    }
+}
+
 impl Summary {
     /// `names` are those of A and B.
     pub(super) fn new(
@@ -153,6 +160,11 @@ impl Summary {
         ]
     }
 
+    /// Where the test stands, if there is one.
+    pub(super) fn sprt_cell(&self) -> Option<String> {
+        self.sprt.as_ref().map(ToString::to_string)
+    }
+
     /// One line for a progress bar.
     pub(super) fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
@@ -189,8 +201,8 @@ impl fmt::Display for Summary {
         if let Some(los) = self.los {
             writeln!(f, "LOS               {:.2} %", 100.0 * los)?;
         }
-        if let Some(SprtSummary { elo0, elo1, llr, lower, upper, verdict }) = &self.sprt {
-            writeln!(f, "SPRT [{elo0}, {elo1}]      LLR {llr:.2} in [{lower:.2}, {upper:.2}]: {verdict}")?;
+        if let Some(sprt) = &self.sprt {
+            writeln!(f, "SPRT [{}, {}]      {sprt}", sprt.elo0, sprt.elo1)?;
         }
         let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
         writeln!(f, "ends              {}", ends.join(", "))?;
