@@ -18,12 +18,12 @@ pub(super) fn leaf_value(job: &Job, path: &[NodeId], evaluation: Evaluation) -> 
     Value { v, d, m: evaluation.m }
 }
 
-/// Ends `visits` visits along `path` with the result `value` at its last node.
+/// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
+/// meanwhile its certain result counts.
 pub(super) fn finish(job: &Job, path: &[NodeId], visits: u32, value: Value) {
     let mut value = value;
     for &id in path.iter().rev() {
-        job.tree.node(id).finish_visits(visits, value);
-        value = value.at_parent();
+        value = job.tree.node(id).finish_visits(visits, value).at_parent();
     }
 }
 
@@ -45,10 +45,12 @@ pub(super) fn propagate_proof(job: &Job, path: &[NodeId]) {
             return;
         }
         let Some(proof) = proof_from_children(&job.tree, node) else { return };
-        let mut change = node.prove(proof);
+        let mut correction = node.prove(proof);
         for &ancestor in path[..depth].iter().rev() {
-            change = -change;
-            job.tree.node(ancestor).correct(change);
+            correction = correction.at_parent();
+            if !job.tree.node(ancestor).correct(correction) {
+                break;
+            }
         }
     }
 }

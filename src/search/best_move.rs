@@ -20,8 +20,8 @@ pub(crate) struct RootMove {
     policy: f32,
 }
 
-/// The root moves, best first: certain wins, then by visits, Q, policy, then certain losses, then those without
-/// visits by policy. None before the root is evaluated.
+/// The root moves, best first: certain wins, then by visits, Q, policy, then those without visits by policy, then
+/// certain losses. None before the root is evaluated.
 pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
     let root = job.tree.node(job.root);
     let draw_score = job.draw_score(0);
@@ -32,11 +32,14 @@ pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
     let allowed = || job.tree.children(root).filter(|(_, child)| job.allows(child.edge().mv()));
     let mut visited: Vec<_> = allowed().filter(|(_, child)| child.visits() > 0).collect();
     visited.sort_by(|(_, a), (_, b)| compare(b, a, draw_score));
+    let is_loss = |child: &Node| child.proof().is_some_and(|proof| proof.outcome == Outcome::Loss);
+    let losses = visited.split_off(visited.partition_point(|(_, child)| !is_loss(child)));
     let children =
         allowed().filter(|(_, child)| child.visits() == 0).map(|(_, child)| root_move(None, child));
     let mut others: Vec<_> = children.chain(moves_without_child(job, root)).collect();
     others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
-    visited.into_iter().map(|(id, child)| root_move(Some(id), child)).chain(others).collect()
+    let of_visited = |(id, child)| root_move(Some(id), child);
+    visited.into_iter().map(of_visited).chain(others).chain(losses.into_iter().map(of_visited)).collect()
 }
 
 fn moves_without_child(job: &Job, root: &Node) -> impl Iterator<Item = RootMove> {

@@ -125,7 +125,9 @@ impl Gatherer {
         } else {
             match node.state() {
                 State::Expanded => self.split(job, node, visits),
-                State::Terminal if self.still_repeats(node) => self.end_in_known(job, visits, node.mean()),
+                State::Terminal if self.still_repeats(job, node) => {
+                    self.end_in_known(job, visits, node.mean());
+                }
                 State::Terminal => self.collide(visits),
                 State::Unexpanded if self.is_full() => self.cancel(job, visits),
                 State::Unexpanded if node.claim() => self.open_leaf(job, node, visits),
@@ -142,11 +144,12 @@ impl Gatherer {
 
     /// Is this terminal node, a draw by repetition within the tree, still one below the present root? If not, it
     /// becomes a leaf again, for the next visit.
-    fn still_repeats(&self, node: &Node) -> bool {
+    fn still_repeats(&self, job: &Job, node: &Node) -> bool {
         let depth = self.path.len() - 1;
         let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
         if !repeats {
-            node.revert_two_fold_draw();
+            let reverted = job.tree.revert_two_fold_draw(&self.path);
+            job.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
         }
         repeats
     }
@@ -315,7 +318,7 @@ impl Gatherer {
             }
             if let Some(cycle) = self.two_fold_cycle(job) {
                 node.set_two_fold_draw(cycle);
-                return self.end_in_known(job, visits, Value { v: 0.0, d: 1.0, m: 0.0 });
+                return self.end_in_known(job, visits, Value::DRAW);
             }
             if let Some(proof) = self.probe(job) {
                 node.set_terminal(proof);

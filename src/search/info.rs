@@ -109,14 +109,13 @@ pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
         return None;
     }
     let time = job.started.elapsed();
-    let nodes = u64::from(job.tree.node(job.root).visits());
-    let new = nodes.saturating_sub(job.reused_visits.into());
+    let nodes = job.nodes().into();
     Some(SearchInfo {
         depth: stats::depth(job).max(1),
         seldepth: job.counters.max_depth.load(Ordering::Relaxed).max(1),
         time,
         nodes,
-        nps: (new as f64 / time.as_secs_f64().max(1e-6)) as u64,
+        nps: (job.new_nodes() as f64 / time.as_secs_f64().max(1e-6)) as u64,
         hashfull: job.cache.hashfull(),
         tablebase_hits: job.counters.tablebase_hits.load(Ordering::Relaxed),
         lines: ranked.iter().take(job.reporting.lines.max(1)).map(|best| line(job, best)).collect(),

@@ -28,6 +28,8 @@ pub(crate) struct Counters {
     /// Positions evaluated for the cache alone.
     pub(crate) prefetched: AtomicU64,
     pub(crate) batches: AtomicU64,
+    /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
+    pub(crate) reverted: AtomicU32,
     /// Sum of the depths of all visits, plies below the root.
     pub(crate) depth_sum: AtomicU64,
     /// The deepest visit, plies below the root.
@@ -196,6 +198,16 @@ impl Job {
     /// Visits of the root so far.
     pub(crate) fn root_visits(&self) -> u32 {
         self.tree.node(self.root).visits()
+    }
+
+    /// Visits that earlier searches left, and those made by this one.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.root_visits() + self.counters.reverted.load(Ordering::Relaxed)
+    }
+
+    /// Visits made by this search.
+    pub(crate) fn new_nodes(&self) -> u64 {
+        self.nodes().saturating_sub(self.reused_visits).into()
     }
 
     /// Positions for the next batch: what the backend likes, but fewer in a small tree, where visits that don't know

@@ -10,7 +10,7 @@ use crate::chess::{History, Move};
 use crate::network::encode::Transform;
 use crate::network::policy_map;
 
-/// The mean of a node's visits, free of contempt as far as the objectivity goes.
+/// The mean of a node's visits, free of contempt as far as the objectivity goes. For the side to move at the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     /// Win minus loss.
@@ -19,6 +19,8 @@ pub struct MeanStats {
     pub d: f32,
     /// Plies from the node to the end of the game.
     pub m: f32,
+    /// Win minus loss, and what the draws are worth.
+    pub q: f32,
 }
 
 /// What the search knows of the root, or of the position after a root move.
@@ -32,7 +34,7 @@ pub struct NodeStats {
     pub policy: f32,
     /// `None` without visits.
     pub mean: Option<MeanStats>,
-    /// The value that the move is chosen by; first-play urgency without visits.
+    /// The value that the move is chosen by, contempt and all; first-play urgency without visits.
     pub q: f32,
     /// What the network says of the position, or the result if it is certain; `None` if that is not known any more.
     pub v: Option<f32>,
@@ -153,7 +155,7 @@ fn root_stats(job: &Job, history: &History, root: &Node, visited_policy: f32) ->
 fn mean(job: &Job, node: &Node, sign: f32) -> MeanStats {
     let mean = node.mean();
     let shown = job.params.rescale.shown((sign * mean.v, mean.d), job.history.current().turn());
-    MeanStats { wl: shown.wl, d: shown.d, m: mean.m }
+    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + job.draw_score(0) * shown.d }
 }
 
 /// What the network said of the last position, for its side to move, if the cache still knows.

@@ -11,8 +11,7 @@ use crate::time::{RootEvaluation, SearchStats};
 pub(crate) fn collect(job: &Job) -> SearchStats {
     let root = job.tree.node(job.root);
     let elapsed = job.started.elapsed();
-    let visits = root.visits();
-    let new_nodes = u64::from(visits.saturating_sub(job.reused_visits));
+    let new_nodes = job.new_nodes();
     let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
     let is_allowed = |child: &Node| job.allows(child.edge().mv());
     let proofs = || children.iter().filter(|child| is_allowed(child)).filter_map(|child| child.proof());
@@ -24,7 +23,7 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         since_first_eval_ms: job
             .first_evaluation()
             .map(|first| elapsed.saturating_sub(first).as_secs_f64() * 1000.0),
-        nodes: visits.into(),
+        nodes: job.nodes().into(),
         new_nodes,
         playouts: new_nodes,
         batches: job.counters.batches.load(Ordering::Relaxed),

@@ -46,8 +46,8 @@ pub(crate) fn of(job: &Job) -> Summary {
     let root = job.tree.node(job.root);
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     Summary {
-        nodes: root.visits().into(),
-        new_nodes: root.visits().saturating_sub(job.reused_visits).into(),
+        nodes: job.nodes().into(),
+        new_nodes: job.new_nodes(),
         time: job.started.elapsed(),
         first_evaluation: job.first_evaluation(),
         evaluations: count(&job.counters.evaluations),

@@ -9,6 +9,7 @@
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other files of `search`; uses `chess` only for moves.
 
+mod means;
 mod node;
 mod prune;
 mod reclaim;
@@ -255,6 +256,18 @@ impl Tree {
             let (start, len) = run_of_child(index);
             (index == start).then_some(((id.0, len as u32), len.min(count - index) as u32))
         })
+    }
+
+    /// The last node of `path`, which begins at the root, was taken for a draw because it repeats a position that the root
+    /// has moved past by now: it becomes a leaf again, and its visits are taken back from the whole path. Returns them.
+    pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
+        let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
+        if visits > 0 {
+            path.iter()
+                .rev()
+                .fold(Value::DRAW, |value, &id| self.node(id).take_back_visits(visits, value).at_parent());
+        }
+        visits
     }
 
     fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {

@@ -6,8 +6,9 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
+use super::means::Means;
 use super::slab::Slot;
-use super::value::{Outcome, Proof, Value};
+use super::value::{Correction, Outcome, Proof, Value};
 use crate::chess::Move;
 use crate::network::cache;
 
@@ -70,8 +71,8 @@ impl Edge {
 pub(crate) struct Node {
     /// Sum of values in units of 2⁻³².
     value_sum: AtomicI64,
-    /// Mean draw probability and mean plies left, two `f32` side by side so that they change together.
-    draw_and_moves: AtomicU64,
+    /// Mean draw probability and mean plies left.
+    means: Means,
     /// Finished visits in the upper half, and below them visits under way (virtual loss).
     counts: AtomicU64,
     /// Index of the run with its policy; see [`super::Tree`].
@@ -94,7 +95,7 @@ impl Node {
     /// Makes a fresh node of a slot that may have been used before. The caller publishes it.
     pub(super) fn reset(&self, edge: Edge) {
         self.value_sum.store(0, Ordering::Relaxed);
-        self.draw_and_moves.store(0, Ordering::Relaxed);
+        self.means.reset(0.0, 0.0);
         self.counts.store(0, Ordering::Relaxed);
         self.policy.store(0, Ordering::Relaxed);
         self.edge.store(edge.0, Ordering::Relaxed);
@@ -152,7 +153,7 @@ impl Node {
 
     /// Mean of all visits.
     pub(crate) fn mean(&self) -> Value {
-        let (d, m) = unpack(self.draw_and_moves.load(Ordering::Relaxed));
+        let (d, m) = self.means.get();
         Value { v: self.q(), d, m }
     }
 
@@ -180,22 +181,30 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
-    /// Ends `visits` visits that were under way, all with the result `value`.
+    /// Ends `visits` visits that were under way, all with the result `value`; where the node's result is certain, with
+    /// that. Returns the result.
     #[inline]
-    pub(crate) fn finish_visits(&self, visits: u32, value: Value) {
-        self.value_sum.fetch_add(fixed(value.v) * i64::from(visits), Ordering::Relaxed);
+    pub(crate) fn finish_visits(&self, visits: u32, value: Value) -> Value {
         let share = visits as f32 / (self.visits() + visits) as f32;
-        let mut old = self.draw_and_moves.load(Ordering::Relaxed);
-        loop {
-            let (d, m) = unpack(old);
-            let new = pack(d + (value.d - d) * share, m + (value.m - m) * share);
-            match self.draw_and_moves.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => break,
-                Err(now) => old = now,
-            }
-        }
+        let certain = self.means.change(|d, m| (d + (value.d - d) * share, m + (value.m - m) * share));
+        let value = certain.unwrap_or(value);
+        self.value_sum.fetch_add(fixed(value.v) * i64::from(visits), Ordering::Relaxed);
         // One more finished is one less under way.
         self.counts.fetch_add((u64::from(visits) << 32) - u64::from(visits), Ordering::Relaxed);
+        value
+    }
+
+    /// Takes back `visits` finished visits, all of which had the result `value`, or the certain one of this node. Returns
+    /// the result.
+    pub(super) fn take_back_visits(&self, visits: u32, value: Value) -> Value {
+        let all = self.visits();
+        let left = all.saturating_sub(visits).max(1) as f32;
+        let without = |mean: f32, part: f32| (mean * all as f32 - part * visits as f32).max(0.0) / left;
+        let certain = self.means.change(|d, m| (without(d, value.d).min(1.0), without(m, value.m)));
+        let value = certain.unwrap_or(value);
+        self.value_sum.fetch_sub(fixed(value.v) * i64::from(visits), Ordering::Relaxed);
+        self.counts.fetch_sub(u64::from(visits) << 32, Ordering::Relaxed);
+        value
     }
 
     /// Tries to become the one worker that evaluates this node.
@@ -219,15 +228,14 @@ impl Node {
 
     /// The claiming worker found the game over here, for certain.
     pub(crate) fn set_terminal(&self, proof: Proof) {
-        let value = proof.value();
-        self.draw_and_moves.store(pack(value.d, value.m), Ordering::Relaxed);
+        self.means.settle(proof);
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
     /// The claiming worker found a position that was there `cycle` plies ago, after the root: taken for a draw as
     /// long as the root does not move past it.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) {
-        self.draw_and_moves.store(pack(1.0, 0.0), Ordering::Relaxed);
+        self.means.reset(Value::DRAW.d, Value::DRAW.m);
         self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
     }
 
@@ -238,11 +246,17 @@ impl Node {
     }
 
     /// Makes a draw by repetition within the tree an ordinary leaf again: the root has moved past the position that
-    /// it repeats. Its visits stay what they were. Returns whether this call did it.
-    pub(crate) fn revert_two_fold_draw(&self) -> bool {
+    /// it repeats. Returns the visits that it had as a draw, which are to be taken back; `None` if another thread has
+    /// done it.
+    pub(super) fn reopen(&self) -> Option<u32> {
+        let visits = self.visits();
         let now = self.meta.load(Ordering::Relaxed);
-        now >> meta::CYCLE_SHIFT > 0
-            && self.meta.compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let is_done = now >> meta::CYCLE_SHIFT > 0
+            && self
+                .meta
+                .compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        is_done.then_some(visits)
     }
 
     /// What is proven of this node.
@@ -254,24 +268,34 @@ impl Node {
             2 => Outcome::Draw,
             _ => Outcome::Win,
         };
-        let (_, plies) = unpack(self.draw_and_moves.load(Ordering::Relaxed));
+        let (_, plies) = self.means.get();
         Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
     }
 
-    /// An expanded node turned out to be decided: its visits so far get the certain value.
-    /// Returns by how much the sum of their values has changed, as [`Node::correct`] takes it.
-    pub(crate) fn prove(&self, proof: Proof) -> i64 {
+    /// An expanded node turned out to be decided: its visits so far get the certain value. Returns what that changes for
+    /// its ancestors.
+    pub(crate) fn prove(&self, proof: Proof) -> Correction {
         let value = proof.value();
-        self.draw_and_moves.store(pack(value.d, value.m), Ordering::Relaxed);
-        let certain = fixed(value.v) * i64::from(self.visits());
-        let change = certain - self.value_sum.swap(certain, Ordering::Relaxed);
+        let visits = self.visits();
+        let (d, m) = self.means.settle(proof);
+        let certain = fixed(value.v) * i64::from(visits);
+        let old = self.value_sum.swap(certain, Ordering::Relaxed);
         self.meta.fetch_or(proof_bits(proof), Ordering::Release);
-        change
+        let n = visits as f32;
+        Correction { value_sum: certain - old, d_sum: (value.d - d) * n, m_sum: (value.m - m) * n }
     }
 
-    /// Changes the sum of values after a descendant's visits have been revalued.
-    pub(crate) fn correct(&self, change: i64) {
-        self.value_sum.fetch_add(change, Ordering::Relaxed);
+    /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where
+    /// its own result is certain; returns whether that is not so.
+    pub(crate) fn correct(&self, by: Correction) -> bool {
+        let n = self.visits().max(1) as f32;
+        let shifted = |mean: f32, sum: f32| (mean + sum / n).max(0.0);
+        let is_open =
+            self.means.change(|d, m| (shifted(d, by.d_sum).min(1.0), shifted(m, by.m_sum))).is_none();
+        if is_open {
+            self.value_sum.fetch_add(by.value_sum, Ordering::Relaxed);
+        }
+        is_open
     }
 
     /// The claiming worker publishes the policy it has written at `start`.
@@ -326,14 +350,6 @@ fn proof_bits(proof: Proof) -> u32 {
         Outcome::Win => 3,
     };
     outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
-}
-
-fn pack(d: f32, m: f32) -> u64 {
-    u64::from(d.to_bits()) << 32 | u64::from(m.to_bits())
-}
-
-fn unpack(bits: u64) -> (f32, f32) {
-    (f32::from_bits((bits >> 32) as u32), f32::from_bits(bits as u32))
 }
 
 #[cfg(test)]

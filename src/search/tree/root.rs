@@ -36,6 +36,22 @@ impl GameTree {
         &self.history
     }
 
+    /// Bytes of all nodes and policies that can be reached from the root.
+    #[cfg(test)]
+    pub(crate) fn reachable_bytes(&self) -> u64 {
+        let (mut nodes, mut cells) = (u64::from(self.root_run.1), 0);
+        let mut open = vec![self.root];
+        while let Some(id) = open.pop() {
+            let node = self.tree.node(id);
+            if node.state() == State::Expanded {
+                cells += u64::from(super::policy_class(node.edge_count()).1);
+            }
+            nodes += self.tree.runs(node).map(|((_, len), _)| u64::from(len)).sum::<u64>();
+            open.extend(self.tree.children(node).map(|(child, _)| child));
+        }
+        nodes * size_of::<Node>() as u64 + cells * size_of::<u32>() as u64
+    }
+
     /// Makes the last position of `history` the root. If the game went on from the present root by any number of
     /// plies, the visits of that line are kept; all else goes to `reclaimer`, which frees it after `quiescence` has
     /// returned: when no worker of an earlier search can touch it any more.

@@ -15,6 +15,9 @@ pub(crate) struct Value {
 }
 
 impl Value {
+    /// A draw here and now.
+    pub(crate) const DRAW: Value = Value { v: 0.0, d: 1.0, m: 0.0 };
+
     /// The same result one ply further from the root, seen by the other side.
     pub(crate) fn at_child(self) -> Value {
         Value { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
@@ -57,5 +60,23 @@ impl Proof {
             Outcome::Win => (1.0, 0.0),
         };
         Value { v, d, m: self.plies }
+    }
+}
+
+/// What the visits of a node that was proven are worth now, less what they were worth.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Correction {
+    /// Of their values, in units of a node's sum, from the point of view of the side that moved into the node.
+    pub(super) value_sum: i64,
+    /// Of their draw probabilities.
+    pub(super) d_sum: f32,
+    /// Of their plies to the end of the game.
+    pub(super) m_sum: f32,
+}
+
+impl Correction {
+    /// The same one ply nearer to the root, seen by the other side.
+    pub(crate) fn at_parent(self) -> Correction {
+        Correction { value_sum: -self.value_sum, ..self }
     }
 }

@@ -1,20 +1,24 @@
 //! Whole searches on the synthetic backends: exact counts, invariants of the tree, determinism.
 
+mod invariants;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::tree::{GameTree, NodeId, Reclaimer, State, Tree};
+use super::tree::{GameTree, Reclaimer, State};
 use super::*;
 use crate::chess::{History, Variant};
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
 use crate::time::{Chain, GoLimits, MoveFacts, StopperOptions};
+use invariants::{Made, check_tree};
 
 const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 
 struct Bench {
     pool: WorkerPool,
     backend: Arc<dyn crate::network::Backend>,
+    start_position: History,
     tree: GameTree,
     params: SearchParams,
 }
@@ -22,10 +26,12 @@ struct Bench {
 impl Bench {
     fn new(backend: &str, threads: usize, position: &str) -> Bench {
         let backend = create(&BackendConfig::parse(backend, "").unwrap(), None).unwrap();
+        let start_position = History::from_uci_position(position, Variant::Standard).unwrap();
         Bench {
             pool: WorkerPool::new(&*backend, threads).unwrap(),
             backend,
-            tree: GameTree::new(History::from_uci_position(position, Variant::Standard).unwrap()).unwrap(),
+            tree: GameTree::new(start_position.clone()).unwrap(),
+            start_position,
             params: SearchParams::default(),
         }
     }
@@ -36,9 +42,17 @@ impl Bench {
     }
 
     fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Job>, SearchResult) {
+        let job = self.start(Some(nodes), root_moves);
+        let result = run(&job, &mut |_| {}, |_, _| {});
+        job.wait_idle(Duration::from_secs(60));
+        (job, result)
+    }
+
+    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is told to.
+    fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Job> {
         let (tree, root) = (self.tree.tree().clone(), self.tree.root());
         let facts = MoveFacts {
-            limits: GoLimits { nodes: Some(nodes), ..GoLimits::default() },
+            limits: GoLimits { nodes, infinite: nodes.is_none(), ..GoLimits::default() },
             legal_moves: 30,
             ..MoveFacts::default()
         };
@@ -46,7 +60,7 @@ impl Bench {
         let history = self.tree.history().clone();
         let job = Arc::new(Job::new(
             JobSpec {
-                visits: nodes.saturating_sub(tree.node(root).visits().into()),
+                visits: nodes.map_or(u64::MAX, |n| n.saturating_sub(tree.node(root).visits().into())),
                 root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
                 tree,
                 root,
@@ -63,29 +77,8 @@ impl Bench {
             Chain::new(&facts, &options, None),
         ));
         self.pool.assign(job.clone());
-        let result = run(&job, &mut |_| {}, |_, _| {});
-        job.wait_idle(Duration::from_secs(60));
-        (job, result)
+        job
     }
-}
-
-/// Walks the whole tree below `id` and checks what must hold when no search is running. Returns the nodes seen.
-fn check_subtree(tree: &Tree, id: NodeId) -> u64 {
-    let node = tree.node(id);
-    assert_eq!(node.in_flight(), 0, "virtual loss is left");
-    assert!((-1.0..=1.0).contains(&node.q()));
-    assert_ne!(node.state(), State::Claimed, "a claim is left");
-    if node.state() != State::Expanded {
-        assert_eq!(node.child_count(), 0);
-        return 1;
-    }
-    let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
-    match node.proof() {
-        None => assert_eq!(node.visits(), below + 1, "visits of the children and the node's own"),
-        // Once a node is decided, visits end there.
-        Some(_) => assert!(node.visits() > below),
-    }
-    1 + tree.children(node).map(|(child, _)| check_subtree(tree, child)).sum::<u64>()
 }
 
 #[test]
@@ -97,7 +90,7 @@ fn visits_are_exact_on_any_number_of_threads() {
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
             assert_eq!(counted.evaluations + counted.cache_hits + counted.terminals, 5_000);
-            check_subtree(&job.tree, job.root);
+            check_tree(&job.tree, job.root, if threads == 1 { Made::ByOne } else { Made::ByMany });
         }
     }
 }
@@ -169,7 +162,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     }
     let (job, result) = bench.search(u64::from(kept) + 500);
     assert_eq!(result.summary.new_nodes, 500);
-    check_subtree(&job.tree, job.root);
+    check_tree(&job.tree, job.root, Made::ByOne);
 }
 
 #[test]
@@ -214,7 +207,7 @@ fn proofs_reach_the_root() {
     ] {
         let bench = Bench::new("random", 1, position);
         let (job, result) = bench.search(20_000);
-        check_subtree(&job.tree, job.root);
+        check_tree(&job.tree, job.root, Made::ByOne);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
         // The first win that is found decides a position; it need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
@@ -227,7 +220,7 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = Bench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (job, result) = bench.search(20_000);
     assert!(result.summary.terminals > 0, "kings shuffle back and forth");
-    check_subtree(&job.tree, job.root);
+    check_tree(&job.tree, job.root, Made::ByOne);
     let mut history = job.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
     line[..2].iter().for_each(|&mv| history.push(mv));
@@ -296,7 +289,7 @@ fn prefetched_positions_are_found_in_the_cache() {
     assert!(summary.cache_hits > plain.summary.cache_hits + 200, "{summary:?}");
     assert!(summary.evaluations + summary.prefetched <= 32 * summary.batches);
     assert_eq!(summary.evaluations + summary.cache_hits + summary.terminals, 1_000);
-    check_subtree(&job.tree, job.root);
+    check_tree(&job.tree, job.root, Made::ByOne);
 }
 
 #[test]
