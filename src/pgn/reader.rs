@@ -1,7 +1,7 @@
 //! Reads games one after the other.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -27,6 +27,8 @@ pub struct Games<'a> {
     name: String,
     reader: Reader<Box<dyn Read + 'a>>,
     number: u64,
+    /// The parser could make nothing of the last game.
+    stumbled: bool,
     ended: bool,
 }
 
@@ -65,7 +67,7 @@ impl<'a> Games<'a> {
             .set_supported_tag_line_length(LONGEST_LINE)
             .set_supported_comment_length(LONGEST_LINE)
             .finish();
-        Games { name: name.into(), reader, number: 0, ended: false }
+        Games { name: name.into(), reader, number: 0, stumbled: false, ended: false }
     }
 }
 
@@ -87,6 +89,7 @@ impl Iterator for Games<'_> {
         }
         self.number += 1;
         let number = self.number;
+        let stumbled = std::mem::take(&mut self.stumbled);
         match self.reader.read_game(&mut GameVisitor) {
             Ok(None) => {
                 self.ended = true;
@@ -100,6 +103,11 @@ impl Iterator for Games<'_> {
                 moves: movetext.moves,
             })),
             Ok(Some(Err(reason))) => Some(Err(GameError::Broken { number, reason })),
+            // A comment or tag without an end, as where a file was cut off. Twice in a row it is the file, not the game.
+            Err(error) if error.kind() == ErrorKind::InvalidData && !stumbled => {
+                self.stumbled = true;
+                Some(Err(GameError::Broken { number, reason: error.to_string() }))
+            }
             Err(error) => {
                 self.ended = true;
                 Some(Err(GameError::Read { name: self.name.clone(), error }))
@@ -211,6 +219,15 @@ mod tests {
         assert!(fault(1).starts_with("game 2 is skipped: "), "{}", fault(1));
         assert_eq!(games[2].as_ref().unwrap().number, 3);
         assert_eq!(games.len(), 3);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_costs_its_last_game_alone() {
+        let games = read("[Result \"1-0\"]\n\n1. e4 1-0\n\n[Result \"*\"]\n\n1. d4 {[%clk 0:0");
+        assert_eq!(games.len(), 2);
+        assert!(games[0].is_ok());
+        let fault = games[1].as_ref().unwrap_err().to_string();
+        assert_eq!(fault, "game 2 is skipped: unterminated comment");
     }
 
     #[test]
