@@ -114,6 +114,9 @@ def main() -> None:
     }
     figures = {"positions_trained": state["seen"]}
     for name, rows in sets.items():
+        if not len(rows):
+            print(f"{name}: nothing is held out of these games")
+            continue
         figures[name] = report(network, data, rows)
         print(name)
         for group, means in figures[name].items():

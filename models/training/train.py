@@ -61,10 +61,12 @@ class Trainer:
         self.table = table.Table(arguments.table)
         flags = self.table.labels()
         self.sampler = sampler.Sampler(flags, arguments.batch, rank, self.world)
-        self.held_out = {
+        held_out = {
             "tournament": sampler.held_out(flags, 0, 12000),
             "teacher": sampler.held_out(flags, table.TEACHER, 6000),
         }
+        # A few games may have nothing to measure on.
+        self.held_out = {name: rows for name, rows in held_out.items() if len(rows)}
         self.network = Network(arguments.blocks, arguments.channels).to(memory_format=torch.channels_last)
         self.optimizers = Optimizers(self.network, arguments.adam_lr, arguments.muon_lr)
         self.average = {name: value.clone() for name, value in self.network.state_dict().items()}
