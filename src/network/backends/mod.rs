@@ -5,8 +5,8 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | `native` for residual towers, else `onnxruntime` |
-//! | `native` | residual towers on the CPU, with nothing but this crate ([`mod@native`]) |
+//! | `auto` | `native` for networks in Lc0's format, `onnxruntime` for ONNX models |
+//! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
 //! | `openvino`, `cuda`, `tensorrt` | short for `onnxruntime` with that provider ([`aliases`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
@@ -27,7 +27,7 @@ pub mod synthetic;
 use std::sync::Arc;
 
 use super::onnx::{self, BuildOptions};
-use super::weights::{Body, Model, NetworkFile};
+use super::weights::{Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
 pub use config::BackendConfig;
@@ -122,12 +122,12 @@ fn several_devices(
     }
 }
 
-/// Does the native backend evaluate this network? It is then the fastest on a CPU.
+/// Does the native backend evaluate this network?
 pub fn is_for_native(network: &NetworkFile) -> bool {
-    matches!(&network.model, Model::Layers(layers, _) if matches!(layers.body, Body::Tower(_)))
+    matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
 }
 
-/// The native backend for residual towers, ONNX Runtime for all other networks.
+/// The native backend for all networks that it evaluates, ONNX Runtime for the others.
 fn automatic(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     match is_for_native(&network) {
         true => Ok(Arc::new(native(&network, options)?)),

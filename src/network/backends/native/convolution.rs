@@ -263,6 +263,7 @@ impl TiledConvolution {
         let width = self.outputs.next_multiple_of(TILE_DEPTH);
         self.tiles.multiply(TileProduct {
             positions,
+            rows: 64,
             width,
             offsets: &self.offsets,
             a: &scratch.spread,

@@ -1,16 +1,19 @@
-//! The native backend: evaluates residual towers on the CPU, with nothing but this crate.
+//! The native backend: evaluates networks on the CPU, with nothing but this crate.
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine; the registry in
-//! [`super`] calls it. `model` is the whole evaluation, in the order of the data `tower` (with `first_layer`), then
-//! the heads `value`, `policy` and `attention`; all are made of the layers in `linear` and `convolution`, and those of
-//! the operations in `kernels`, the only place with `unsafe` code. Weights are immutable and shared; each evaluator has
-//! its scratch.
+//! [`super`] calls it. `model` is the whole evaluation, in the order of the data: a residual `tower` (with `first_layer`)
+//! or the `body` of an attention network (made of `encoder`s), then the heads `value`, `policy` and `attention`. All are
+//! made of the layers in `linear`, `layer` and `convolution`, and those of the operations in `kernels`, the only place with
+//! `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
 
 mod attention;
+mod body;
 mod buffer;
 mod convolution;
+mod encoder;
 mod first_layer;
 mod kernels;
+mod layer;
 mod linear;
 mod model;
 mod policy;
@@ -24,7 +27,7 @@ use std::sync::Arc;
 
 use self::kernels::{Kernels, Tiles};
 use self::model::{Model, Scratch};
-use crate::network::weights::Network;
+use crate::network::weights::{Body, Network, PolicyHead};
 use crate::network::{
     Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Processor, cores,
 };
@@ -37,7 +40,7 @@ const MAX_BATCH: usize = 1024;
 /// The value of options that leave the choice to us.
 const AUTO: &str = "auto";
 
-/// A residual tower, ready on this CPU.
+/// A network, ready on this CPU.
 #[derive(Debug)]
 pub struct Native {
     info: BackendInfo,
@@ -50,13 +53,13 @@ impl Native {
     /// | option | values | meaning |
     /// |---|---|---|
     /// | `kernel` | `auto`, `portable`, `avx2`, `avx512`, `amx`, `neon` | the instruction set; `auto` takes the fastest |
-    /// | `precision` | `auto`, `fp32`, `bf16` | of 3×3 convolutions; `auto` takes bf16 where that is faster, on CPUs with AMX; AVX512-BF16 does it when asked |
+    /// | `precision` | `auto`, `fp32`, `bf16` | of a tower's 3×3 convolutions, and of dense layers in attention; `auto` takes bf16 where that is faster: with AMX, for attention bodies also with AVX512-BF16 |
     ///
     /// # Errors
     /// [`BackendError::Params`] for unknown options and for what this CPU cannot do;
-    /// [`BackendError::Model`] for networks that are no residual tower.
+    /// [`BackendError::Model`] for attention bodies with a policy of convolutions, which Lc0 has never had.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
-        let (kernels, tiles) = choose_arithmetic(options)?;
+        let (kernels, tiles) = choose_arithmetic(options, &network.body)?;
         Native::with_arithmetic(network, name, (kernels, tiles.as_ref()))
     }
 
@@ -68,7 +71,7 @@ impl Native {
     ) -> Result<Native, BackendError> {
         let Some(model) = Model::new(kernels, tiles, network) else {
             let reason =
-                "it has an attention body, this backend evaluates residual towers; use --backend=onnxruntime";
+                "it has an attention body whose policy head is not attention; use --backend=onnxruntime";
             return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
         };
         let arithmetic = tiles.map_or("fp32".into(), |tiles| format!("bf16 on {}", tiles.name()));
@@ -99,6 +102,11 @@ impl Native {
     }
 }
 
+/// Does the backend evaluate such networks? All but attention bodies with a policy of convolutions.
+pub fn evaluates(network: &Network) -> bool {
+    matches!(network.body, Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
+}
+
 /// The names of the fp32 kernels that this CPU can run, the fastest first.
 pub fn available_kernels() -> Vec<&'static str> {
     kernels::available().iter().map(|kernels| kernels.name()).collect()
@@ -116,7 +124,7 @@ pub fn spin(name: &str) -> Option<usize> {
 /// Kernels, and tiles if 3×3 convolutions shall be in bf16.
 type Arithmetic = (Box<dyn Kernels>, Option<Arc<dyn Tiles>>);
 
-fn choose_arithmetic(options: &Params) -> Result<Arithmetic, ParamError> {
+fn choose_arithmetic(options: &Params, body: &Body) -> Result<Arithmetic, ParamError> {
     options.allow_only(NAME, &["kernel", "precision"], &[])?;
     let precision = options.choice("precision", AUTO, &[AUTO, "fp32", "bf16"])?;
     let kernel = options.get("kernel").unwrap_or(AUTO);
@@ -126,10 +134,11 @@ fn choose_arithmetic(options: &Params) -> Result<Arithmetic, ParamError> {
     if kernel == "amx" && precision == "fp32" {
         return fault("kernel", kernel, "another kernel, AMX has no fp32".into());
     }
+    let is_dense = matches!(body, Body::Attention(_));
     let tiles = kernels::tiles().into_iter().find(|tiles| match precision {
         "fp32" => false,
         "bf16" => [AUTO, tiles.name()].contains(&kernel),
-        _ => tiles.outruns_fp32() && [AUTO, tiles.name()].contains(&kernel),
+        _ => (is_dense || tiles.outruns_winograd()) && [AUTO, tiles.name()].contains(&kernel),
     });
     if precision == "bf16" && tiles.is_none() {
         let expected =

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use super::body::{self, AttentionBody};
+use super::evaluates;
 use super::kernels::{Kernels, Tiles};
-use super::policy::{Policy, PolicyScratch};
+use super::layer::Arithmetic;
+use super::policy::{Policy, PolicyScratch, Workspace};
 use super::tower::{Tower, TowerScratch};
 use super::value::{Head, HeadScratch};
-use crate::network::weights::{Body, Network};
+use crate::network::weights::{self, Network};
 use crate::network::{EvalSlot, Evaluation};
 
 /// Memory that the Winograd tiles of positions evaluated together may take: they should stay in the second cache.
@@ -18,35 +21,61 @@ const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
 #[derive(Debug)]
 pub(super) struct Model {
     kernels: Box<dyn Kernels>,
-    tower: Tower,
+    /// What is computed in bf16, if anything is, needs them.
+    tiles: Option<Arc<dyn Tiles>>,
+    body: Body,
     policy: Policy,
     value: Head,
     moves_left: Option<Head>,
     has_wdl: bool,
 }
 
+/// What makes boards for the heads.
+#[derive(Debug)]
+enum Body {
+    Tower(Tower),
+    Attention(AttentionBody),
+}
+
+/// What a body computes in.
+#[derive(Debug)]
+enum BodyScratch {
+    Tower(TowerScratch),
+    Attention(body::BodyScratch),
+}
+
 /// What one evaluator computes in, for [`Model::group`] positions.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    tower: TowerScratch,
+    body: BodyScratch,
     policy: PolicyScratch,
     heads: HeadScratch,
 }
 
 impl Model {
-    /// Packs the weights; `None` if the network is no residual tower.
+    /// Packs the weights; `None` if an attention body has a policy head with convolutions.
     ///
-    /// With `tiles`, 3×3 convolutions are computed in bf16.
+    /// With `tiles`, a tower's 3×3 convolutions and an attention body's dense layers are computed in bf16.
     pub(super) fn new(
         kernels: Box<dyn Kernels>,
         tiles: Option<&Arc<dyn Tiles>>,
         network: &Network,
     ) -> Option<Model> {
-        let Body::Tower(tower) = &network.body else { return None };
         let (k, activation) = (&*kernels, network.activation);
+        let arithmetic = Arithmetic { kernels: k, tiles };
+        if !evaluates(network) {
+            return None;
+        }
+        let body = match &network.body {
+            weights::Body::Tower(tower) => Body::Tower(Tower::new(k, tiles, tower, activation)),
+            weights::Body::Attention(body) => {
+                Body::Attention(AttentionBody::new(arithmetic, body, activation))
+            }
+        };
         Some(Model {
-            tower: Tower::new(k, tiles, tower, activation),
-            policy: Policy::new(k, tiles, &network.policy, activation),
+            body,
+            tiles: tiles.cloned(),
+            policy: Policy::new(arithmetic, &network.policy, activation),
             value: Head::new(k, &network.value, activation),
             moves_left: network.moves_left.as_ref().map(|head| Head::new(k, head, activation)),
             has_wdl: network.has_wdl(),
@@ -57,14 +86,19 @@ impl Model {
     /// Multiply-adds of the matrix products of an evaluation.
     pub(super) fn multiply_adds(&self) -> usize {
         let heads = [&self.value].into_iter().chain(&self.moves_left);
-        self.tower.multiply_adds()
-            + self.policy.multiply_adds()
-            + heads.map(Head::multiply_adds).sum::<usize>()
+        let body = match &self.body {
+            Body::Tower(tower) => tower.multiply_adds(),
+            Body::Attention(body) => body.multiply_adds(),
+        };
+        body + self.policy.multiply_adds() + heads.map(Head::multiply_adds).sum::<usize>()
     }
 
-    /// For people: the size of the tower.
+    /// For people: the size of the body.
     pub(super) fn description(&self) -> String {
-        format!("{}x{}", self.tower.filters(), self.tower.blocks())
+        match &self.body {
+            Body::Tower(tower) => format!("{}x{}", tower.filters(), tower.blocks()),
+            Body::Attention(body) => body.description(),
+        }
     }
 
     /// The kernels it was packed for.
@@ -74,15 +108,26 @@ impl Model {
 
     /// Positions that are evaluated together: more would leave the cache, fewer would read the weights more often.
     pub(super) fn group(&self) -> usize {
-        (TILE_BYTES / (self.tower.channels() * TILE_BYTES_PER_CHANNEL)).clamp(4, 16)
+        match &self.body {
+            Body::Tower(tower) => (TILE_BYTES / (tower.channels() * TILE_BYTES_PER_CHANNEL)).clamp(4, 16),
+            Body::Attention(body) => body.group(),
+        }
+    }
+
+    fn arithmetic(&self) -> Arithmetic<'_> {
+        Arithmetic { kernels: &*self.kernels, tiles: self.tiles.as_ref() }
     }
 
     /// Scratch for one evaluator.
     pub(super) fn scratch(&self) -> Scratch {
         let positions = self.group();
+        let body = match &self.body {
+            Body::Tower(tower) => BodyScratch::Tower(tower.scratch(positions)),
+            Body::Attention(body) => BodyScratch::Attention(body.scratch(self.arithmetic(), positions)),
+        };
         Scratch {
-            tower: self.tower.scratch(positions),
-            policy: self.policy.scratch(),
+            body,
+            policy: self.policy.scratch(self.arithmetic()),
             heads: HeadScratch::new([&self.value].into_iter().chain(&self.moves_left), positions),
         }
     }
@@ -96,8 +141,19 @@ impl Model {
 
     fn evaluate_group(&self, group: &mut [EvalSlot], scratch: &mut Scratch) {
         let kernels = self.kernels();
-        self.tower.evaluate(kernels, group, &mut scratch.tower);
-        let boards = (group.len(), &scratch.tower.boards[..]);
+        let (boards, workspace) = match (&self.body, &mut scratch.body) {
+            (Body::Tower(tower), BodyScratch::Tower(scratch)) => {
+                tower.evaluate(kernels, group, scratch);
+                let workspace = Workspace::OfTower(&mut scratch.inner, &mut scratch.convolution);
+                (&scratch.boards[..], workspace)
+            }
+            (Body::Attention(body), BodyScratch::Attention(scratch)) => {
+                body.evaluate(kernels, group, scratch);
+                (&scratch.boards[..], Workspace::Nothing)
+            }
+            _ => unreachable!("an evaluator's scratch is made by its own model"),
+        };
+        let boards = (group.len(), boards);
         let values = self.value.evaluate(kernels, boards, &mut scratch.heads);
         for (slot, outputs) in group.iter_mut().zip(values) {
             slot.evaluation = if self.has_wdl {
@@ -111,7 +167,7 @@ impl Model {
                 slot.evaluation.m = outputs[0].max(0.0);
             }
         }
-        self.policy.evaluate(kernels, group, &mut scratch.tower, &mut scratch.policy);
+        self.policy.evaluate(kernels, group, (boards.1, workspace), &mut scratch.policy);
     }
 }
 

@@ -1,13 +1,12 @@
 //! The policy heads. They compute the logits of the legal moves only: some thirty of 1858.
 
-use std::sync::Arc;
-
 use super::attention::{AttentionHead, AttentionScratch};
 use super::buffer::Buffer;
 use super::convolution;
-use super::kernels::{BOARD_SQUARES, Convolve, Kernels, Tiles};
+use super::kernels::{BOARD_SQUARES, Convolve, Kernels};
+use super::layer::Arithmetic;
 use super::linear::{Linear, Order, activate, padded};
-use super::tower::{TowerScratch, convolve_and_activate};
+use super::tower::convolve_and_activate;
 use crate::network::policy_map::{CONVOLUTION_CELLS, CONVOLUTION_PLANES};
 use crate::network::weights::{Activation, Dense, PolicyHead};
 use crate::network::{EvalSlot, POLICY_SIZE, weights};
@@ -43,6 +42,15 @@ pub(super) struct Convolution {
     bias: Vec<f32>,
 }
 
+/// What a body leaves for heads to compute in.
+#[derive(Debug)]
+pub(super) enum Workspace<'a> {
+    /// A tower's: room for boards as large as its own, and for convolutions.
+    OfTower(&'a mut [f32], &'a mut convolution::Scratch),
+    /// Nothing: there are no convolutions on attention bodies.
+    Nothing,
+}
+
 /// What an evaluator of a policy head needs to compute in.
 #[derive(Debug)]
 pub(super) struct PolicyScratch {
@@ -51,13 +59,9 @@ pub(super) struct PolicyScratch {
 }
 
 impl Policy {
-    /// Packs the weights, those of a 3×3 convolution for `tiles` if there are any.
-    pub(super) fn new(
-        kernels: &dyn Kernels,
-        tiles: Option<&Arc<dyn Tiles>>,
-        head: &PolicyHead,
-        activation: Activation,
-    ) -> Policy {
+    /// Packs the weights, those of 3×3 convolutions and attention for tiles if there are any.
+    pub(super) fn new(arithmetic: Arithmetic<'_>, head: &PolicyHead, activation: Activation) -> Policy {
+        let Arithmetic { kernels, tiles } = arithmetic;
         match head {
             PolicyHead::Classical { convolution, dense } => {
                 Policy::Classical(Classical::new(kernels, convolution, dense, activation))
@@ -66,7 +70,7 @@ impl Policy {
                 let conv1 = convolution::Convolution::new(kernels, tiles, conv1);
                 Policy::Convolution(Convolution::new(conv1, conv2, activation))
             }
-            PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(kernels, head))),
+            PolicyHead::Attention(head) => Policy::Attention(Box::new(AttentionHead::new(arithmetic, head))),
         }
     }
 
@@ -75,43 +79,45 @@ impl Policy {
         match self {
             Policy::Classical(head) => 64 * head.input.multiply_adds(),
             Policy::Convolution(head) => head.conv1.multiply_adds(),
-            Policy::Attention(head) => 64 * head.multiply_adds(),
+            Policy::Attention(head) => head.multiply_adds(),
         }
     }
 
     /// Scratch for one position at a time.
-    pub(super) fn scratch(&self) -> PolicyScratch {
+    pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>) -> PolicyScratch {
         let (squares, attention) = match self {
             Policy::Classical(head) => (64 * head.input.outputs, None),
             Policy::Convolution(_) => (0, None),
-            Policy::Attention(head) => (0, Some(head.scratch())),
+            Policy::Attention(head) => (0, Some(head.scratch(arithmetic))),
         };
         PolicyScratch { squares: Buffer::zeros(squares), attention }
     }
 
-    /// Evaluates the head for the tower's boards; fills the slots' logits.
+    /// Evaluates the head for the body's `boards`; fills the slots' logits.
     ///
     /// All policy indices of the slots must be below 1858.
     pub(super) fn evaluate(
         &self,
         kernels: &dyn Kernels,
         batch: &mut [EvalSlot],
-        tower: &mut TowerScratch,
+        (boards, workspace): (&[f32], Workspace<'_>),
         scratch: &mut PolicyScratch,
     ) {
-        if let Policy::Convolution(head) = self {
-            let io = (batch.len(), &tower.boards[..], &mut tower.inner[..]);
-            convolve_and_activate(kernels, (&head.conv1, head.activation), io, &mut tower.convolution);
+        let mut inner: &[f32] = &[];
+        if let (Policy::Convolution(head), Workspace::OfTower(output, convolution)) = (self, workspace) {
+            let io = (batch.len(), boards, &mut *output);
+            convolve_and_activate(kernels, (&head.conv1, head.activation), io, convolution);
+            inner = output;
         }
         for (position, slot) in batch.iter_mut().enumerate() {
             slot.logits.clear();
             match self {
-                Policy::Classical(head) => head.evaluate(kernels, position, slot, (tower, scratch)),
-                Policy::Convolution(head) => head.evaluate(kernels, position, slot, &tower.inner),
+                Policy::Classical(head) => head.evaluate(kernels, position, slot, (boards, scratch)),
+                Policy::Convolution(head) => head.evaluate(kernels, position, slot, inner),
                 Policy::Attention(head) => {
                     let size = BOARD_SQUARES * head.inputs();
                     if let Some(scratch) = &mut scratch.attention {
-                        head.evaluate(kernels, &tower.boards[position * size..][..size], slot, scratch);
+                        head.evaluate(kernels, &boards[position * size..][..size], slot, scratch);
                     }
                 }
             }
@@ -145,10 +151,10 @@ impl Classical {
         kernels: &dyn Kernels,
         position: usize,
         slot: &mut EvalSlot,
-        (tower, scratch): (&TowerScratch, &mut PolicyScratch),
+        (boards, scratch): (&[f32], &mut PolicyScratch),
     ) {
         let board = BOARD_SQUARES * self.input.inputs;
-        self.input.apply_to_board(kernels, &tower.boards[position * board..][..board], &mut scratch.squares);
+        self.input.apply_to_board(kernels, &boards[position * board..][..board], &mut scratch.squares);
         activate(kernels, self.activation, &mut scratch.squares);
         let length = scratch.squares.len();
         for &index in &slot.moves {

@@ -11,9 +11,20 @@ use crate::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use crate::network::{Backend, EvalSlot, policy_map};
 use crate::params::Params;
 
-/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths.
-const NETWORKS: [&str; 6] =
-    ["classical", "classical_conv_wdl", "se_mlh", "se_mish", "se_attpol_relu", "tiny"];
+/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths; attention bodies with
+/// each kind of embedding, with and without smolgen.
+const NETWORKS: [&str; 10] = [
+    "classical",
+    "classical_conv_wdl",
+    "se_mlh",
+    "se_mish",
+    "se_attpol_relu",
+    "tiny",
+    "ab_gates_mish",
+    "ab_smol_bt2",
+    "hybrid_resnet_ab",
+    "mh_bt4",
+];
 /// Plies of the game in which networks are compared.
 const PLIES: usize = 60;
 
@@ -59,7 +70,7 @@ fn bf16_stays_near_fp32() {
         let network = network(name);
         let slots = positions(&network);
         let fp32 = Native::new(&network, name, &Params::parse("precision=fp32").unwrap()).unwrap();
-        let (kernels, _) = choose_arithmetic(&Params::default()).unwrap();
+        let (kernels, _) = choose_arithmetic(&Params::default(), &network.body).unwrap();
         let tiles: Arc<dyn Tiles> = Arc::new(Definition);
         let bf16 = Native::with_arithmetic(&network, name, (kernels, Some(&tiles))).unwrap();
         assert!(bf16.info().description.ends_with("bf16 on definition"), "{}", bf16.info().description);
@@ -70,7 +81,7 @@ fn bf16_stays_near_fp32() {
             divergence += p.iter().zip(r).map(|(p, r)| p * (p / r).ln()).sum::<f64>() / PLIES as f64;
         }
         println!("{name}: mean dq {dq:.2e}, mean KL {divergence:.2e}");
-        assert!(dq > 0.0 && dq < 8e-3, "{name}: mean |dq| {dq}");
-        assert!(divergence > 0.0 && divergence < 2e-4, "{name}: mean KL {divergence}");
+        assert!(dq > 0.0 && dq < 1.2e-2, "{name}: mean |dq| {dq}");
+        assert!(divergence > 0.0 && divergence < 1e-3, "{name}: mean KL {divergence}");
     }
 }

@@ -7,7 +7,7 @@
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
-use super::tiles::{Definition, TILE_DEPTH, TileProduct, Tiles};
+use super::tiles::{Definition, ROW_STEP, TILE_DEPTH, TileProduct, Tiles};
 
 /// The tiles of this CPU, proven by [`Amx::detect`].
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,7 @@ fn agrees_with_definition(amx: &Amx) -> bool {
         let mut c = vec![0.0; 2 * 64 * WIDTH];
         tiles.multiply(TileProduct {
             positions: 2,
+            rows: 64,
             width: WIDTH,
             offsets: &offsets,
             a: &a,
@@ -112,7 +113,7 @@ impl Tiles for Amx {
         "amx"
     }
 
-    fn outruns_fp32(&self) -> bool {
+    fn outruns_winograd(&self) -> bool {
         true
     }
 
@@ -125,11 +126,11 @@ impl Tiles for Amx {
             for block in 0..job.width / TILE_DEPTH {
                 let b = job.b.as_ptr().add(block * steps * TILE_DEPTH * TILE_DEPTH);
                 for position in 0..job.positions {
-                    for half in 0..2 {
-                        let c = (position * 64 + half * 32) * job.width + block * TILE_DEPTH;
+                    for half in 0..job.rows.div_ceil(ROW_STEP) {
+                        let c = (position * 64 + half * ROW_STEP) * job.width + block * TILE_DEPTH;
                         multiply_block(
                             job.offsets,
-                            job.a.as_ptr().add(position * job.a_step + half * 32 * TILE_DEPTH),
+                            job.a.as_ptr().add(position * job.a_step + half * ROW_STEP * TILE_DEPTH),
                             b,
                             (job.c.as_mut_ptr().add(c), job.width),
                         );

@@ -1,7 +1,7 @@
 //! AVX512-BF16: an instruction that adds two products of bf16 numbers to each of 16 sums.
 //!
-//! A [`TileProduct`] needs four times Winograd's multiplications at twice the speed of fp32, so it gains nothing where
-//! there is no AMX: it runs only when asked for. It computes what AMX computes, and tells on more CPUs what bf16 costs.
+//! Dense layers take half the time of fp32. A convolution needs four times Winograd's multiplications, so that it gains
+//! nothing and runs only when asked for; it computes what AMX computes, and tells on more CPUs what bf16 costs.
 
 use std::arch::x86_64::*;
 
@@ -29,7 +29,7 @@ impl Tiles for Avx512Bf16 {
         "avx512"
     }
 
-    fn outruns_fp32(&self) -> bool {
+    fn outruns_winograd(&self) -> bool {
         false
     }
 
@@ -38,7 +38,7 @@ impl Tiles for Avx512Bf16 {
         let steps = job.offsets.len();
         for block in 0..job.width / TILE_DEPTH {
             for (position, first) in (0..job.positions)
-                .flat_map(|position| (0..64).step_by(ROWS).map(move |first| (position, first)))
+                .flat_map(|position| (0..job.rows).step_by(ROWS).map(move |first| (position, first)))
             {
                 // SAFETY: `self` proves that the CPU has the instructions; the check covers all operands of each block.
                 unsafe {

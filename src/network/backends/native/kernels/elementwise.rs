@@ -119,7 +119,6 @@ pub(super) fn apply<S: Simd>(simd: S, function: Pointwise, values: &mut [f32]) {
         Pointwise::Sigmoid => apply_with::<S, 4>(simd, values),
         Pointwise::Selu => apply_with::<S, 5>(simd, values),
         Pointwise::Swish => apply_with::<S, 6>(simd, values),
-        Pointwise::Exp => apply_with::<S, 7>(simd, values),
     }
 }
 
@@ -150,8 +149,7 @@ fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
         3 => simd.tanh(x),
         4 => simd.sigmoid(x),
         5 => simd.selu(x),
-        6 => simd.mul(x, simd.sigmoid(x)),
-        _ => simd.exp(x),
+        _ => simd.mul(x, simd.sigmoid(x)),
     }
 }
 

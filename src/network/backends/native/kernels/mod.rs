@@ -11,6 +11,7 @@ mod elementwise;
 mod epilogue;
 mod gemm;
 mod portable;
+mod rows;
 mod simd;
 mod tiles;
 mod winograd;
@@ -36,10 +37,11 @@ use std::sync::Arc;
 pub(super) use elementwise::{AddScaled, Convolve, Residual, Stamp, Stamps};
 pub(super) use epilogue::Epilogue;
 pub(super) use gemm::Product;
+pub(super) use rows::{BLOCK_ROWS, Normalize, Round, Softmax};
 #[cfg(test)]
 pub(super) use tiles::Definition;
 pub(super) use tiles::{
-    Collect, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, spread_length,
+    Collect, ROW_STEP, SPREAD_SQUARES, SPREAD_STRIDE, Spread, TILE_DEPTH, TileProduct, Tiles, spread_length,
 };
 pub(super) use winograd::{InputTransform, OutputTransform, transform_filter};
 
@@ -76,8 +78,6 @@ pub(super) enum Pointwise {
     Selu,
     /// `x sigmoid(x)`
     Swish,
-    /// `e^x`, for `x` in `-87..=87`
-    Exp,
 }
 
 /// The operations, compiled for one instruction set.
@@ -115,6 +115,15 @@ pub(super) trait Kernels: Send + Sync + Debug {
     /// Sums of bf16 tiles to boards: see [`Collect`].
     fn collect(&self, job: Collect<'_>);
 
+    /// Layer norms: see [`Normalize`].
+    fn normalize(&self, job: Normalize<'_>);
+
+    /// See [`Softmax`].
+    fn softmax(&self, job: Softmax<'_>);
+
+    /// Rows to the operands of bf16 tiles: see [`Round`].
+    fn round(&self, job: Round<'_>);
+
     /// One output of a 3×3 convolution: see [`Convolve`].
     fn convolve(&self, job: Convolve<'_>) -> f32;
 
@@ -150,6 +159,9 @@ macro_rules! entry_points {
             super::entry_points!(@ $simd, [$($attribute)*], stamp, super::elementwise::stamp, (job: super::Stamps<'_>));
             super::entry_points!(@ $simd, [$($attribute)*], spread, super::tiles::spread, (job: super::Spread<'_>));
             super::entry_points!(@ $simd, [$($attribute)*], collect, super::tiles::collect, (job: super::Collect<'_>));
+            super::entry_points!(@ $simd, [$($attribute)*], normalize, super::rows::normalize, (job: super::Normalize<'_>));
+            super::entry_points!(@ $simd, [$($attribute)*], softmax, super::rows::softmax, (job: super::Softmax<'_>));
+            super::entry_points!(@ $simd, [$($attribute)*], round, super::rows::round, (job: super::Round<'_>));
             super::entry_points!(@ $simd, [$($attribute)*], convolve, super::elementwise::convolve, (job: super::Convolve<'_>) -> f32);
 
             fn apply(&self, function: super::Pointwise, values: &mut [f32]) {

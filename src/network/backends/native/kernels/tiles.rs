@@ -1,6 +1,6 @@
-//! 3×3 convolutions in bf16 as products of matrices, for CPUs that multiply tiles of matrices.
+//! 3×3 convolutions and dense layers in bf16 as products of matrices, for CPUs that multiply tiles of matrices.
 //!
-//! [`Spread`] writes a board as three copies, each shifted by a file, so that for every tap of a filter the 64 squares'
+//! For dense layers [`Round`](super::Round) makes the left operands. For convolutions [`Spread`] writes a board as three copies, each shifted by a file, so that for every tap of a filter the 64 squares'
 //! inputs lie one after the other; then a convolution is the sum of plain products ([`TileProduct`]), and [`Collect`]
 //! brings the sums back to a board. [`Tiles`] is what multiplies.
 
@@ -14,6 +14,8 @@ use super::{BOARD_SQUARES, BOARD_STRIDE, board_offset, extent};
 
 /// bf16 numbers in a row of a tile; also the outputs that are computed together.
 pub(in super::super) const TILE_DEPTH: usize = 32;
+/// Rows that are computed together at most.
+pub(in super::super) const ROW_STEP: usize = 32;
 /// Squares of a spread copy: ten ranks of eight files.
 pub(in super::super) const SPREAD_SQUARES: usize = 80;
 /// Squares from one rank to the next in a spread copy.
@@ -54,12 +56,14 @@ impl Spread<'_> {
     }
 }
 
-/// Products of spread boards and packed weights: for each position
+/// Products of spread boards, or of blocks of 64 rows, and packed weights: for each position
 /// `c[square][column] = Σ over steps s and k < 32 of a[offsets[s] + square * 32 + k] * b(s, k, column)`.
 #[derive(Debug)]
 pub(in super::super) struct TileProduct<'a> {
-    /// Number of spread boards.
+    /// Number of spread boards, or of blocks of rows.
     pub(in super::super) positions: usize,
+    /// Rows that are wanted of each: 64, or fewer of one block alone. What stands in rows beyond them is undefined.
+    pub(in super::super) rows: usize,
     /// Columns of `c`, a multiple of 32.
     pub(in super::super) width: usize,
     /// Where each step's left operand begins; at least one step.
@@ -71,7 +75,7 @@ pub(in super::super) struct TileProduct<'a> {
     /// Right operands, bits of bf16: `[width / 32][steps][2][16][16][2]`, that is 32 columns as two tiles of 16, whose
     /// rows hold two `k` for each column.
     pub(in super::super) b: &'a [u16],
-    /// `[positions][64][width]`
+    /// `[positions][64][width]`; with fewer rows there must be room for a multiple of [`ROW_STEP`].
     pub(in super::super) c: &'a mut [f32],
 }
 
@@ -84,7 +88,8 @@ impl TileProduct<'_> {
         assert!(self.width.is_multiple_of(TILE_DEPTH));
         let columns = self.offsets.len().checked_mul(TILE_DEPTH).expect("fits");
         assert!(self.b.len() >= columns.checked_mul(self.width).expect("fits"));
-        let sums = self.width.checked_mul(64).expect("fits");
+        assert!(self.rows == 64 || self.rows < 64 && self.positions == 1);
+        let sums = self.width.checked_mul(self.rows.next_multiple_of(ROW_STEP)).expect("fits");
         assert!(self.c.len() >= extent(self.positions, sums, sums));
     }
 }
@@ -94,8 +99,8 @@ pub(in super::super) trait Tiles: Send + Sync + Debug {
     /// As in the option `kernel=`.
     fn name(&self) -> &'static str;
 
-    /// Is a convolution this way faster than Winograd's in fp32?
-    fn outruns_fp32(&self) -> bool;
+    /// Is a convolution this way faster than Winograd's in fp32? Dense layers always are.
+    fn outruns_winograd(&self) -> bool;
 
     /// See [`TileProduct`].
     fn multiply(&self, job: TileProduct<'_>);
@@ -110,15 +115,15 @@ impl Tiles for Definition {
         "definition"
     }
 
-    fn outruns_fp32(&self) -> bool {
+    fn outruns_winograd(&self) -> bool {
         false
     }
 
     fn multiply(&self, job: TileProduct<'_>) {
         job.check();
         let steps = job.offsets.len();
-        for (position, c) in job.c.chunks_exact_mut(64 * job.width).take(job.positions).enumerate() {
-            for (i, sum) in c.iter_mut().enumerate() {
+        for (position, c) in job.c.chunks_mut(64 * job.width).take(job.positions).enumerate() {
+            for (i, sum) in c.iter_mut().enumerate().take(job.rows * job.width) {
                 let (square, column) = (i / job.width, i % job.width);
                 let (block, half, column) = (column / 32, column / 16 % 2, column % 16);
                 *sum = 0.0;

@@ -1,0 +1,336 @@
+//! The attention body: input planes to rows of numbers, one for each square, that encoders work on.
+
+use super::buffer::Buffer;
+use super::encoder::{Encoder, EncoderScratch, FeedForward, Norm, Stack};
+use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
+use super::layer::{Arithmetic, Layer, Rounded, stride};
+use super::linear::{activate, padded};
+use super::tower::{Tower, TowerScratch};
+use crate::network::policy_map::MOVES;
+use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
+use crate::network::{EvalSlot, PLANES};
+
+/// Of the layer norms in an embedding by pieces.
+const EMBEDDING_EPSILON: f32 = 1e-3;
+/// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights more often.
+const GROUP_BYTES: usize = 2 << 20;
+
+/// A body with its weights packed.
+#[derive(Debug)]
+pub(super) struct AttentionBody {
+    /// Channels of a square, as the file says.
+    width: usize,
+    input: Input,
+    /// In fp32: it reads exact numbers, and is small.
+    embedding: Layer,
+    /// `[64][channels]`: added to what the embedding makes of each square.
+    constants: Option<Buffer>,
+    activation: Activation,
+    /// `[64][channels]`: multiplied after the activation.
+    multiply_gate: Option<Buffer>,
+    /// `[64][channels]`: added after that.
+    add_gate: Option<Buffer>,
+    rest: Option<PieceRest>,
+    encoders: Vec<Encoder>,
+    /// Turns what smolgens generate into logits.
+    shared: Option<Layer>,
+}
+
+/// What the embedding reads.
+#[derive(Debug)]
+enum Input {
+    Planes,
+    /// Planes, and what a dense layer makes of all pieces.
+    Pieces(PieceLayer),
+    Tower(Tower),
+}
+
+/// A dense layer over the piece planes of all squares, of which at most 32 are not 0.
+#[derive(Debug)]
+struct PieceLayer {
+    /// Outputs of a square.
+    channels: usize,
+    /// `[64 · 12][64 · channels]`: what each piece adds.
+    weights: Buffer,
+    bias: Buffer,
+}
+
+/// What an embedding by pieces does after its activation.
+#[derive(Debug)]
+struct PieceRest {
+    norm1: Norm,
+    ffn: FeedForward,
+    alpha: f32,
+    norm2: Norm,
+}
+
+/// What an evaluator of a body needs to compute in.
+#[derive(Debug)]
+pub(super) struct BodyScratch {
+    /// `[positions][64][inputs of the embedding]`
+    inputs: Buffer,
+    /// `[positions][64][channels]`
+    x: Buffer,
+    /// `[positions][10][10][channels]`: the body's output.
+    pub(super) boards: Buffer,
+    /// `[64 · channels]` of a [`PieceLayer`].
+    pieces: Buffer,
+    tower: Option<TowerScratch>,
+    encoders: EncoderScratch,
+    rounded: Rounded,
+}
+
+impl AttentionBody {
+    /// Packs the weights.
+    pub(super) fn new(
+        arithmetic: Arithmetic<'_>,
+        body: &weights::AttentionBody,
+        activation: Activation,
+    ) -> AttentionBody {
+        let single = Arithmetic { tiles: None, ..arithmetic };
+        let mut rest = None;
+        let mut constants = None;
+        let mut embedding = body.dense.clone();
+        let input = match &body.embedding {
+            Embedding::Table => {
+                constants = Some(split_table(&mut embedding));
+                Input::Planes
+            }
+            Embedding::Pieces(pieces) => {
+                rest = Some(PieceRest::new(arithmetic, pieces, body.alpha));
+                Input::Pieces(PieceLayer::new(&pieces.preprocess))
+            }
+            Embedding::Tower(tower) => {
+                Input::Tower(Tower::new(arithmetic.kernels, arithmetic.tiles, tower, activation))
+            }
+        };
+        let gate = |gate: &Vec<f32>| by_square(gate, body.width());
+        let generate = body.smolgen.as_ref().map(|shared| Dense {
+            inputs: shared.generated,
+            outputs: SQUARES * SQUARES,
+            weights: shared.weights.clone(),
+            bias: vec![0.0; SQUARES * SQUARES],
+        });
+        AttentionBody {
+            width: body.width(),
+            input,
+            embedding: Layer::new(single, &embedding),
+            constants,
+            activation,
+            multiply_gate: body.multiply_gate.as_ref().map(gate),
+            add_gate: body.add_gate.as_ref().map(gate),
+            rest,
+            encoders: body.encoders.iter().map(|encoder| Encoder::new(arithmetic, encoder)).collect(),
+            shared: generate.map(|dense| Layer::new(arithmetic, &dense)),
+        }
+    }
+
+    /// For people: channels and encoders.
+    pub(super) fn description(&self) -> String {
+        format!("{}x{} encoders", self.width, self.encoders.len())
+    }
+
+    /// Padded channels of the boards that it writes.
+    pub(super) fn channels(&self) -> usize {
+        padded(self.width)
+    }
+
+    /// Of an evaluation, but for a layer over the pieces.
+    pub(super) fn multiply_adds(&self) -> usize {
+        let tower = if let Input::Tower(tower) = &self.input { tower.multiply_adds() } else { 0 };
+        let rest = self.rest.as_ref().map_or(0, |rest| SQUARES * rest.ffn.multiply_adds());
+        let encoders = self.encoders.iter().map(|encoder| encoder.multiply_adds(self.shared.as_ref()));
+        tower + SQUARES * self.embedding.multiply_adds() + rest + encoders.sum::<usize>()
+    }
+
+    /// Positions that are evaluated together.
+    pub(super) fn group(&self) -> usize {
+        let row = self.encoders.iter().map(Encoder::widest).max().unwrap_or(0);
+        (GROUP_BYTES / (SQUARES * row * size_of::<f32>()).max(1)).clamp(2, 16)
+    }
+
+    /// Scratch for up to `positions` at once.
+    pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>, positions: usize) -> BodyScratch {
+        let stack = Stack {
+            encoders: &self.encoders,
+            shared: self.shared.as_ref(),
+            ffn: self.rest.as_ref().map(|rest| &rest.ffn),
+            width: stride(self.width),
+        };
+        let (tower, pieces) = match &self.input {
+            Input::Planes => (None, 0),
+            Input::Pieces(layer) => (None, layer.bias.len()),
+            Input::Tower(tower) => (Some(tower.scratch(positions)), 0),
+        };
+        BodyScratch {
+            inputs: Buffer::zeros(positions * SQUARES * self.embedding.inputs()),
+            x: Buffer::zeros(positions * SQUARES * stride(self.width)),
+            boards: Buffer::zeros(positions * BOARD_SQUARES * self.channels()),
+            pieces: Buffer::zeros(pieces),
+            tower,
+            encoders: EncoderScratch::new(arithmetic, positions, stack),
+            rounded: Rounded::new(Arithmetic { tiles: None, ..arithmetic }, &[]),
+        }
+    }
+
+    /// Evaluates the body for `batch`, no larger than the scratch, into the scratch's boards.
+    pub(super) fn evaluate(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+        self.embed(kernels, batch, scratch);
+        let width = stride(self.width);
+        let x = &mut scratch.x[..batch.len() * SQUARES * width];
+        for encoder in &self.encoders {
+            encoder.evaluate(kernels, (batch.len(), x), self.shared.as_ref(), &mut scratch.encoders);
+        }
+        let channels = self.channels();
+        let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
+        for (board, rows) in boards.zip(x.chunks_exact(SQUARES * width)) {
+            for (square, row) in rows.chunks_exact(width).enumerate() {
+                board[board_offset(square, channels)..][..channels].copy_from_slice(&row[..channels]);
+            }
+        }
+    }
+
+    /// Input planes to the rows that the first encoder reads.
+    fn embed(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+        self.read(kernels, batch, scratch);
+        let width = stride(self.width);
+        let rows = batch.len() * SQUARES;
+        let x = &mut scratch.x[..rows * width];
+        self.embedding.apply(kernels, rows, (&scratch.inputs, x), &mut scratch.rounded);
+        for_each_board(x, &self.constants, |x, constant| *x += constant);
+        activate(kernels, self.activation, x);
+        if let Some(rest) = &self.rest {
+            rest.norm1.apply(kernels, x, None);
+        }
+        for_each_board(x, &self.multiply_gate, |x, gate| *x *= gate);
+        for_each_board(x, &self.add_gate, |x, gate| *x += gate);
+        if let Some(rest) = &self.rest {
+            let branch = rest.ffn.evaluate(kernels, (rows, x), &mut scratch.encoders);
+            rest.norm2.apply(kernels, x, Some((branch, rest.alpha)));
+        }
+    }
+
+    /// Writes what the embedding reads.
+    fn read(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
+        let stride = self.embedding.inputs();
+        if let (Input::Tower(tower), Some(of_tower)) = (&self.input, &mut scratch.tower) {
+            tower.evaluate(kernels, batch, of_tower);
+            let channels = tower.channels();
+            let boards = of_tower.boards.chunks_exact(BOARD_SQUARES * channels).take(batch.len());
+            for (board, rows) in boards.zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {
+                for (square, row) in rows.chunks_exact_mut(stride).enumerate() {
+                    row[..channels].copy_from_slice(&board[board_offset(square, channels)..][..channels]);
+                }
+            }
+            return;
+        }
+        for (slot, rows) in batch.iter().zip(scratch.inputs.chunks_exact_mut(SQUARES * stride)) {
+            rows.fill(0.0);
+            for (plane, (&mask, &value)) in slot.planes.masks.iter().zip(&slot.planes.values).enumerate() {
+                for square in squares(mask) {
+                    rows[square * stride + plane] = value;
+                }
+            }
+            if let Input::Pieces(layer) = &self.input {
+                layer.evaluate(kernels, slot, &mut scratch.pieces);
+                let pieces = scratch.pieces.chunks_exact(layer.channels);
+                for (row, pieces) in rows.chunks_exact_mut(stride).zip(pieces) {
+                    row[PLANES..][..layer.channels].copy_from_slice(pieces);
+                }
+            }
+        }
+    }
+}
+
+/// Combines each number of rows of whole boards with the one of its square and channel, if there are such.
+fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&mut f32, f32)) {
+    let Some(by_square) = by_square else { return };
+    for board in x.chunks_exact_mut(by_square.len()) {
+        board.iter_mut().zip(by_square.iter()).for_each(|(x, &other)| combine(x, other));
+    }
+}
+
+/// The squares in a mask.
+fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let square = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (square < SQUARES).then_some(square)
+    })
+}
+
+/// Takes out of an embedding what it makes of the constant table, and its bias: `[64][channels]`, the same for every
+/// position.
+fn split_table(embedding: &mut Dense) -> Buffer {
+    let mut table = [[0.0; SQUARES]; SQUARES];
+    for m in MOVES.iter().filter(|m| m.promotion.is_none()) {
+        table[usize::from(m.from)][usize::from(m.to)] = 1.0;
+    }
+    for (square, row) in table.iter_mut().enumerate() {
+        row[square] = -1.0;
+    }
+    let stride = stride(embedding.outputs);
+    let mut constants = Buffer::zeros(SQUARES * stride);
+    let mut of_planes = Vec::with_capacity(embedding.outputs * PLANES);
+    for (output, row) in embedding.weights.chunks_exact(embedding.inputs).enumerate() {
+        let (planes, of_table) = row.split_at(PLANES);
+        of_planes.extend_from_slice(planes);
+        for (square, marks) in table.iter().enumerate() {
+            let sum: f32 = of_table.iter().zip(marks).map(|(weight, mark)| weight * mark).sum();
+            constants[square * stride + output] = sum + embedding.bias[output];
+        }
+    }
+    embedding.inputs = PLANES;
+    embedding.weights = of_planes;
+    embedding.bias.fill(0.0);
+    constants
+}
+
+/// A gate `[channels][64]` as `[64][channels]`, padded.
+fn by_square(gate: &[f32], channels: usize) -> Buffer {
+    let stride = stride(channels);
+    let mut turned = Buffer::zeros(SQUARES * stride);
+    for (channel, gate) in gate.chunks_exact(SQUARES).enumerate() {
+        for (square, &number) in gate.iter().enumerate() {
+            turned[square * stride + channel] = number;
+        }
+    }
+    turned
+}
+
+impl PieceLayer {
+    fn new(dense: &Dense) -> PieceLayer {
+        let mut weights = Buffer::zeros(dense.inputs * dense.outputs);
+        for (input, row) in weights.chunks_exact_mut(dense.outputs).enumerate() {
+            for (output, to) in row.iter_mut().enumerate() {
+                *to = dense.weights[output * dense.inputs + input];
+            }
+        }
+        let mut bias = Buffer::zeros(dense.outputs);
+        bias.copy_from_slice(&dense.bias);
+        PieceLayer { channels: dense.outputs / SQUARES, weights, bias }
+    }
+
+    /// Writes `[64][channels]` to `output`.
+    fn evaluate(&self, kernels: &dyn Kernels, slot: &EvalSlot, output: &mut [f32]) {
+        output.copy_from_slice(&self.bias);
+        let planes = slot.planes.masks.iter().zip(&slot.planes.values).take(PIECE_PLANES);
+        for (plane, (&mask, &factor)) in planes.enumerate() {
+            for square in squares(mask) {
+                let from = &self.weights[(square * PIECE_PLANES + plane) * output.len()..][..output.len()];
+                kernels.add_scaled(AddScaled { to: output, from, factor });
+            }
+        }
+    }
+}
+
+impl PieceRest {
+    fn new(arithmetic: Arithmetic<'_>, pieces: &PieceEmbedding, alpha: f32) -> PieceRest {
+        PieceRest {
+            norm1: Norm::new(&pieces.norm1, EMBEDDING_EPSILON),
+            ffn: FeedForward::new(arithmetic, &pieces.ffn),
+            alpha,
+            norm2: Norm::new(&pieces.norm2, EMBEDDING_EPSILON),
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer norm.
+//!
+//! A position's squares are rows of numbers; rows of several positions follow one another. Used by attention bodies
+//! ([`super::body`]) and attention policies ([`super::attention`]).
+
+use super::buffer::Buffer;
+use super::kernels::{Kernels, Normalize, Product, Softmax};
+use super::layer::{Arithmetic, Layer, Rounded, room, stride};
+use super::linear::{activate, padded};
+use crate::network::weights::{self, Activation, Dense, LayerNorm, SQUARES};
+
+/// Of the layer norms inside smolgen.
+const SMOLGEN_EPSILON: f32 = 1e-3;
+
+/// An encoder with its weights packed.
+#[derive(Debug)]
+pub(super) struct Encoder {
+    heads: usize,
+    /// Of a head.
+    depth: usize,
+    /// To queries, keys and values side by side.
+    project: Layer,
+    smolgen: Option<Smolgen>,
+    output: Layer,
+    norm1: Norm,
+    ffn: FeedForward,
+    norm2: Norm,
+    alpha: f32,
+}
+
+/// The two dense layers of an encoder.
+#[derive(Debug)]
+pub(super) struct FeedForward {
+    hidden: Layer,
+    activation: Activation,
+    output: Layer,
+}
+
+/// Makes additions to the attention's logits that depend on the whole position; the matrix that all encoders share is not
+/// in it.
+#[derive(Debug)]
+struct Smolgen {
+    compress: Layer,
+    hidden: Layer,
+    norm1: Norm,
+    output: Layer,
+    norm2: Norm,
+    activation: Activation,
+}
+
+/// A layer norm.
+#[derive(Debug)]
+pub(super) struct Norm {
+    size: usize,
+    gammas: Buffer,
+    betas: Buffer,
+    epsilon: f32,
+}
+
+/// What encoders need to compute in: rows of all positions, but for the last three.
+#[derive(Debug)]
+pub(super) struct EncoderScratch {
+    projected: Buffer,
+    /// The heads' results side by side.
+    attended: Buffer,
+    /// The output of a branch, to be added.
+    branch: Buffer,
+    hidden: Buffer,
+    compressed: Buffer,
+    squeezed: Buffer,
+    generated: Buffer,
+    /// What was generated, a row for each head.
+    by_head: Buffer,
+    /// `[positions][heads][64][64]`: smolgen's additions.
+    additions: Buffer,
+    rounded: Rounded,
+    /// `[64][64]`
+    scores: Buffer,
+    /// A head's keys, transposed, then its values; packed.
+    packed: Buffer,
+    /// A head's result, `[64][depth]`.
+    result: Buffer,
+}
+
+/// A stack of encoders, and what computes with the same scratch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stack<'a> {
+    pub(super) encoders: &'a [Encoder],
+    /// The matrix that their smolgens share.
+    pub(super) shared: Option<&'a Layer>,
+    /// Dense layers beside those of the encoders.
+    pub(super) ffn: Option<&'a FeedForward>,
+    /// Length of the rows with their padding.
+    pub(super) width: usize,
+}
+
+impl EncoderScratch {
+    /// For up to `positions`.
+    pub(super) fn new(arithmetic: Arithmetic<'_>, positions: usize, stack: Stack<'_>) -> EncoderScratch {
+        let Stack { encoders, shared, ffn, width } = stack;
+        let largest = |size: fn(&Encoder) -> usize| encoders.iter().map(size).max().unwrap_or(0);
+        let of_smolgen = |size: fn(&Smolgen) -> usize| {
+            encoders.iter().filter_map(|encoder| encoder.smolgen.as_ref()).map(size).max().unwrap_or(0)
+        };
+        let rows = positions * SQUARES;
+        let heads = largest(|encoder| encoder.heads);
+        let depth = largest(|encoder| padded(encoder.depth));
+        let attended = largest(|encoder| encoder.output.inputs());
+        let hidden = ffn.map_or(0, |ffn| ffn.hidden.outputs());
+        let hidden = hidden.max(largest(|encoder| encoder.ffn.hidden.outputs()));
+        let flat = of_smolgen(|smolgen| smolgen.hidden.inputs());
+        let squeezed = of_smolgen(|smolgen| smolgen.hidden.outputs());
+        let by_head = shared.map_or(0, Layer::inputs);
+        let inputs = [
+            (rows, width.max(attended).max(hidden)),
+            (positions, flat.max(squeezed)),
+            (positions * heads, by_head),
+        ];
+        EncoderScratch {
+            projected: Buffer::zeros(rows * largest(|encoder| encoder.project.outputs())),
+            attended: Buffer::zeros(rows * attended),
+            branch: Buffer::zeros(rows * width),
+            hidden: Buffer::zeros(rows * hidden),
+            compressed: Buffer::zeros(positions * flat),
+            squeezed: Buffer::zeros(room(positions) * squeezed),
+            generated: Buffer::zeros(room(positions) * of_smolgen(|smolgen| smolgen.output.outputs())),
+            by_head: Buffer::zeros(positions * heads * by_head),
+            additions: Buffer::zeros(shared.map_or(0, |shared| room(positions * heads) * shared.outputs())),
+            rounded: Rounded::new(arithmetic, &inputs),
+            scores: Buffer::zeros(SQUARES * SQUARES),
+            packed: Buffer::zeros(SQUARES * depth),
+            result: Buffer::zeros(SQUARES * depth),
+        }
+    }
+}
+
+impl Encoder {
+    /// Packs the weights.
+    pub(super) fn new(arithmetic: Arithmetic<'_>, encoder: &weights::Encoder) -> Encoder {
+        Encoder {
+            heads: encoder.heads,
+            depth: encoder.query.outputs / encoder.heads,
+            project: Layer::new(arithmetic, &side_by_side([&encoder.query, &encoder.key, &encoder.value])),
+            smolgen: encoder.smolgen.as_ref().map(|smolgen| Smolgen::new(arithmetic, smolgen)),
+            output: Layer::new(arithmetic, &encoder.output),
+            norm1: Norm::new(&encoder.norm1, encoder.epsilon),
+            ffn: FeedForward::new(arithmetic, &encoder.ffn),
+            norm2: Norm::new(&encoder.norm2, encoder.epsilon),
+            alpha: encoder.alpha,
+        }
+    }
+
+    /// Of a position; `shared` is the matrix that smolgens share.
+    pub(super) fn multiply_adds(&self, shared: Option<&Layer>) -> usize {
+        let smolgen = self.smolgen.as_ref().map_or(0, |smolgen| {
+            SQUARES * smolgen.compress.multiply_adds()
+                + smolgen.hidden.multiply_adds()
+                + smolgen.output.multiply_adds()
+                + self.heads * shared.map_or(0, Layer::multiply_adds)
+        });
+        let attention = 2 * SQUARES * self.output.inputs();
+        let layers = self.project.multiply_adds() + self.output.multiply_adds();
+        SQUARES * (layers + self.ffn.multiply_adds() + attention) + smolgen
+    }
+
+    /// Numbers of the longest row that it writes.
+    pub(super) fn widest(&self) -> usize {
+        self.project.outputs().max(self.ffn.hidden.outputs())
+    }
+
+    /// Evaluates the layer on the rows `x` of `positions`, in place; `shared` is the matrix that smolgens share.
+    pub(super) fn evaluate(
+        &self,
+        kernels: &dyn Kernels,
+        (positions, x): (usize, &mut [f32]),
+        shared: Option<&Layer>,
+        scratch: &mut EncoderScratch,
+    ) {
+        let rows = positions * SQUARES;
+        self.project.apply(kernels, rows, (x, &mut scratch.projected), &mut scratch.rounded);
+        let has_additions = match (&self.smolgen, shared) {
+            (Some(smolgen), Some(shared)) => {
+                smolgen.evaluate(kernels, (positions, x), (self.heads, shared), scratch);
+                true
+            }
+            _ => false,
+        };
+        for position in 0..positions {
+            for head in 0..self.heads {
+                self.attend(kernels, (position, head), has_additions, scratch);
+            }
+        }
+        self.output.apply(kernels, rows, (&scratch.attended, &mut scratch.branch), &mut scratch.rounded);
+        self.norm1.apply(kernels, x, Some((&scratch.branch, self.alpha)));
+        let branch = self.ffn.evaluate(kernels, (rows, x), scratch);
+        self.norm2.apply(kernels, x, Some((branch, self.alpha)));
+    }
+
+    /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of one head, into its columns of the scratch's `attended`.
+    fn attend(
+        &self,
+        kernels: &dyn Kernels,
+        (position, head): (usize, usize),
+        has_additions: bool,
+        scratch: &mut EncoderScratch,
+    ) {
+        let (depth, columns) = (self.depth, padded(self.depth));
+        let (from, to) = (self.project.outputs(), self.output.inputs());
+        let projected = &scratch.projected[position * SQUARES * from + head * depth..];
+        let (keys, values) = (&projected[to..], &projected[2 * to..]);
+        pack_transposed(kernels.panel(), (keys, from), depth, &mut scratch.packed[..SQUARES * depth]);
+        kernels.multiply(Product {
+            count: 1,
+            rows: SQUARES,
+            inner: depth,
+            width: SQUARES,
+            a: projected,
+            a_row: from,
+            b: &scratch.packed,
+            c: &mut scratch.scores,
+            c_row: SQUARES,
+            ..Product::default()
+        });
+        let additions = (position * self.heads + head) * SQUARES * SQUARES;
+        kernels.softmax(Softmax {
+            rows: SQUARES,
+            width: SQUARES,
+            x: &mut scratch.scores,
+            scale: 1.0 / (depth as f32).sqrt(),
+            added: has_additions.then(|| &scratch.additions[additions..]),
+        });
+        pack_rows(kernels.panel(), (values, from), depth, &mut scratch.packed);
+        kernels.multiply(Product {
+            count: 1,
+            rows: SQUARES,
+            inner: SQUARES,
+            width: columns,
+            a: &scratch.scores,
+            a_row: SQUARES,
+            b: &scratch.packed,
+            c: &mut scratch.result,
+            c_row: columns,
+            ..Product::default()
+        });
+        let attended = scratch.attended[position * SQUARES * to..].chunks_exact_mut(to);
+        for (attended, result) in attended.zip(scratch.result.chunks_exact(columns)).take(SQUARES) {
+            attended[head * depth..][..depth].copy_from_slice(&result[..depth]);
+        }
+    }
+}
+
+impl FeedForward {
+    /// Packs the weights.
+    pub(super) fn new(arithmetic: Arithmetic<'_>, ffn: &weights::FeedForward) -> FeedForward {
+        FeedForward {
+            hidden: Layer::new(arithmetic, &ffn.hidden),
+            activation: ffn.activation,
+            output: Layer::new(arithmetic, &ffn.output),
+        }
+    }
+
+    /// Of a square.
+    pub(super) fn multiply_adds(&self) -> usize {
+        self.hidden.multiply_adds() + self.output.multiply_adds()
+    }
+
+    /// Evaluates the layers on rows `x`; the result lies in the scratch.
+    pub(super) fn evaluate<'a>(
+        &self,
+        kernels: &dyn Kernels,
+        (rows, x): (usize, &[f32]),
+        scratch: &'a mut EncoderScratch,
+    ) -> &'a [f32] {
+        self.hidden.apply(kernels, rows, (x, &mut scratch.hidden), &mut scratch.rounded);
+        activate(kernels, self.activation, &mut scratch.hidden[..rows * self.hidden.outputs()]);
+        self.output.apply(kernels, rows, (&scratch.hidden, &mut scratch.branch), &mut scratch.rounded);
+        &scratch.branch
+    }
+}
+
+impl Smolgen {
+    fn new(arithmetic: Arithmetic<'_>, smolgen: &weights::Smolgen) -> Smolgen {
+        let channels = smolgen.channels;
+        let compress = Dense {
+            inputs: smolgen.compress.len() / channels,
+            outputs: channels,
+            weights: smolgen.compress.clone(),
+            bias: vec![0.0; channels],
+        };
+        let compress = Layer::new(arithmetic, &compress);
+        let each = compress.outputs();
+        let hidden = Layer::with_inputs(arithmetic, &smolgen.hidden, SQUARES * each, |input| {
+            (input % each < channels).then_some(input / each * channels + input % each)
+        });
+        Smolgen {
+            compress,
+            hidden,
+            norm1: Norm::new(&smolgen.norm1, SMOLGEN_EPSILON),
+            output: Layer::new(arithmetic, &smolgen.output),
+            norm2: Norm::new(&smolgen.norm2, SMOLGEN_EPSILON),
+            activation: smolgen.activation,
+        }
+    }
+
+    /// Evaluates it for the rows `x` of `positions`, into the scratch's `additions`.
+    fn evaluate(
+        &self,
+        kernels: &dyn Kernels,
+        (positions, x): (usize, &[f32]),
+        (heads, shared): (usize, &Layer),
+        scratch: &mut EncoderScratch,
+    ) {
+        let EncoderScratch { compressed, squeezed, generated, by_head, additions, rounded, .. } = scratch;
+        self.compress.apply(kernels, positions * SQUARES, (x, compressed), rounded);
+        self.hidden.apply(kernels, positions, (compressed, squeezed), rounded);
+        let squeezed = &mut squeezed[..positions * self.hidden.outputs()];
+        activate(kernels, self.activation, squeezed);
+        self.norm1.apply(kernels, squeezed, None);
+        self.output.apply(kernels, positions, (squeezed, generated), rounded);
+        let generated = &mut generated[..positions * self.output.outputs()];
+        activate(kernels, self.activation, generated);
+        self.norm2.apply(kernels, generated, None);
+        let each = self.norm2.size / heads;
+        let of_heads = generated
+            .chunks_exact(self.output.outputs())
+            .flat_map(|generated| generated[..heads * each].chunks_exact(each));
+        for (to, from) in by_head.chunks_exact_mut(shared.inputs()).zip(of_heads) {
+            to[..each].copy_from_slice(from);
+        }
+        shared.apply(kernels, positions * heads, (by_head, additions), rounded);
+    }
+}
+
+impl Norm {
+    /// A norm with its numbers padded.
+    pub(super) fn new(norm: &LayerNorm, epsilon: f32) -> Norm {
+        let size = norm.gammas.len();
+        let row = |numbers: &[f32]| {
+            let mut row = Buffer::zeros(stride(size));
+            row[..size].copy_from_slice(numbers);
+            row
+        };
+        Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
+    }
+
+    /// `rows = norm(rows + factor * branch)` with `branch` and `factor`, or `norm(rows)` without; padding becomes 0.
+    pub(super) fn apply(&self, kernels: &dyn Kernels, rows: &mut [f32], branch: Option<(&[f32], f32)>) {
+        let stride = self.gammas.len();
+        kernels.normalize(Normalize {
+            rows: rows.len() / stride,
+            size: self.size,
+            stride,
+            x: rows,
+            branch: branch.map(|(branch, _)| branch),
+            factor: branch.map_or(0.0, |(_, factor)| factor),
+            gammas: &self.gammas,
+            betas: &self.betas,
+            epsilon: self.epsilon,
+        });
+    }
+}
+
+/// Layers with the same inputs as one; the outputs of each begin at a multiple of what padding makes of their number.
+fn side_by_side(layers: [&Dense; 3]) -> Dense {
+    let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
+    for layer in layers {
+        all.weights.extend_from_slice(&layer.weights);
+        all.bias.extend_from_slice(&layer.bias);
+        all.outputs += stride(layer.outputs);
+        all.weights.resize(all.outputs * all.inputs, 0.0);
+        all.bias.resize(all.outputs, 0.0);
+    }
+    all
+}
+
+/// Packs the first `depth` columns of 64 rows, transposed, as a [`Product`] reads them; `rows` comes with its stride.
+fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
+    let panel = panel.min(SQUARES);
+    for (to, rows) in to.chunks_exact_mut(panel * depth).zip(rows.chunks(panel * stride)) {
+        for (column, row) in rows.chunks(stride).enumerate().take(panel) {
+            for (to, &number) in to[column..].iter_mut().step_by(panel).zip(&row[..depth]) {
+                *to = number;
+            }
+        }
+    }
+}
+
+/// Packs the first `depth` columns of 64 rows as a [`Product`] reads them, with padding; `rows` comes with its stride.
+fn pack_rows(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
+    let columns = padded(depth);
+    let mut to = to;
+    for first in (0..columns).step_by(panel) {
+        let width = panel.min(columns - first);
+        let own = width.min(depth.saturating_sub(first));
+        let part = to.split_off_mut(..width * SQUARES).unwrap_or_default();
+        for (to, row) in part.chunks_exact_mut(width).zip(rows.chunks(stride)) {
+            to[..own].copy_from_slice(&row[first..][..own]);
+            to[own..].fill(0.0);
+        }
+    }
+}
