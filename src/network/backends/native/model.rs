@@ -34,14 +34,14 @@ pub(super) struct Model {
 #[derive(Debug)]
 enum Body {
     Tower(Tower),
-    Attention(AttentionBody),
+    Attention(Box<AttentionBody>),
 }
 
 /// What a body computes in.
 #[derive(Debug)]
 enum BodyScratch {
     Tower(TowerScratch),
-    Attention(body::BodyScratch),
+    Attention(Box<body::BodyScratch>),
 }
 
 /// What one evaluator computes in, for [`Model::group`] positions.
@@ -69,7 +69,7 @@ impl Model {
         let body = match &network.body {
             weights::Body::Tower(tower) => Body::Tower(Tower::new(k, tiles, tower, activation)),
             weights::Body::Attention(body) => {
-                Body::Attention(AttentionBody::new(arithmetic, body, activation))
+                Body::Attention(Box::new(AttentionBody::new(arithmetic, body, activation)))
             }
         };
         Some(Model {
@@ -123,7 +123,9 @@ impl Model {
         let positions = self.group();
         let body = match &self.body {
             Body::Tower(tower) => BodyScratch::Tower(tower.scratch(positions)),
-            Body::Attention(body) => BodyScratch::Attention(body.scratch(self.arithmetic(), positions)),
+            Body::Attention(body) => {
+                BodyScratch::Attention(Box::new(body.scratch(self.arithmetic(), positions)))
+            }
         };
         Scratch {
             body,
