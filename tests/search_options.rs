@@ -76,6 +76,30 @@ fn every_option_of_the_moves_left_utility_changes_the_search() {
     );
 }
 
+#[test]
+fn every_option_of_the_batches_changes_the_search() {
+    let mut engine = repeatable();
+    set(&mut engine, "MinibatchSize", "32");
+    changes_the_search(
+        &mut engine,
+        &[
+            ("OutOfOrderEval", "false", "true", MATE_IN_TWO),
+            ("MaxOutOfOrderEvalsFactor", "0.1", "2.4", MATE_IN_TWO),
+            ("MaxCollisionEvents", "1", "917", MIDDLEGAME),
+            ("MaxCollisionVisits", "1", "80000", MIDDLEGAME),
+            ("MaxCollisionVisitsScalingStart", "100000", "28", MIDDLEGAME),
+        ],
+    );
+    set(&mut engine, "MaxCollisionVisitsScalingStart", "700");
+    changes_the_search(
+        &mut engine,
+        &[
+            ("MaxCollisionVisitsScalingEnd", "0", "145000", MIDDLEGAME),
+            ("MaxCollisionVisitsScalingPower", "0.01", "1.25", MIDDLEGAME),
+        ],
+    );
+}
+
 /// Each option with this value makes another search of this position than with its default.
 fn changes_the_search(engine: &mut Engine, options: &[(&str, &str, &str, &str)]) {
     for &(name, value, default, position) in options {

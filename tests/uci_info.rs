@@ -104,6 +104,59 @@ fn move_stats_come_during_a_search() {
 }
 
 #[test]
+fn the_log_is_told_of_root_moves_if_the_gui_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("zeitnot.log");
+    let mut engine = one_thread();
+    set(&mut engine, &[("LogFile", file.to_str().unwrap())]);
+    let told = |live: &str, engine: &mut Engine| {
+        set(engine, &[("LogLiveStats", live)]);
+        let before = fs::read_to_string(&file).unwrap_or_default().len();
+        let lines = search(engine, "go movetime 1500");
+        assert_eq!(move_stats(&lines), [""; 0]);
+        let log = fs::read_to_string(&file).unwrap();
+        log[before..].lines().filter(|line| line.contains(" -- node  (  20) N: ")).count()
+    };
+    assert_eq!(told("false", &mut engine), 1);
+    assert!(told("true", &mut engine) >= 2);
+}
+
+#[test]
+fn evaluations_per_second_are_shown_if_asked_for() {
+    let mut engine = one_thread();
+    let eps = |lines: &[String]| {
+        let last = lines.iter().rfind(is_info).unwrap();
+        last.contains(" eps ").then(|| (number::<u64>(last, "nps"), number::<u64>(last, "eps")))
+    };
+    assert_eq!(eps(&search(&mut engine, "go nodes 500")), None);
+    set(&mut engine, &[("UCI_ShowEPS", "true"), ("NNCacheSize", "1000")]);
+    search(&mut engine, "go nodes 500");
+    let (nps, eps) = eps(&search(&mut engine, "go nodes 500")).unwrap();
+    assert!(eps < nps, "{eps} of {nps}: the second search finds positions in the cache");
+}
+
+/// As Lc0 counts: the root is at depth 1.
+#[test]
+fn depth_counts_the_positions_of_a_line() {
+    let lines = search(&mut repeatable(), "go nodes 2");
+    let last = lines.iter().rfind(is_info).unwrap();
+    assert!(last.starts_with("info depth 1 seldepth 2 "), "{last}");
+}
+
+#[test]
+fn options_that_only_lc0_needs_are_accepted_and_explained() {
+    let mut engine = one_thread();
+    let note = engine.ask(&["setoption name TaskWorkers value 4"], "info string");
+    assert!(note.starts_with("info string option TaskWorkers has no effect: "), "{note}");
+    let note = engine.ask(&["setoption name ClearTree"], "info string");
+    assert!(note.contains("ucinewgame"), "{note}");
+    set(&mut engine, &[("WeightsFile", "<autodiscover>"), ("Backend", "auto")]);
+    let found = engine.ask(&["isready"], "info string");
+    assert!(found.contains("zeitnot-small"), "{found}");
+    engine.best_move(&["go nodes 10"]);
+}
+
+#[test]
 fn finished_games_are_marked() {
     let mut engine = one_thread();
     set(&mut engine, &[("VerboseMoveStats", "true")]);

@@ -13,8 +13,8 @@ use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
 use crate::search::{
-    ContemptError, ContemptParams, Exploration, FirstPlayUrgency, MoveStatsWhen, NoiseParams, Reporting,
-    Rescale, SearchParams, TemperatureParams, WorkerPool, advantage_over,
+    CollisionScaling, ContemptError, ContemptParams, Exploration, FirstPlayUrgency, MoveStatsWhen,
+    NoiseParams, Reporting, Rescale, SearchParams, TemperatureParams, WorkerPool, advantage_over,
 };
 use crate::time::GoLimits;
 
@@ -71,9 +71,12 @@ pub(super) fn same_backend(a: &Settings, b: &Settings) -> bool {
     chosen(a) == chosen(b)
 }
 
+/// What Lc0 has in the place of a file that is to be found.
+const AUTODISCOVER: &str = "<autodiscover>";
+
 /// The file of a text in which nothing stands for no file.
 fn named(file: &str) -> Option<&Path> {
-    (!file.is_empty()).then(|| Path::new(file))
+    (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
 }
 
 /// The heads that `settings` ask for.
@@ -173,7 +176,8 @@ pub(super) fn contempt(settings: &Settings) -> Result<ContemptParams, ContemptEr
 
 /// What the options want to be told.
 pub(super) fn reporting(settings: &Settings) -> Reporting {
-    let move_stats = match (settings.verbose_move_stats, settings.log_live_stats) {
+    let has_reader = settings.verbose_move_stats || !settings.log_file.is_empty();
+    let move_stats = match (has_reader, settings.log_live_stats) {
         (true, true) => MoveStatsWhen::Always,
         (true, false) => MoveStatsWhen::AtEnd,
         (false, _) => MoveStatsWhen::Never,
@@ -208,6 +212,13 @@ pub(super) fn search_params(settings: &Settings, rescale: Rescale) -> SearchPara
         minibatch_size: settings.minibatch_size as u32,
         max_collision_events: settings.max_collision_events as u32,
         max_collision_visits: settings.max_collision_visits as u32,
+        collision_scaling: CollisionScaling {
+            start: settings.collision_scaling_start as u32,
+            end: settings.collision_scaling_end as u32,
+            power: settings.collision_scaling_power as f32,
+        },
+        out_of_order_eval: settings.out_of_order_eval,
+        max_out_of_order_factor: settings.max_out_of_order_evals_factor as f32,
         nps_limit: settings.nps_limit,
         max_prefetch: settings.max_prefetch as u32,
         moves_left_max_effect: settings.moves_left_max_effect as f32,

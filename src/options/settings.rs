@@ -147,7 +147,17 @@ settings! {
     max_collision_events: Integer { default: 917, min: 1, max: 65536 }, "MaxCollisionEvents", "max-collision-events";
     /// Visits that one batch's gathering may lose to such leaves.
     max_collision_visits: Integer { default: 80_000, min: 1, max: 100_000_000 }, "MaxCollisionVisits", "max-collision-visits";
-    /// A batch of fewer positions is filled up to so many with those that are likely to be wanted soon. For devices to which a larger batch costs nothing.
+    /// Visits of the root up to which only one visit may be lost to collisions.
+    collision_scaling_start: Integer { default: 28, min: 1, max: 100_000 }, "MaxCollisionVisitsScalingStart", "max-collision-visits-scaling-start";
+    /// Visits of the root from which on MaxCollisionVisits may be lost; 0: in any tree.
+    collision_scaling_end: Integer { default: 145_000, min: 0, max: 100_000_000 }, "MaxCollisionVisitsScalingEnd", "max-collision-visits-scaling-end";
+    /// How the visits that may be lost grow between these two: 1 is evenly, more is late.
+    collision_scaling_power: Decimal { default: 1.25, min: 0.01, max: 100.0 }, "MaxCollisionVisitsScalingPower", "max-collision-visits-scaling-power";
+    /// Leaves whose value is known at once, finished games and positions in the cache, take no places in a batch. They are backed up on the spot in any case.
+    out_of_order_eval: Switch { default: true }, "OutOfOrderEval", "out-of-order-eval";
+    /// Visits to such leaves after which a batch goes to evaluation, however short it is; in batch sizes.
+    max_out_of_order_evals_factor: Decimal { default: 2.4, min: 0.0, max: 100.0 }, "MaxOutOfOrderEvalsFactor", "max-out-of-order-evals-factor";
+    /// A batch of fewer positions is filled up to so many with those that are likely to be wanted soon. For devices to which a larger batch costs nothing; Lc0's default is 32, ours 0, as on a CPU each position costs its time.
     max_prefetch: Integer { default: 0, min: 0, max: 1024 }, "MaxPrefetch", "max-prefetch";
     /// Visits per second that a search makes at most; 0 is no limit.
     nps_limit: Decimal { default: 0.0, min: 0.0, max: 1e6 }, "NodesPerSecondLimit", "nps-limit";
@@ -205,14 +215,16 @@ settings! {
     per_pv_counters: Switch { default: false }, "PerPVCounters", "per-pv-counters";
     /// How the score is shown.
     score_type: Choice { default: "WDL_mu", choices: &["centipawn", "centipawn_with_drawscore", "centipawn_2019", "centipawn_2018", "win_percentage", "Q", "W-L", "WDL_mu"] }, "ScoreType", "score-type";
-    /// Tell after a search about every root move, as `info string` lines.
+    /// Tell after a search about every root move, as `info string` lines. A LogFile is told in any case.
     verbose_move_stats: Switch { default: false }, "VerboseMoveStats", "verbose-move-stats";
-    /// Under VerboseMoveStats: tell with every information.
+    /// Tell about every root move with every information; without VerboseMoveStats only the LogFile.
     log_live_stats: Switch { default: false }, "LogLiveStats", "log-live-stats";
     /// File to which all that is read and written is added, with times and how each move's time was used; <stderr> is the console.
     log_file: Text { default: "" }, "LogFile", "logfile";
     /// Show win, draw and loss in permille.
     show_wdl: Switch { default: false }, "UCI_ShowWDL", "show-wdl";
+    /// Show the positions that the network evaluates per second.
+    show_eps: Switch { default: false }, "UCI_ShowEPS", "show-eps";
     /// Show the estimated moves left, where the network knows.
     show_moves_left: Switch { default: false }, "UCI_ShowMovesLeft", "show-movesleft";
     /// Castling is written king takes rook, as Chess960 needs it.

@@ -106,7 +106,7 @@ pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
     }
     job.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
     // All at once: the counters are shared by all threads.
-    let depths = || batch.leaves.iter().map(|path| path.len() - 1);
+    let depths = || batch.leaves.iter().map(ExactSizeIterator::len);
     job.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));
     release_collisions(job, batch);
 }

@@ -9,40 +9,15 @@ use std::sync::atomic::Ordering;
 use super::backup;
 use super::batch::Batch;
 use super::job::Job;
+use super::quota::{Quota, Tally};
 use super::select::{self, Candidate, MovesLeftUtility, Target};
 use super::tree::{Node, NodeId, Outcome, Proof, State, TreeFull, Unvisited, Value};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::{EvalSlot, Evaluation, encode, policy_map};
 use crate::tablebase;
 
-/// Visits that may end in terminals and cache hits before a gathering goes to evaluation, in batch sizes.
-const MAX_KNOWN_PER_BATCH: u32 = 4;
-
 /// Visits that are sent for each leaf that is still wanted, at most.
 const MAX_VISITS_PER_LEAF: u32 = 16;
-
-/// What became of the visits of one gathering.
-#[derive(Debug, Default)]
-struct Tally {
-    /// Ended in terminals and cache hits.
-    known: u32,
-    /// Stopped at leaves under evaluation.
-    collided: u32,
-    /// Stops at leaves under evaluation.
-    collisions: u32,
-    /// Not needed after all: the leaf took one visit only.
-    spare: u32,
-}
-
-/// Visits that one gathering may lose to collisions in a tree of `nodes` visits: few in a small tree, where they drive
-/// the search far from its best moves, all of `max` in a large one. Lc0's default curve.
-fn max_collision_visits(max: u32, nodes: u32) -> u32 {
-    const START: f32 = 28.0;
-    const END: f32 = 145_000.0;
-    const POWER: f32 = 1.25;
-    let share = ((nodes as f32 - START) / (END - START)).clamp(0.0, 1.0);
-    1 + ((max - 1) as f32 * libm::powf(share, POWER)).round() as u32
-}
 
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
@@ -85,12 +60,12 @@ impl Gatherer {
         self.tally = Tally::default();
         let target = job.batch_size();
         self.target = target as usize;
-        let max_collided = max_collision_visits(job.params.max_collision_visits, job.root_visits());
+        let quota = Quota::new(&job.params, target, job.root_visits());
         let mut per_leaf = 1;
         while !job.is_stopped() && !job.tree.is_full() {
             let found = self.batch.leaves.len() as u32;
             // Where most visits collide, more of them are sent at once: one collision then takes them together.
-            let visits = job.reserve_visits((target - found) * per_leaf);
+            let visits = job.reserve_visits(quota.places(found, &self.tally) * per_leaf);
             if visits == 0 {
                 break;
             }
@@ -101,11 +76,7 @@ impl Gatherer {
             job.return_visits(self.tally.collided - collided + unused);
             let new = self.batch.leaves.len() as u32 - found;
             per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
-            if unused == visits
-                || self.tally.known >= target * MAX_KNOWN_PER_BATCH
-                || self.tally.collisions >= job.params.max_collision_events
-                || self.tally.collided >= max_collided
-            {
+            if unused == visits || quota.is_spent(&self.tally) {
                 break;
             }
         }
@@ -385,7 +356,7 @@ impl Gatherer {
     /// The visits end here with a known value.
     fn finish_known(&mut self, job: &Job, visits: u32, value: Value) {
         backup::finish(job, &self.path, visits, value);
-        let depth = self.path.len() - 1;
+        let depth = self.path.len();
         job.counters.count_depths(depth * visits as usize, depth);
         self.tally.known += visits;
     }

@@ -62,9 +62,9 @@ pub fn centipawns(value: f64) -> f64 {
 /// The state of a search at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchInfo {
-    /// Average depth of this search's visits, plies.
+    /// Average depth of this search's visits: positions on their way, the root included.
     pub depth: u32,
-    /// The deepest visit, plies.
+    /// The deepest visit, counted likewise.
     pub seldepth: u32,
     /// Since `go`.
     pub time: Duration,
@@ -72,6 +72,8 @@ pub struct SearchInfo {
     pub nodes: u64,
     /// New visits per second since `go`.
     pub nps: u64,
+    /// Positions that the network evaluated per second since `go`.
+    pub eps: u64,
     /// How full the evaluation cache is, permille.
     pub hashfull: u32,
     /// Positions found in the endgame tables since `go`.
@@ -110,12 +112,14 @@ pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
     }
     let time = job.started.elapsed();
     let nodes = job.nodes().into();
+    let per_second = |count: u64| (count as f64 / time.as_secs_f64().max(1e-6)) as u64;
     Some(SearchInfo {
         depth: stats::depth(job).max(1),
         seldepth: job.counters.max_depth.load(Ordering::Relaxed).max(1),
         time,
         nodes,
-        nps: (job.new_nodes() as f64 / time.as_secs_f64().max(1e-6)) as u64,
+        nps: per_second(job.new_nodes()),
+        eps: per_second(job.counters.evaluations.load(Ordering::Relaxed)),
         hashfull: job.cache.hashfull(),
         tablebase_hits: job.counters.tablebase_hits.load(Ordering::Relaxed),
         lines: ranked.iter().take(job.reporting.lines.max(1)).map(|best| line(job, best)).collect(),

@@ -30,9 +30,9 @@ pub(crate) struct Counters {
     pub(crate) batches: AtomicU64,
     /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
     pub(crate) reverted: AtomicU32,
-    /// Sum of the depths of all visits, plies below the root.
+    /// Sum of the depths of all visits: positions on their way, the root included.
     pub(crate) depth_sum: AtomicU64,
-    /// The deepest visit, plies below the root.
+    /// The deepest visit, counted likewise.
     pub(crate) max_depth: AtomicU32,
 }
 
@@ -42,7 +42,7 @@ impl Counters {
         [&self.evaluations, &self.cache_hits, &self.terminals].map(|c| c.load(Ordering::Relaxed)).iter().sum()
     }
 
-    /// Counts visits: the sum of their depths, and the largest depth, plies below the root.
+    /// Counts visits: the sum of their depths, and the largest depth.
     pub(crate) fn count_depths(&self, sum: usize, max: usize) {
         self.depth_sum.fetch_add(sum as u64, Ordering::Relaxed);
         self.max_depth.fetch_max(max as u32, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! What the search can be tuned by. Names and defaults are those of Lc0's options.
 
-use super::{NoiseParams, TemperatureParams};
+use super::{CollisionScaling, NoiseParams, TemperatureParams};
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
 
@@ -45,6 +45,12 @@ pub struct SearchParams {
     pub max_collision_events: u32,
     /// `MaxCollisionVisits`: visits that one gathering may lose to such leaves.
     pub max_collision_visits: u32,
+    /// How those visits grow with the tree.
+    pub collision_scaling: CollisionScaling,
+    /// `OutOfOrderEval`: leaves whose value is known at once take no places in a batch.
+    pub out_of_order_eval: bool,
+    /// `MaxOutOfOrderEvalsFactor`: visits to such leaves before a gathering goes to evaluation, in batch sizes.
+    pub max_out_of_order_factor: f32,
     /// `NodesPerSecondLimit`: no more new visits per second than this; 0 is no limit.
     pub nps_limit: f64,
     /// `MaxPrefetch`: a batch that is shorter is filled up with positions that are likely to be wanted soon.
@@ -103,6 +109,9 @@ impl Default for SearchParams {
             minibatch_size: 0,
             max_collision_events: 917,
             max_collision_visits: 80_000,
+            collision_scaling: CollisionScaling::default(),
+            out_of_order_eval: true,
+            max_out_of_order_factor: 2.4,
             nps_limit: 0.0,
             max_prefetch: 0,
             moves_left_max_effect: 0.0345,

@@ -51,7 +51,7 @@ pub(crate) fn moves_to_mate(plies: f32) -> u32 {
     (plies as u32).div_ceil(2)
 }
 
-/// Average depth of this search's visits, plies.
+/// Average depth of this search's visits: positions on their way, the root included, as Lc0 counts.
 pub(crate) fn depth(job: &Job) -> u32 {
     let visits = job.counters.visits().max(1);
     (job.counters.depth_sum.load(Ordering::Relaxed) / visits) as u32

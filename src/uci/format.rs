@@ -16,6 +16,10 @@ pub(super) struct Shown {
     pub(super) wdl: bool,
     /// `UCI_ShowMovesLeft`
     pub(super) moves_left: bool,
+    /// `UCI_ShowEPS`
+    pub(super) eps: bool,
+    /// `VerboseMoveStats`
+    pub(super) move_stats: bool,
     /// More than one line is asked for.
     pub(super) multi_pv: bool,
     /// `PerPVCounters`
@@ -30,6 +34,8 @@ impl Shown {
         Shown {
             wdl: settings.show_wdl,
             moves_left: settings.show_moves_left,
+            eps: settings.show_eps,
+            move_stats: settings.verbose_move_stats,
             multi_pv: settings.multi_pv > 1,
             nodes_per_line: settings.per_pv_counters,
             score: ScoreType::from_name(settings.score_type),
@@ -37,12 +43,14 @@ impl Shown {
     }
 }
 
-/// One `info` line per line of play, then the figures of root moves, if there are any.
+/// One `info` line per line of play.
 pub(super) fn info(root: &History, info: &SearchInfo, shown: Shown) -> Vec<String> {
-    let lines =
-        info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown));
-    let stats = info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats));
-    lines.chain(stats.map(|stats| format!("info string {stats}"))).collect()
+    info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown)).collect()
+}
+
+/// The figures of root moves, if there are any, one to a line.
+pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
+    info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats)).collect()
 }
 
 fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), shown: Shown) -> String {
@@ -64,7 +72,11 @@ fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), s
     {
         let _ = write!(text, " movesleft {}", ((1.0 + plies) / 2.0).round());
     }
-    let _ = write!(text, " nps {} hashfull {} tbhits {}", info.nps, info.hashfull, info.tablebase_hits);
+    let _ = write!(text, " nps {}", info.nps);
+    if shown.eps {
+        let _ = write!(text, " eps {}", info.eps);
+    }
+    let _ = write!(text, " hashfull {} tbhits {}", info.hashfull, info.tablebase_hits);
     if shown.multi_pv {
         let _ = write!(text, " multipv {}", index + 1);
     }
@@ -138,6 +150,7 @@ mod tests {
             time: Duration::from_millis(1234),
             nodes: 100,
             nps: 81,
+            eps: 63,
             hashfull: 2,
             tablebase_hits: 5,
             lines: vec![line],
@@ -151,13 +164,15 @@ mod tests {
                 Shown {
                     wdl: true,
                     moves_left: true,
+                    eps: true,
+                    move_stats: false,
                     multi_pv: true,
                     nodes_per_line: true,
                     score: ScoreType::Centipawn
                 }
             ),
             ["info depth 3 seldepth 9 time 1234 nodes 60 score cp 14 wdl 300 500 200 movesleft 50 \
-              nps 81 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
+              nps 81 eps 63 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
         );
         assert_eq!(
             info(&root, &search, Shown::default()),

@@ -8,7 +8,7 @@ use super::format::{self, Shown};
 use super::output::Output;
 use crate::chess::{History, Move};
 use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
-use crate::options::Settings;
+use crate::options::{self, Settings};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, MoveStart, Timing};
 
@@ -71,10 +71,7 @@ impl Session {
             Command::Uci => self.introduce(),
             Command::IsReady => self.get_ready(),
             Command::NewGame => self.engine.new_game(),
-            Command::SetOption { name, value } => {
-                self.report(|engine| engine.set_option(&name, &value));
-                self.output.log_to(&self.engine.settings().log_file);
-            }
+            Command::SetOption { name, value } => self.set_option(&name, &value),
             Command::Position(text) => {
                 self.move_start.position_read(self.milliseconds(received));
                 self.report(|engine| engine.set_position(&text));
@@ -84,6 +81,14 @@ impl Session {
             Command::PonderHit => self.engine.ponder_hit(received),
             Command::Quit | Command::Nothing => {}
         }
+    }
+
+    fn set_option(&mut self, name: &str, value: &str) {
+        if let Some(instead) = options::instead_of(name) {
+            return self.output.note(&format!("option {name} has no effect: {instead}"));
+        }
+        self.report(|engine| engine.set_option(name, value));
+        self.output.log_to(&self.engine.settings().log_file);
     }
 
     /// Does something to the engine and tells if it went wrong.
@@ -170,6 +175,12 @@ struct Speaker {
 impl Listener for Speaker {
     fn info(&mut self, root: &History, info: &SearchInfo) {
         self.output.lines(format::info(root, info, self.shown));
+        let stats = format::stats(root, info);
+        if self.shown.move_stats {
+            self.output.note(&stats.join("\n"));
+        } else {
+            stats.iter().for_each(|line| self.output.log_remark(line));
+        }
     }
 
     fn note(&mut self, text: &str) {

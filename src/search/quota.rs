@@ -1,0 +1,123 @@
+//! How much one gathering may take: leaves, visits to what is known already, and collisions.
+//!
+//! Called by `gather`. The bounds and their defaults are those of Lc0's options.
+
+use super::SearchParams;
+
+/// How the visits that a gathering may lose to collisions grow with the tree: from 1 at `start` visits of the root to
+/// all that are allowed at `end`, along a power of the way between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CollisionScaling {
+    /// `MaxCollisionVisitsScalingStart`
+    pub start: u32,
+    /// `MaxCollisionVisitsScalingEnd`; 0: all are allowed in any tree.
+    pub end: u32,
+    /// `MaxCollisionVisitsScalingPower`
+    pub power: f32,
+}
+
+impl Default for CollisionScaling {
+    fn default() -> Self {
+        CollisionScaling { start: 28, end: 145_000, power: 1.25 }
+    }
+}
+
+impl CollisionScaling {
+    /// Visits that one gathering may lose in a tree of `nodes` visits, of `max` in the largest trees.
+    fn allowed(&self, max: u32, nodes: u32) -> u32 {
+        if nodes >= self.end {
+            return max;
+        }
+        if nodes <= self.start {
+            return 1;
+        }
+        let share = (nodes - self.start) as f32 / (self.end - self.start) as f32;
+        1 + ((max - 1) as f32 * libm::powf(share, self.power)).round() as u32
+    }
+}
+
+/// What one gathering has had so far, beside its leaves.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Visits that ended in terminals and cache hits.
+    pub(super) known: u32,
+    /// Visits that stopped at leaves under evaluation.
+    pub(super) collided: u32,
+    /// Stops at leaves under evaluation.
+    pub(super) collisions: u32,
+    /// Visits not needed after all: the leaf took one visit only.
+    pub(super) spare: u32,
+}
+
+/// The bounds of one gathering.
+#[derive(Debug)]
+pub(super) struct Quota {
+    /// Leaves wanted.
+    leaves: u32,
+    known: u32,
+    known_take_places: bool,
+    collided: u32,
+    collisions: u32,
+}
+
+impl Quota {
+    /// The bounds of a gathering of `leaves` leaves in a tree of `nodes` visits.
+    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32) -> Quota {
+        Quota {
+            leaves,
+            known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
+            known_take_places: !params.out_of_order_eval,
+            collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
+            collisions: params.max_collision_events,
+        }
+    }
+
+    /// Places of the batch that are still free after `found` leaves.
+    pub(super) fn places(&self, found: u32, tally: &Tally) -> u32 {
+        let known = if self.known_take_places { tally.known } else { 0 };
+        self.leaves.saturating_sub(found + known)
+    }
+
+    /// Does the gathering end, whether the batch is full or not?
+    pub(super) fn is_spent(&self, tally: &Tally) -> bool {
+        tally.known >= self.known || tally.collisions >= self.collisions || tally.collided >= self.collided
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collisions_are_allowed_as_the_tree_grows() {
+        let scaling = CollisionScaling::default();
+        assert_eq!([0, 28, 29].map(|nodes| scaling.allowed(80_000, nodes)), [1, 1, 1]);
+        // 1 + 79,999 · ((72,514 − 28) / (145,000 − 28))^1.25 = 1 + 79,999 · 0.5^1.25
+        assert_eq!(scaling.allowed(80_000, 72_514), 33_636);
+        assert_eq!([145_000, u32::MAX].map(|nodes| scaling.allowed(80_000, nodes)), [80_000; 2]);
+        assert_eq!(CollisionScaling { end: 0, ..scaling }.allowed(80_000, 0), 80_000);
+        let crossed = CollisionScaling { start: 100, end: 50, power: 1.0 };
+        assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
+    }
+
+    #[test]
+    fn known_leaves_take_places_if_the_option_says_so() {
+        let params = SearchParams::default();
+        let tally = Tally { known: 5, ..Tally::default() };
+        assert_eq!(Quota::new(&params, 16, 1000).places(6, &tally), 10);
+        let in_order = SearchParams { out_of_order_eval: false, ..params };
+        assert_eq!(Quota::new(&in_order, 16, 1000).places(6, &tally), 5);
+    }
+
+    #[test]
+    fn a_gathering_ends_after_so_many_known_leaves() {
+        let params = SearchParams::default();
+        let is_spent = |params: &SearchParams, leaves, known| {
+            Quota::new(params, leaves, 1000).is_spent(&Tally { known, ..Tally::default() })
+        };
+        // 2.4 · 16 = 38.4
+        assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));
+        let none = SearchParams { max_out_of_order_factor: 0.0, ..params };
+        assert_eq!((is_spent(&none, 16, 0), is_spent(&none, 16, 1)), (false, true));
+    }
+}
