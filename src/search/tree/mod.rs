@@ -134,7 +134,8 @@ impl Tree {
     /// From now on the tree takes no more than `bytes` from the system (but a minimum in any case), as far as it has
     /// not done so already; [`u64::MAX`] is no limit.
     pub(crate) fn set_limit(&self, bytes: u64) {
-        self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
+        let kept = bytes / PRUNING_PART + Slab::<Node>::TABLE_BYTES + Slab::<AtomicU32>::TABLE_BYTES;
+        self.limit.store(bytes.saturating_sub(kept).max(MIN_LIMIT), Ordering::Relaxed);
     }
 
     fn is_limited(&self) -> bool {

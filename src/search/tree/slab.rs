@@ -59,6 +59,9 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 impl<T: Slot> Slab<T> {
+    /// Memory of the table of blocks.
+    pub(super) const TABLE_BYTES: u64 = (BLOCKS * size_of::<OnceLock<Box<[T]>>>()) as u64;
+
     pub(super) fn new() -> Slab<T> {
         Slab {
             blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
