@@ -209,6 +209,11 @@ impl Gatherer {
                 candidate.q = fpu;
             }
         }
+        if plies == 0 {
+            // The root's candidates are all there are on the stack.
+            let least = job.visits_to_stay_in_the_race();
+            self.candidates.retain(|candidate| candidate.started >= least);
+        }
         (fpu, exploration)
     }
 

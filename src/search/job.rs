@@ -165,6 +165,18 @@ impl Job {
         &self.moves
     }
 
+    /// Visits below which a root move cannot become the most visited any more, and gets no more; 0 while all can. Moves
+    /// that certainly lose are not in the race.
+    pub(crate) fn visits_to_stay_in_the_race(&self) -> u32 {
+        let lead = self.referee.decisive_lead();
+        if lead == u32::MAX {
+            return 0;
+        }
+        let children = self.tree.children(self.tree.node(self.root)).map(|(_, child)| child);
+        let rivals = children.filter(|child| self.allows(child.edge().mv()) && !child.is_lost());
+        rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
+    }
+
     /// The policy of a root move with this search's noise.
     pub(crate) fn root_policy(&self, mv: Move, policy: f32) -> f32 {
         let Some(noise) = &self.noise else { return policy };
@@ -179,6 +191,9 @@ impl Job {
 
     /// The unvisited root move with the largest policy that may be searched, among those that come after `last`.
     pub(crate) fn best_unvisited_root_move(&self, root: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+        if self.visits_to_stay_in_the_race() > 0 {
+            return None;
+        }
         // Policies are not negative: their bits are in the same order.
         let rank = |&edge: &Unvisited| (self.unvisited_root_policy(edge).to_bits(), u8::MAX - edge.index);
         let below = last.as_ref().map(rank);

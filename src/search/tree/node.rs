@@ -272,6 +272,11 @@ impl Node {
         Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
     }
 
+    /// Does the side that moved into the node certainly lose?
+    pub(crate) fn is_lost(&self) -> bool {
+        self.proof().is_some_and(|proof| proof.outcome == Outcome::Loss)
+    }
+
     /// An expanded node turned out to be decided: its visits so far get the certain value. Returns what that changes for
     /// its ancestors.
     pub(crate) fn prove(&self, proof: Proof) -> Correction {
