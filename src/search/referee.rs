@@ -49,7 +49,6 @@ pub(crate) struct Referee {
     state: Mutex<State>,
     changed: Condvar,
     batch_cap: AtomicU32,
-    decisive_lead: AtomicU32,
 }
 
 /// What the controller finds when it wakes.
@@ -69,7 +68,6 @@ impl Referee {
             state: Mutex::new(State { chain, end: None, told_to_stop: false, ponder_hit: None }),
             changed: Condvar::new(),
             batch_cap: AtomicU32::new(u32::MAX),
-            decisive_lead: AtomicU32::new(u32::MAX),
         }
     }
 
@@ -82,39 +80,28 @@ impl Referee {
         self.batch_cap.load(Ordering::Relaxed)
     }
 
-    /// The lead in visits that no root move can make up any more; [`u32::MAX`] while there is no such lead.
-    pub(crate) fn decisive_lead(&self) -> u32 {
-        self.decisive_lead.load(Ordering::Relaxed)
-    }
-
     /// Asks the chain with fresh figures, and stops the search if it says so.
     pub(crate) fn judge(&self, job: &Job) {
-        let hints = self.ask(job);
-        self.decisive_lead.store(hints.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
-    }
-
-    fn ask(&self, job: &Job) -> Hints {
         let stats = stats::collect(job);
         let mut hints = Hints::default();
         let mut state = self.state();
         let reason = state.chain.should_stop(&stats, &mut hints);
         let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
-        let reason = reason.map(EndReason::Rule).or_else(|| {
+        let Some(reason) = reason.map(EndReason::Rule).or_else(|| {
             let ready = ready_at(&state.chain)?;
             (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)
-        });
-        if let Some(reason) = reason {
-            self.end(state, job, reason);
-        }
-        hints
+        }) else {
+            return;
+        };
+        self.end(state, job, reason);
     }
 
     /// Asks the chain because time has passed. Where nodes are the clock only workers ask, when a batch is backed up: in the
-    /// middle of that the figures depend on chance. Which root moves are searched they alone decide.
+    /// middle of that the figures depend on chance.
     pub(crate) fn judge_by_clock(&self, job: &Job) {
         if !self.with_chain(|chain| chain.counts_nodes_as_time()) {
-            self.ask(job);
+            self.judge(job);
         }
     }
 
