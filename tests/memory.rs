@@ -12,45 +12,54 @@ fn resident(engine: &Engine) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// An engine whose tree and cache together have this limit, and the memory of the process before they hold anything.
-fn limited(megabytes: &str) -> (Engine, u64) {
+/// An engine with this limit and these flags, ready to search, and the memory of its process: program, network and threads.
+fn limited(megabytes: u64, flags: &[&str]) -> (Engine, u64) {
     let ram = format!("--ramlimit-mb={megabytes}");
-    let mut engine = Engine::start(&[
-        "--backend=random",
-        "--threads=2",
-        "--minibatch-size=32",
-        "--smart-pruning-factor=0",
-        &ram,
-    ]);
+    let mut engine = Engine::start(&[&["--smart-pruning-factor=0", &ram], flags].concat());
     engine.ask(&["isready"], "readyok");
-    engine.best_move(&["go nodes 100"]);
     let before = resident(&engine);
     (engine, before)
 }
 
+/// The largest memory while searches of more nodes than fit are made in a game that goes on.
+#[cfg(target_os = "linux")]
+fn largest_resident(engine: &mut Engine, nodes: u64) -> u64 {
+    let mut largest = 0;
+    for position in ["startpos", "startpos moves e2e4 c7c5"] {
+        engine.send(&format!("position {position}"));
+        engine.send(&format!("go nodes {nodes}"));
+        let (mut line, mut info) = (String::new(), String::new());
+        while !line.starts_with("bestmove") {
+            line = engine.read_until("").remove(0);
+            largest = largest.max(resident(engine));
+            if line.starts_with("info depth") {
+                info.clone_from(&line);
+            }
+        }
+        let told = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
+        assert!(told.parse::<u64>().unwrap() >= nodes, "{info}");
+    }
+    largest
+}
+
 #[test]
 #[cfg(target_os = "linux")]
-fn a_search_goes_on_at_its_limit_within_three_percent() {
-    let (mut engine, before) = limited("80");
-    let mut largest = 0;
-    for position in ["startpos", "startpos moves e2e4", "startpos moves e2e4 c7c5 g1f3"] {
-        engine.send(&format!("position {position}"));
-        // More than fits.
-        let lines = {
-            engine.send("go nodes 600000");
-            engine.read_until("bestmove")
-        };
-        let last = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
-        let nodes: u64 = last.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap().parse().unwrap();
-        assert!(nodes >= 600_000, "{last}");
-        largest = largest.max(resident(&engine) - before);
+fn searches_go_on_at_their_limit_within_three_percent() {
+    for (megabytes, flags) in [
+        (50, ["--threads=1", "--minibatch-size=1"]),
+        (50, ["--threads=2", "--minibatch-size=256"]),
+        (80, ["--threads=2", "--minibatch-size=32"]),
+    ] {
+        let (mut engine, before) = limited(megabytes, &[&["--backend=random"], flags.as_slice()].concat());
+        let taken = (largest_resident(&mut engine, 11_000 * megabytes) - before) as f64;
+        let share = taken / (megabytes * 1_000_000) as f64;
+        assert!((0.8..=1.03).contains(&share), "{taken} bytes at {megabytes} MB, {flags:?}");
     }
-    assert!((70_000_000..=82_400_000).contains(&largest), "{largest}");
 }
 
 #[test]
 fn an_infinite_search_at_its_limit_goes_on_and_stops_when_told() {
-    let (mut engine, _) = limited("10");
+    let (mut engine, _) = limited(10, &["--backend=random", "--threads=2"]);
     engine.send("go infinite");
     engine.assert_no_best_move(std::time::Duration::from_millis(1500));
     engine.best_move(&["stop"]);

@@ -56,8 +56,32 @@ fn every_option_changes_the_search_and_can_be_taken_back() {
             ("MovesLeftThreshold", "0.1", "0.8", MIDDLEGAME),
             ("StickyEndgames", "false", "true", MATE_IN_TWO),
             ("TwoFoldDraws", "false", "true", ENDGAME),
+            ("SmartPruningFactor", "0", "1.33", MIDDLEGAME),
         ],
     );
+}
+
+/// A regression: smart pruning ended searches, but until then moves went on to be visited that could not overtake the best.
+#[test]
+fn root_moves_that_cannot_overtake_get_no_more_visits() {
+    let mut engine = repeatable();
+    let mut visits = |factor: &str| -> Vec<u32> {
+        set(&mut engine, "SmartPruningFactor", factor);
+        let lines = search(&mut engine, MIDDLEGAME, "go nodes 600");
+        let of_move = |line: &String| {
+            let (head, rest) = line.strip_prefix("info string ")?.split_once(" N: ")?;
+            let visits = rest.trim_start().split(' ').next()?.parse().ok()?;
+            (!head.starts_with("node")).then_some(visits)
+        };
+        lines.iter().filter_map(of_move).collect()
+    };
+    let mut of_the_others = |factor: &str| -> u32 {
+        let mut visits = visits(factor);
+        visits.sort_unstable();
+        visits[..visits.len() - 2].iter().sum()
+    };
+    let (all, pruned) = (of_the_others("0"), of_the_others("1.33"));
+    assert!(pruned < all, "{pruned} visits to moves behind the best two, {all} without smart pruning");
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl Game {
         let rescale = loading::rescale(settings, &request.limits, position.current().turn())?;
         let params = loading::search_params(settings, rescale);
         let (tree, root) = self.set_position(position, &params, around.late)?;
-        tree.set_limit(tree_limit(settings));
+        tree.set_limit(tree_limit(settings, &**around.backend));
         let visits = u64::from(tree.node(root).visits());
         let tables = around.tables.narrow(position, request.root_moves, settings);
         request.root_moves = tables.root_moves;

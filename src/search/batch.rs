@@ -27,6 +27,12 @@ pub(super) struct Batch {
     nodes: Vec<NodeId>,
 }
 
+/// Memory of the buffers for batches of so many positions, bytes. Lines of play are rarely longer than is counted here.
+pub(crate) fn buffer_bytes(positions: usize) -> u64 {
+    const LINE: usize = 32;
+    (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
+}
+
 impl Batch {
     /// Forgets the last batch.
     pub(super) fn clear(&mut self) {

@@ -32,8 +32,7 @@ pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
     let allowed = || job.tree.children(root).filter(|(_, child)| job.allows(child.edge().mv()));
     let mut visited: Vec<_> = allowed().filter(|(_, child)| child.visits() > 0).collect();
     visited.sort_by(|(_, a), (_, b)| compare(b, a, draw_score));
-    let is_loss = |child: &Node| child.proof().is_some_and(|proof| proof.outcome == Outcome::Loss);
-    let losses = visited.split_off(visited.partition_point(|(_, child)| !is_loss(child)));
+    let losses = visited.split_off(visited.partition_point(|(_, child)| !child.is_lost()));
     let children =
         allowed().filter(|(_, child)| child.visits() == 0).map(|(_, child)| root_move(None, child));
     let mut others: Vec<_> = children.chain(moves_without_child(job, root)).collect();

@@ -56,8 +56,6 @@ const VISITS_PER_LEAF: u32 = 8;
 struct Progress {
     /// Workers that are in this search.
     workers: usize,
-    /// Threads that wait for a change.
-    waiting: usize,
     /// Changes whenever a batch has been backed up or a worker leaves.
     epoch: u64,
     /// Time from the start to the end of the first evaluation.
@@ -167,6 +165,18 @@ impl Job {
         &self.moves
     }
 
+    /// Visits below which a root move cannot become the most visited any more, and gets no more; 0 while all can. Moves
+    /// that certainly lose are not in the race.
+    pub(crate) fn visits_to_stay_in_the_race(&self) -> u32 {
+        let lead = self.referee.decisive_lead();
+        if lead == u32::MAX {
+            return 0;
+        }
+        let children = self.tree.children(self.tree.node(self.root)).map(|(_, child)| child);
+        let rivals = children.filter(|child| self.allows(child.edge().mv()) && !child.is_lost());
+        rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
+    }
+
     /// The policy of a root move with this search's noise.
     pub(crate) fn root_policy(&self, mv: Move, policy: f32) -> f32 {
         let Some(noise) = &self.noise else { return policy };
@@ -181,6 +191,9 @@ impl Job {
 
     /// The unvisited root move with the largest policy that may be searched, among those that come after `last`.
     pub(crate) fn best_unvisited_root_move(&self, root: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+        if self.visits_to_stay_in_the_race() > 0 {
+            return None;
+        }
         // Policies are not negative: their bits are in the same order.
         let rank = |&edge: &Unvisited| (self.unvisited_root_policy(edge).to_bits(), u8::MAX - edge.index);
         let below = last.as_ref().map(rank);
@@ -247,35 +260,6 @@ impl Job {
         self.budget.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
-    /// Counts a change as the next epoch, and wakes those who wait for one: nobody, as a rule, and then the system is not
-    /// asked.
-    fn change(&self, change: impl FnOnce(&mut Progress)) {
-        let mut progress = self.progress();
-        change(&mut progress);
-        progress.epoch += 1;
-        let is_awaited = progress.waiting > 0;
-        drop(progress);
-        if is_awaited {
-            self.changed.notify_all();
-        }
-    }
-
-    /// Waits until `is_awaited` is no longer true of the progress, or `timeout` has passed.
-    fn wait_while(
-        &self,
-        timeout: Duration,
-        mut is_awaited: impl FnMut(&Progress) -> bool,
-    ) -> MutexGuard<'_, Progress> {
-        let mut progress = self.progress();
-        progress.waiting += 1;
-        let (mut progress, _) = self
-            .changed
-            .wait_timeout_while(progress, timeout, |progress| is_awaited(progress))
-            .unwrap_or_else(PoisonError::into_inner);
-        progress.waiting -= 1;
-        progress
-    }
-
     /// Asks all workers to leave. They finish the batch they are in.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -288,16 +272,19 @@ impl Job {
 
     /// Tells all who wait that something has changed.
     pub(crate) fn touch(&self) {
-        self.change(|_| ());
+        self.progress().epoch += 1;
+        self.changed.notify_all();
     }
 
     /// A batch of `leaves` came back from the backend and was backed up: the referee looks at where the search stands.
     pub(crate) fn batch_done(&self, leaves: u64) {
         self.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
         self.counters.batches.fetch_add(1, Ordering::Relaxed);
-        self.change(|progress| {
-            progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
-        });
+        let mut progress = self.progress();
+        progress.epoch += 1;
+        progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
+        drop(progress);
+        self.changed.notify_all();
         self.referee.judge(self);
     }
 
@@ -322,7 +309,11 @@ impl Job {
 
     /// Waits until the epoch is no longer `seen` or `timeout` has passed; returns the epoch.
     pub(crate) fn wait_for_change(&self, seen: u64, timeout: Duration) -> u64 {
-        self.wait_while(timeout, |progress| progress.epoch == seen).epoch
+        let (progress, _) = self
+            .changed
+            .wait_timeout_while(self.progress(), timeout, |progress| progress.epoch == seen)
+            .unwrap_or_else(PoisonError::into_inner);
+        progress.epoch
     }
 
     /// A worker joins. It must call [`Job::leave`].
@@ -332,7 +323,11 @@ impl Job {
 
     /// A worker leaves; it holds no visits under way any more.
     pub(crate) fn leave(&self) {
-        self.change(|progress| progress.workers -= 1);
+        let mut progress = self.progress();
+        progress.workers -= 1;
+        progress.epoch += 1;
+        drop(progress);
+        self.changed.notify_all();
     }
 
     /// True when no worker is in this search.
@@ -342,6 +337,9 @@ impl Job {
 
     /// Waits until no worker is in this search, or `timeout` has passed. It must have been stopped.
     pub(crate) fn wait_idle(&self, timeout: Duration) {
-        drop(self.wait_while(timeout, |progress| progress.workers > 0));
+        let _idle = self
+            .changed
+            .wait_timeout_while(self.progress(), timeout, |progress| progress.workers > 0)
+            .unwrap_or_else(PoisonError::into_inner);
     }
 }

@@ -46,6 +46,7 @@ pub use summary::Summary;
 pub use temperature::TemperatureParams;
 pub use wdl::Rescale;
 
+pub(crate) use batch::buffer_bytes;
 pub(crate) use controller::run;
 pub(crate) use job::{Job, JobSpec};
 pub(crate) use stats::{collect as collect_stats, root_evaluation, root_visits};

@@ -49,6 +49,7 @@ pub(crate) struct Referee {
     state: Mutex<State>,
     changed: Condvar,
     batch_cap: AtomicU32,
+    decisive_lead: AtomicU32,
 }
 
 /// What the controller finds when it wakes.
@@ -68,6 +69,7 @@ impl Referee {
             state: Mutex::new(State { chain, end: None, told_to_stop: false, ponder_hit: None }),
             changed: Condvar::new(),
             batch_cap: AtomicU32::new(u32::MAX),
+            decisive_lead: AtomicU32::new(u32::MAX),
         }
     }
 
@@ -80,28 +82,39 @@ impl Referee {
         self.batch_cap.load(Ordering::Relaxed)
     }
 
+    /// The lead in visits that no root move can make up any more; [`u32::MAX`] while there is no such lead.
+    pub(crate) fn decisive_lead(&self) -> u32 {
+        self.decisive_lead.load(Ordering::Relaxed)
+    }
+
     /// Asks the chain with fresh figures, and stops the search if it says so.
     pub(crate) fn judge(&self, job: &Job) {
+        let hints = self.ask(job);
+        self.decisive_lead.store(hints.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    fn ask(&self, job: &Job) -> Hints {
         let stats = stats::collect(job);
         let mut hints = Hints::default();
         let mut state = self.state();
         let reason = state.chain.should_stop(&stats, &mut hints);
         let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
-        let Some(reason) = reason.map(EndReason::Rule).or_else(|| {
+        let reason = reason.map(EndReason::Rule).or_else(|| {
             let ready = ready_at(&state.chain)?;
             (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)
-        }) else {
-            return;
-        };
-        self.end(state, job, reason);
+        });
+        if let Some(reason) = reason {
+            self.end(state, job, reason);
+        }
+        hints
     }
 
     /// Asks the chain because time has passed. Where nodes are the clock only workers ask, when a batch is backed up: in the
-    /// middle of that the figures depend on chance.
+    /// middle of that the figures depend on chance. Which root moves are searched they alone decide.
     pub(crate) fn judge_by_clock(&self, job: &Job) {
         if !self.with_chain(|chain| chain.counts_nodes_as_time()) {
-            self.judge(job);
+            self.ask(job);
         }
     }
 

@@ -28,10 +28,11 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         playouts: new_nodes,
         batches: job.counters.batches.load(Ordering::Relaxed),
         depth: depth(job),
-        // Moves that may not be searched can have visits from an earlier search.
+        // Moves that may not be searched can have visits from an earlier search, and moves that turned out to lose are
+        // not in the race.
         root_visits: children
             .iter()
-            .map(|child| if is_allowed(child) { child.visits() } else { 0 })
+            .map(|child| if is_allowed(child) && !child.is_lost() { child.visits() } else { 0 })
             .collect(),
         best_by_q: (0..children.len())
             .filter(|&i| children[i].visits() > 0 && is_allowed(children[i]))

@@ -40,11 +40,6 @@ fn remaining_visits(hints: &Hints, nps: f64) -> f64 {
     by_time.min(hints.remaining_playouts)
 }
 
-/// True if a root move with `visits` cannot become the most visited any more: it needs no further visits.
-pub fn is_out_of_the_race(visits: u32, most_visits: u32, hints: &Hints) -> bool {
-    hints.remaining_playouts < f64::from(most_visits) - f64::from(visits)
-}
-
 impl Stopper for SmartPruning {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         if self.legal_moves == 1 {
@@ -56,6 +51,7 @@ impl Stopper for SmartPruning {
         if self.legal_moves > 1 && stats.losing_moves + 1 >= self.legal_moves {
             return Some(StopReason::OthersLose);
         }
+        hints.prunes_root_moves = true;
         let since_first_eval_ms = stats.since_first_eval_ms?;
         if since_first_eval_ms < TOLERANCE_MS || stats.new_nodes == 0 {
             return None;
@@ -112,8 +108,10 @@ mod tests {
         let mut pruning = SmartPruning::new(2.0, 0, 20);
         let mut hints = Hints { remaining_playouts: 1002.0, ..Hints::default() };
         assert_eq!(pruning.should_stop(&stats(), &mut hints), None);
-        assert_eq!(hints.remaining_playouts, 501.0);
-        assert!(is_out_of_the_race(398, 900, &hints) && !is_out_of_the_race(400, 900, &hints));
+        assert_eq!((hints.remaining_playouts, hints.decisive_lead()), (501.0, Some(501)));
+        let unlimited = Hints { prunes_root_moves: true, ..Hints::default() };
+        assert_eq!(unlimited.decisive_lead(), None);
+        assert_eq!(Hints { prunes_root_moves: false, ..hints }.decisive_lead(), None, "smart pruning is off");
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub struct SearchStats {
     pub batches: u64,
     /// Average depth, plies.
     pub depth: u32,
-    /// Visits of the root's moves, in a fixed order during one search; empty before the root is expanded.
+    /// Visits of the root's moves, in a fixed order during one search; empty before the root is expanded. 0 for moves that
+    /// may not be searched or certainly lose.
     pub root_visits: Vec<u32>,
     /// Index into `root_visits` of the move with the best Q among those visited.
     pub best_by_q: Option<usize>,
@@ -62,11 +63,18 @@ pub struct Hints {
     pub remaining_ms: f64,
     /// Visits that can still be made before a limit ends the search; infinite where there is none.
     pub remaining_playouts: f64,
+    /// Root moves that cannot become the most visited in what remains need no further visits: smart pruning is on.
+    pub prunes_root_moves: bool,
 }
 
 impl Default for Hints {
     fn default() -> Self {
-        Hints { nps: None, remaining_ms: f64::INFINITY, remaining_playouts: f64::INFINITY }
+        Hints {
+            nps: None,
+            remaining_ms: f64::INFINITY,
+            remaining_playouts: f64::INFINITY,
+            prunes_root_moves: false,
+        }
     }
 }
 
@@ -79,6 +87,13 @@ impl Hints {
     /// Lowers the remaining playouts to `playouts` if they are more.
     pub fn limit_remaining_playouts(&mut self, playouts: f64) {
         self.remaining_playouts = self.remaining_playouts.min(playouts.max(0.0));
+    }
+
+    /// The lead in visits that no root move can make up any more; `None` while there is no such lead.
+    pub fn decisive_lead(&self) -> Option<u32> {
+        // Saturates; more visits than that are not made.
+        let lead = self.remaining_playouts as u32;
+        (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
     }
 
     /// The largest batch, `1..=wanted`, that should be back before the search ends, if `nps` evaluations are

@@ -70,7 +70,7 @@ fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), s
     if shown.moves_left
         && let Some(plies) = line.moves_left
     {
-        let _ = write!(text, " movesleft {}", ((1.0 + plies) / 2.0).round());
+        let _ = write!(text, " movesleft {}", moves_left(plies));
     }
     let _ = write!(text, " nps {}", info.nps);
     if shown.eps {
@@ -82,6 +82,11 @@ fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), s
     }
     let _ = write!(text, " pv {}", moves(root, &line.moves).join(" "));
     text
+}
+
+/// Moves of the side to move in so many plies, the first of which is its own.
+fn moves_left(plies: f32) -> u32 {
+    (plies / 2.0).ceil() as u32
 }
 
 fn score(line: &Line, form: ScoreType) -> String {
@@ -156,7 +161,7 @@ mod tests {
             lines: vec![line],
             move_stats: None,
         };
-        // cp: 90 · tan(0.15637541897) = 14.19, or 45 · tan(0.156728) = 7.11; movesleft: (1 + 99) / 2
+        // cp: 90 · tan(0.15637541897) = 14.19, or 45 · tan(0.156728) = 7.11; movesleft: 99 / 2, rounded up
         assert_eq!(
             info(
                 &root,
@@ -178,6 +183,12 @@ mod tests {
             info(&root, &search, Shown::default()),
             ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 pv e2e4"]
         );
+    }
+
+    /// A regression: an even number of plies was taken for a move more.
+    #[test]
+    fn plies_are_counted_as_moves() {
+        assert_eq!([1.0, 2.0, 3.0, 42.0, 42.1].map(moves_left), [1, 1, 2, 21, 22]);
     }
 
     #[test]
