@@ -1,8 +1,9 @@
-//! `--backend=auto` for networks that the native backend does not evaluate: the faster one of what ONNX Runtime offers.
+//! `--backend=auto` for networks with an attention body and for ONNX models: the fastest of what is installed.
 //!
 //! A program can load only one ONNX Runtime, and builds differ in their providers. So each candidate is measured by a
-//! child, `zeitnot backendbench`, all at the same time, within [`PATIENCE`]; the result is kept in the cache folder for this
-//! processor and network.
+//! child, `zeitnot backendbench`, all at the same time, within [`PATIENCE`], in CPU time; the result is kept in the cache
+//! folder for this processor and network. Where time ran out or the figures scatter, what is kept is a guess, and the second,
+//! fourth, eighth … start from then on measures again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +13,23 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::network::backends::onnxruntime::{Provider, Runtime, Target, finder};
-use crate::network::backends::{AUTO, BackendConfig, is_for_native};
+use crate::network::backends::onnxruntime::{self, Provider, Runtime, Target, finder};
+use crate::network::backends::{AUTO, BackendConfig, is_for_native, is_tower, native};
 use crate::network::weights::NetworkFile;
 use crate::network::{BackendError, folders};
 use crate::params::Params;
 
-/// What may be chosen, the one that is always there first.
-const CANDIDATES: [&str; 2] = ["onnxruntime", "openvino"];
+/// OpenVINO's short name.
+const OPENVINO: &str = "openvino";
+/// What may be chosen; of two that are as fast, the first one.
+const CANDIDATES: [&str; 3] = [native::NAME, onnxruntime::NAME, OPENVINO];
+/// Gain for which a later candidate is taken.
+const LEAST_GAIN: f64 = 0.03;
+/// Deviation of the rounds, as a share, from which a choice is a guess.
+const NOISY: f64 = 0.15;
 /// All measuring is to be done within this time.
 const PATIENCE: Duration = Duration::from_millis(2900);
 /// Between two looks at the children.
@@ -29,15 +37,41 @@ const TICK: Duration = Duration::from_millis(20);
 /// The file of choices made before, in the cache folder.
 const FILE: &str = "backends.json";
 
-/// Choices made before: the backend by processor and network.
-type Choices = BTreeMap<String, String>;
+/// Choices made before, by processor and network.
+type Choices = BTreeMap<String, Choice>;
 
-/// `config`, or what is faster here if that is `auto` without options and more than one candidate is installed.
+/// A choice made before.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+struct Choice {
+    /// One of [`CANDIDATES`].
+    backend: String,
+    /// Starts for which it has been a guess; 0 if it was measured.
+    guessed: u32,
+}
+
+/// What a child has measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rate {
+    /// Evaluations per CPU second.
+    nps: f64,
+    /// Standard deviation of the rounds, as a share.
+    deviation: f64,
+}
+
+/// The candidate to take, and why.
+#[derive(Clone, Debug, PartialEq)]
+struct Verdict {
+    name: &'static str,
+    why: String,
+    is_guess: bool,
+}
+
+/// `config`, or what is faster here if that is `auto` without options and there is a choice.
 ///
 /// # Errors
 /// Never for the choice's sake; only if a candidate's name does not parse.
 pub(super) fn choose(config: BackendConfig, network: &NetworkFile) -> Result<BackendConfig, BackendError> {
-    if config.name != AUTO || !config.options.is_empty() || is_for_native(network) {
+    if config.name != AUTO || !config.options.is_empty() || is_tower(network) {
         return Ok(config);
     }
     let (name, why) = fastest(network);
@@ -49,47 +83,91 @@ pub(super) fn choose(config: BackendConfig, network: &NetworkFile) -> Result<Bac
 
 /// The candidate to take, and why, if there was a choice.
 fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
-    let [plain, openvino] = CANDIDATES;
+    let usual = if is_for_native(network) { native::NAME } else { onnxruntime::NAME };
     if let Some(library) = Runtime::in_use() {
-        let name = if library.has(Provider::OpenVino) { openvino } else { plain };
-        return (name, Some("its library is in use already".into()));
+        return match usual {
+            onnxruntime::NAME if library.has(Provider::OpenVino) => {
+                (OPENVINO, Some("its library is in use already".into()))
+            }
+            _ => (usual, None),
+        };
     }
     let file = folders::cache().map(|cache| cache.join(FILE));
     let key = format!("{}, network {}", processor(), network.sha256);
     // Removing the file makes all choices anew.
-    if let Some(name) = file.as_deref().and_then(|file| remembered(file, &key)) {
-        return (name, Some("so it was chosen for this network and machine before".into()));
+    let before = file.as_deref().and_then(|file| remembered(file, &key));
+    let guessed = match &before {
+        Some((name, 0)) => return (name, Some("it was the fastest here when they were measured".into())),
+        Some((name, starts)) if !(starts + 1).is_power_of_two() => {
+            if let Some(file) = &file {
+                remember(file, &key, Choice { backend: (*name).into(), guessed: starts + 1 });
+            }
+            return (name, Some("a guess; a later start will measure again".into()));
+        }
+        Some((_, starts)) => *starts,
+        None => 0,
+    };
+    let possible = possible(usual);
+    if possible.len() < 2 {
+        return (usual, None);
     }
-    if !finder::is_installed(Provider::OpenVino) {
-        return (plain, None);
-    }
-    let (name, why) = judge(&measure(&network.path));
+    let verdict = judge(&possible, &measure(&network.path, &possible));
     if let Some(file) = file {
-        remember(&file, &key, name);
+        let guessed = if verdict.is_guess { guessed + 1 } else { 0 };
+        remember(&file, &key, Choice { backend: verdict.name.into(), guessed });
     }
-    (name, Some(why))
+    (verdict.name, Some(verdict.why))
 }
 
-/// The fastest of the candidates and what speaks for it; if not all were measured in time, what is usual.
-fn judge(measured: &[(&'static str, f64)]) -> (&'static str, String) {
-    let [plain, openvino] = CANDIDATES;
-    match measured.iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some(&(name, rate)) if measured.len() == CANDIDATES.len() => {
-            let others = measured.iter().filter(|(other, _)| *other != name);
-            let others: Vec<_> = others.map(|(name, rate)| format!("{rate:.0} with {name}")).collect();
-            (name, format!("{rate:.0} positions/s and thread, {}", others.join(", ")))
+/// The usual candidate, and those whose libraries are installed.
+fn possible(usual: &'static str) -> Vec<&'static str> {
+    let is_possible = |name: &&str| match *name {
+        native::NAME => usual == native::NAME,
+        OPENVINO => finder::is_installed(Provider::OpenVino),
+        name => name == usual || finder::is_installed(Provider::Cpu),
+    };
+    CANDIDATES.into_iter().filter(is_possible).collect()
+}
+
+/// The fastest of the `possible` candidates and what speaks for it; what is usual, if that was not measured in time.
+fn judge(possible: &[&'static str], measured: &[(&'static str, Rate)]) -> Verdict {
+    let usual = usual(possible);
+    let mut best = None;
+    for &(name, rate) in measured {
+        if best.is_none_or(|(_, best): (_, Rate)| rate.nps > best.nps * (1.0 + LEAST_GAIN)) {
+            best = Some((name, rate));
         }
-        _ => {
-            let options = Params::default().with("provider", "openvino");
-            let has_bfloat16 = Target::parse(&options).is_ok_and(|target| target.precision == "bf16");
-            let name = if has_bfloat16 { openvino } else { plain };
-            (name, "that is usual for this processor; measuring took too long".into())
-        }
+    }
+    let Some((name, rate)) = best.filter(|_| measured.iter().any(|(name, _)| *name == usual)) else {
+        let why = "that is usual for this processor; measuring took too long, a later start will try again";
+        return Verdict { name: usual, why: why.into(), is_guess: true };
+    };
+    let mut why = format!("{:.0} positions per CPU second", rate.nps);
+    for (other, rate) in measured.iter().filter(|(other, _)| *other != name) {
+        why += &format!(", {:.0} with {other}", rate.nps);
+    }
+    let is_late = measured.len() < possible.len();
+    let is_noisy = measured.iter().any(|(_, rate)| rate.deviation > NOISY);
+    why += match (is_late, is_noisy) {
+        (true, _) => "; not all were measured in time, a later start will try again",
+        (false, true) => "; the machine was noisy, a later start will measure again",
+        (false, false) => "",
+    };
+    Verdict { name, why, is_guess: is_late || is_noisy }
+}
+
+/// What is most often the fastest of the `possible` candidates.
+fn usual(possible: &[&'static str]) -> &'static str {
+    let options = Params::default().with("provider", OPENVINO);
+    let has_bfloat16 = || Target::parse(&options).is_ok_and(|target| target.precision == "bf16");
+    match possible.first().copied().unwrap_or(onnxruntime::NAME) {
+        onnxruntime::NAME if possible.contains(&OPENVINO) && has_bfloat16() => OPENVINO,
+        first => first,
     }
 }
 
-/// Positions per second of the candidates that could be measured in time.
-fn measure(network: &Path) -> Vec<(&'static str, f64)> {
+/// What the candidates reach that could be measured in time.
+fn measure(network: &Path, candidates: &[&'static str]) -> Vec<(&'static str, Rate)> {
     let deadline = Instant::now() + PATIENCE;
     let Some(program) =
         std::env::current_exe().ok().filter(|path| path.file_stem().is_some_and(|stem| stem == "zeitnot"))
@@ -97,15 +175,15 @@ fn measure(network: &Path) -> Vec<(&'static str, f64)> {
         // Another program uses this library: it has no such command.
         return Vec::new();
     };
-    let start = |name: &'static str| Some((name, bench(&program, network, name).spawn().ok()?));
-    let children: Vec<_> = CANDIDATES.into_iter().filter_map(start).collect();
+    let start = |name: &&'static str| Some((*name, bench(&program, network, name).spawn().ok()?));
+    let children: Vec<_> = candidates.iter().filter_map(start).collect();
     children.into_iter().filter_map(|(name, child)| Some((name, rate(child, deadline)?))).collect()
 }
 
 fn bench(program: &Path, network: &Path, backend: &str) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["backendbench", "--json", "--batches=8", "--rounds=3", "--round-ms=100", "--backend", backend])
+        .args(["backendbench", "--json", "--batches=4", "--rounds=4", "--round-ms=40", "--backend", backend])
         .arg("--weights")
         .arg(network)
         .stdin(Stdio::null())
@@ -115,7 +193,7 @@ fn bench(program: &Path, network: &Path, backend: &str) -> Command {
 }
 
 /// What the child has measured; it is ended if it is not done at `deadline`.
-fn rate(mut child: Child, deadline: Instant) -> Option<f64> {
+fn rate(mut child: Child, deadline: Instant) -> Option<Rate> {
     while child.try_wait().ok()?.is_none() {
         if Instant::now() >= deadline {
             // It may have ended by itself meanwhile.
@@ -127,29 +205,30 @@ fn rate(mut child: Child, deadline: Instant) -> Option<f64> {
     }
     let mut text = String::new();
     child.stdout.take()?.read_to_string(&mut text).ok()?;
-    best_rate(&serde_json::from_str(&text).ok()?)
+    rate_of(&serde_json::from_str(&text).ok()?)
 }
 
-/// The largest `median_nps` anywhere in a report.
-fn best_rate(report: &Value) -> Option<f64> {
-    let nested: Vec<&Value> = match report {
-        Value::Array(values) => values.iter().collect(),
-        Value::Object(fields) => fields.values().collect(),
-        _ => Vec::new(),
-    };
-    let own = report.get("median_nps").and_then(Value::as_f64);
-    nested.into_iter().filter_map(best_rate).chain(own).max_by(f64::total_cmp)
+/// The rate in a report of one batch size; by the clock where the system does not tell CPU time.
+fn rate_of(report: &Value) -> Option<Rate> {
+    let row = report.get(0)?;
+    let figure = |name: &str| row.get(name).and_then(Value::as_f64);
+    let (nps, deviation) = figure("cpu_nps")
+        .zip(figure("cpu_deviation_nps"))
+        .or_else(|| figure("median_nps").zip(figure("deviation_nps")))?;
+    Some(Rate { nps, deviation: deviation / nps.max(1e-9) })
 }
 
-fn remembered(file: &Path, key: &str) -> Option<&'static str> {
-    let name = read(file).remove(key)?;
-    CANDIDATES.into_iter().find(|candidate| *candidate == name)
+/// The backend and the starts for which it has been a guess.
+fn remembered(file: &Path, key: &str) -> Option<(&'static str, u32)> {
+    let Choice { backend, guessed } = read(file).remove(key)?;
+    let name = CANDIDATES.into_iter().find(|candidate| *candidate == backend)?;
+    Some((name, guessed))
 }
 
 /// Keeps a choice. Whatever goes wrong: the next start measures again.
-fn remember(file: &PathBuf, key: &str, name: &str) {
+fn remember(file: &PathBuf, key: &str, choice: Choice) {
     let mut choices = read(file);
-    choices.insert(key.into(), name.into());
+    choices.insert(key.into(), choice);
     let folder = file.parent().unwrap_or(Path::new("."));
     // Written aside and renamed, so that nobody reads half of it.
     let new = folder.join(format!("{FILE}.{}", std::process::id()));
@@ -176,37 +255,51 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn choice(backend: &str, guessed: u32) -> Choice {
+        Choice { backend: backend.into(), guessed }
+    }
+
     #[test]
     fn a_choice_is_found_again_for_the_same_machine_and_network_only() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new").join(FILE);
         assert_eq!(remembered(&file, "a"), None);
-        remember(&file, "a", "openvino");
-        remember(&file, "b", "onnxruntime");
-        assert_eq!((remembered(&file, "a"), remembered(&file, "b")), (Some("openvino"), Some("onnxruntime")));
+        remember(&file, "a", choice("openvino", 0));
+        remember(&file, "b", choice("native", 3));
+        let found = (remembered(&file, "a"), remembered(&file, "b"));
+        assert_eq!(found, (Some(("openvino", 0)), Some(("native", 3))));
         assert_eq!(remembered(&file, "c"), None);
-        remember(&file, "a", "abacus");
+        remember(&file, "a", choice("abacus", 0));
         assert_eq!(remembered(&file, "a"), None, "a name of another version");
-        fs::write(&file, "damaged").unwrap();
-        assert_eq!(remembered(&file, "b"), None);
+        fs::write(&file, r#"{"b": "native"}"#).unwrap();
+        assert_eq!(remembered(&file, "b"), None, "a file of another version");
     }
 
     #[test]
-    fn the_faster_one_is_taken_if_both_were_measured() {
-        let measured = [("onnxruntime", 117.2), ("openvino", 240.4)];
-        let why = "240 positions/s and thread, 117 with onnxruntime".to_owned();
-        assert_eq!(judge(&measured), ("openvino", why));
-        assert!(judge(&measured[..1]).1.contains("measuring took too long"));
+    fn the_fastest_one_is_taken_if_all_were_measured() {
+        let rate = |nps| Rate { nps, deviation: 0.02 };
+        let measured = [("native", rate(234.0)), ("onnxruntime", rate(117.2)), ("openvino", rate(240.4))];
+        let verdict = judge(&CANDIDATES, &measured);
+        let why = "234 positions per CPU second, 117 with onnxruntime, 240 with openvino".to_owned();
+        assert_eq!(verdict, Verdict { name: "native", why, is_guess: false }, "3 % are no reason");
+        let faster = [measured[0], measured[1], ("openvino", rate(270.0))];
+        assert_eq!(judge(&CANDIDATES, &faster).name, "openvino");
+        let noisy = [measured[0], ("onnxruntime", Rate { nps: 117.2, deviation: 0.3 }), measured[2]];
+        assert!(judge(&CANDIDATES, &noisy).is_guess);
+        let late = judge(&CANDIDATES, &measured[1..]);
+        assert_eq!((late.name, late.is_guess), ("native", true));
+        let part = judge(&CANDIDATES, &[faster[0], faster[2]]);
+        assert_eq!((part.name, part.is_guess), ("openvino", true));
     }
 
     #[test]
-    fn the_best_rate_is_found_in_any_report() {
-        assert_eq!(
-            best_rate(&json!([{"batch": 1, "median_nps": 5.0}, {"batch": 8, "median_nps": 9.5}])),
-            Some(9.5)
-        );
-        assert_eq!(best_rate(&json!({"rows": [{"median_nps": 3.0}], "backend": "x"})), Some(3.0));
-        assert_eq!(best_rate(&json!({"error": "no network"})), None);
+    fn cpu_time_counts_where_it_is_told() {
+        let told =
+            json!([{"median_nps": 5.0, "deviation_nps": 1.0, "cpu_nps": 8.0, "cpu_deviation_nps": 2.0}]);
+        assert_eq!(rate_of(&told), Some(Rate { nps: 8.0, deviation: 0.25 }));
+        let untold = json!([{"median_nps": 5.0, "deviation_nps": 1.0, "cpu_nps": null}]);
+        assert_eq!(rate_of(&untold), Some(Rate { nps: 5.0, deviation: 0.2 }));
+        assert_eq!(rate_of(&json!({"error": "no network"})), None);
     }
 
     #[test]

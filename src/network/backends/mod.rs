@@ -27,7 +27,7 @@ pub mod synthetic;
 use std::sync::Arc;
 
 use super::onnx::{self, BuildOptions};
-use super::weights::{Model, NetworkFile};
+use super::weights::{Body, Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
 pub use config::BackendConfig;
@@ -120,6 +120,11 @@ fn several_devices(
         Some(error) if devices.is_empty() => Err(error),
         _ => several::join(&config.name, devices, left_out),
     }
+}
+
+/// Is this network a residual tower? On CPUs the native backend is then the fastest.
+pub fn is_tower(network: &NetworkFile) -> bool {
+    matches!(&network.model, Model::Layers(layers, _) if matches!(layers.body, Body::Tower(_)))
 }
 
 /// Does the native backend evaluate this network?

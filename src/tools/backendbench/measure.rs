@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::Plan;
 use super::summary::{Row, summarize};
 use crate::network::{Backend, EvalSlot, Evaluator};
+use crate::tools::bench::cpu_time;
 use crate::tools::{Failure, game_positions};
 
 /// Positions that a thread evaluates in turn.
@@ -29,6 +30,8 @@ pub(super) struct Series {
     pub(super) first_ms: f64,
     /// Evaluations per second of all threads, of each measurement.
     pub(super) nps: Vec<f64>,
+    /// Evaluations per second of CPU time that the process took, of each measurement; empty where the system doesn't tell.
+    pub(super) cpu_nps: Vec<f64>,
     /// Duration of every batch, ms.
     pub(super) batch_ms: Vec<f64>,
 }
@@ -58,7 +61,7 @@ impl Workers {
         let first = self.run(size, Pace::Batches(1))?;
         let first_ms = first.iter().flat_map(|times| &times.batch_ms).copied().fold(0.0, f64::max);
         self.run(size, pace)?;
-        Ok(Series { size, first_ms, nps: Vec::new(), batch_ms: Vec::new() })
+        Ok(Series { size, first_ms, nps: Vec::new(), cpu_nps: Vec::new(), batch_ms: Vec::new() })
     }
 
     /// Measures those of `series` that stand at `places`, in turn, as many rounds as planned.
@@ -71,7 +74,11 @@ impl Workers {
         for _ in 0..plan.rounds {
             for &place in places {
                 let series = &mut series[place];
+                let before = cpu_time();
                 let times = self.run(series.size, plan.pace)?;
+                let spent = cpu_time().zip(before).map(|(after, before)| (after - before).as_secs_f64());
+                let evaluations = series.size * times.iter().map(|times| times.batch_ms.len()).sum::<usize>();
+                series.cpu_nps.extend(spent.map(|seconds| evaluations as f64 / seconds.max(1e-9)));
                 series.nps.push(times.iter().map(|times| times.nps(series.size)).sum());
                 series.batch_ms.extend(times.into_iter().flat_map(|times| times.batch_ms));
             }

@@ -15,6 +15,10 @@ pub(super) struct Row {
     pub(super) max_nps: f64,
     /// Standard deviation of the rounds' rates; 0 for a single round.
     pub(super) deviation_nps: f64,
+    /// Median of the rounds' evaluations per second of CPU time, and its deviation; `None` where the system doesn't tell CPU
+    /// time.
+    pub(super) cpu_nps: Option<f64>,
+    pub(super) cpu_deviation_nps: Option<f64>,
     /// Duration of the first batch of this size.
     pub(super) first_ms: f64,
     pub(super) mean_ms: f64,
@@ -36,6 +40,7 @@ pub(super) struct Row {
 pub(super) fn summarize(series: &Series) -> Row {
     let nps = Sorted::of(&series.nps);
     let ms = Sorted::of(&series.batch_ms);
+    let cpu = Some(Sorted::of(&series.cpu_nps)).filter(|cpu| !cpu.0.is_empty());
     Row {
         batch: series.size,
         mean_nps: nps.mean(),
@@ -43,6 +48,8 @@ pub(super) fn summarize(series: &Series) -> Row {
         min_nps: nps.percentile(0.0),
         max_nps: nps.percentile(100.0),
         deviation_nps: nps.deviation(),
+        cpu_nps: cpu.as_ref().map(|cpu| cpu.percentile(50.0)),
+        cpu_deviation_nps: cpu.as_ref().map(Sorted::deviation),
         first_ms: series.first_ms,
         mean_ms: ms.mean(),
         deviation_ms: ms.deviation(),
@@ -99,12 +106,14 @@ mod tests {
             size: 4,
             first_ms: 9.0,
             nps: vec![3.0, 1.0, 8.0],
+            cpu_nps: vec![5.0, 4.0, 6.0],
             batch_ms: (0..=100).map(f64::from).collect(),
         };
         let row = summarize(&series);
         assert_eq!((row.mean_nps, row.median_nps, row.min_nps, row.max_nps), (4.0, 3.0, 1.0, 8.0));
         assert_eq!((row.p50_ms, row.p90_ms, row.p99_ms, row.batches), (50.0, 90.0, 99.0, 101));
         assert!((row.deviation_nps - 13f64.sqrt()).abs() < 1e-12);
+        assert_eq!((row.cpu_nps, row.cpu_deviation_nps), (Some(5.0), Some(1.0)));
     }
 
     #[test]

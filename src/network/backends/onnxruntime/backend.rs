@@ -31,6 +31,12 @@ pub const NAME: &str = "onnxruntime";
 pub(super) const MAX_BATCH: usize = 1024;
 /// On CPUs throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 16;
+/// Batches that are compared before recorded work is trusted: the first ones are still computed in the ordinary way.
+const TRIALS: u64 = 6;
+/// An odd factor that fills planes with bits.
+const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Difference of numbers in fp16 that are the same, about.
+const TOLERANCE: f32 = 0.02;
 /// Two such batches fill a GPU with most networks.
 pub(super) const PREFERRED_GPU_BATCH: usize = 256;
 
@@ -39,6 +45,7 @@ pub(super) const PREFERRED_GPU_BATCH: usize = 256;
 pub struct OnnxRuntime {
     info: BackendInfo,
     shared: Arc<Shared>,
+    notes: Mutex<Vec<String>>,
 }
 
 /// What all evaluators share. Only `idle` changes, under its lock.
@@ -93,25 +100,35 @@ impl OnnxRuntime {
         };
         let builds_engines = target.provider == Provider::TensorRt;
         let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
-        let shared = Arc::new(Shared {
-            runtime,
-            model: model.bytes,
-            data_type: model.data_type,
-            interface: Interface { names: model.names, fixed_batch: model.fixed_batch },
-            target,
-            engines,
-            prepacked: PrepackedWeights::new(),
-            idle: Mutex::default(),
-        });
         let _waiting = builds_engines.then(|| {
-            Waiting::tell(format!(
-                "TensorRT builds its engines or reads them from {}",
-                shared.engines.display()
-            ))
+            Waiting::tell(format!("TensorRT builds its engines or reads them from {}", engines.display()))
         });
+        let shared = |cuda_graph| {
+            Arc::new(Shared {
+                runtime,
+                model: model.bytes.clone(),
+                data_type: model.data_type,
+                interface: Interface { names: model.names.clone(), fixed_batch: model.fixed_batch },
+                target: Target { cuda_graph, ..target.clone() },
+                engines: engines.clone(),
+                prepacked: PrepackedWeights::new(),
+                idle: Mutex::default(),
+            })
+        };
+        let plain = shared(false);
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
-        shared.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
-        Ok(OnnxRuntime { info, shared })
+        plain.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
+        if !target.cuda_graph {
+            return Ok(OnnxRuntime { info, shared: plain, notes: Mutex::default() });
+        }
+        let recorded = shared(true);
+        let (shared, note) = match recorded.agrees_with(&plain) {
+            Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
+            Err(reason) => {
+                (plain, format!("error: CUDA graphs are of no use here ({reason}); going on without them"))
+            }
+        };
+        Ok(OnnxRuntime { info, shared, notes: Mutex::new(vec![note]) })
     }
 }
 
@@ -158,6 +175,10 @@ impl Backend for OnnxRuntime {
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         Ok(Box::new(self.shared.evaluator()?))
     }
+
+    fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Shared {
@@ -171,6 +192,9 @@ impl Shared {
         };
         let Target { provider, gpu, .. } = self.target;
         let memory = match provider {
+            Provider::Cuda | Provider::TensorRt if self.target.cuda_graph => {
+                evaluator::Memory::Recorded { gpu }
+            }
             Provider::Cuda | Provider::TensorRt => evaluator::Memory::Pinned { gpu },
             _ => evaluator::Memory::Plain,
         };
@@ -179,6 +203,27 @@ impl Shared {
             run: evaluator::runner(self.data_type, memory),
             shared: Arc::clone(self),
         })
+    }
+
+    /// Does this evaluate as `other` does, from batch to batch? What is recorded wrongly shows when it is replayed.
+    fn agrees_with(self: &Arc<Shared>, other: &Arc<Shared>) -> Result<(), String> {
+        let text = |error: BackendError| error.to_string();
+        let (mut own, mut others) = (self.evaluator().map_err(text)?, other.evaluator().map_err(text)?);
+        for trial in 1..=TRIALS {
+            let mut slot = EvalSlot::default();
+            slot.planes.masks.iter_mut().zip(trial..).for_each(|(mask, n)| *mask = n.wrapping_mul(SCATTER));
+            slot.moves.extend(0..64);
+            let (mut found, mut expected) = ([slot.clone()], [slot]);
+            own.evaluate(&mut found).map_err(text)?;
+            others.evaluate(&mut expected).map_err(text)?;
+            let ([found], [expected]) = (&found, &expected);
+            let logits = found.logits.iter().zip(&expected.logits);
+            let mut numbers = logits.chain([(&found.evaluation.q, &expected.evaluation.q)]);
+            if numbers.any(|(a, b)| (a - b).abs() > TOLERANCE * (1.0 + b.abs())) {
+                return Err("they give other numbers than the ordinary way".into());
+            }
+        }
+        Ok(())
     }
 
     /// A new session; the library then optimises the graph, which takes the time.
@@ -233,5 +278,31 @@ impl Drop for SessionEvaluator {
     fn drop(&mut self) {
         let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.extend(self.session.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::network::onnx::{self, BuildOptions};
+    use crate::network::weights::{HeadChoice, Model, NetworkFile};
+
+    fn backend(name: &str) -> OnnxRuntime {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets").join(name);
+        let Model::Layers(network, _) = NetworkFile::load(&path, HeadChoice::default()).unwrap().model else {
+            panic!("no layers")
+        };
+        let model = onnx::build(*network, &BuildOptions::default());
+        OnnxRuntime::new(model, name, &Params::default()).unwrap()
+    }
+
+    #[test]
+    fn what_evaluates_otherwise_is_found_out() {
+        let (tiny, other) = (backend("tiny.pb.gz"), backend("se_mlh.pb.gz"));
+        assert_eq!(tiny.shared.agrees_with(&tiny.shared), Ok(()));
+        let fault = tiny.shared.agrees_with(&other.shared).unwrap_err();
+        assert_eq!(fault, "they give other numbers than the ordinary way");
     }
 }

@@ -8,8 +8,8 @@ use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, Memory
 use ort::session::{IoBinding, Session};
 use ort::value::Tensor;
 
-use super::evaluator::{INPUT_SIZE, Interface, Number, Outputs, Run};
-use crate::network::weights::ValueOutput;
+use super::evaluator::{INPUT_SIZE, Interface, Number, Outputs, Run, numbers};
+use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
 
 /// Up to this size a batch is filled up to the next power of two, beyond it to the next multiple of this.
@@ -44,15 +44,9 @@ impl<T: Number> BoundRunner<T> {
         };
         let input = Tensor::<T>::new(&allocator(MemoryType::CPUInput)?, [positions, PLANES, 8, 8])?;
         let outputs = allocator(MemoryType::CPUOutput)?;
-        let names = &interface.names;
-        let value = match &names.value {
-            ValueOutput::Wdl(name) => (name, 3),
-            ValueOutput::Scalar(name) => (name, 1),
-        };
-        let widths = [(&names.policy, POLICY_SIZE), value];
         let mut binding = session.create_binding()?;
-        for (name, width) in widths.into_iter().chain(names.moves_left.iter().map(|name| (name, 1))) {
-            binding.bind_output(name.as_str(), Tensor::<T>::new(&outputs, [positions, width])?)?;
+        for (name, width) in output_widths(&interface.names) {
+            binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
         }
         Ok(Bound { input, binding })
     }
@@ -72,20 +66,31 @@ impl<T: Number> Run for BoundRunner<T> {
             self.bound.insert(positions, new);
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
-        let (_, numbers) = bound.input.extract_tensor_mut();
-        for (slot, dense) in batch.iter().zip(numbers.chunks_exact_mut(INPUT_SIZE)) {
+        let (_, input) = bound.input.extract_tensor_mut();
+        for (slot, dense) in batch.iter().zip(input.chunks_exact_mut(INPUT_SIZE)) {
             T::write_planes(&slot.planes, dense);
         }
         // Sends the numbers to the device; so it must be done for each batch.
         bound.binding.bind_input(interface.names.input.as_str(), &bound.input).map_err(text)?;
         let outputs = session.run_binding(&bound.binding).map_err(text)?;
-        let outputs = Outputs::<T>::of(&outputs, &interface.names, positions)?;
+        let outputs =
+            Outputs::<T>::of(&interface.names, positions, |name, count| numbers(&outputs, name, count))?;
         batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
     }
 }
 
+/// The outputs with their numbers of a position.
+pub(super) fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
+    let value = match &names.value {
+        ValueOutput::Wdl(name) => (name.as_str(), 3),
+        ValueOutput::Scalar(name) => (name.as_str(), 1),
+    };
+    let moves_left = names.moves_left.as_deref().map(|name| (name, 1));
+    [(names.policy.as_str(), POLICY_SIZE), value].into_iter().chain(moves_left)
+}
+
 /// The size to which a batch of `positions` is filled up.
-fn filled_up(positions: usize) -> usize {
+pub(super) fn filled_up(positions: usize) -> usize {
     if positions <= STEP { positions.next_power_of_two() } else { positions.next_multiple_of(STEP) }
 }
 
@@ -94,6 +99,7 @@ mod tests {
     use std::path::Path;
 
     use super::super::evaluator::{Memory, runner};
+    use super::super::graphs::GraphRunner;
     use super::super::{Provider, Runtime};
     use super::*;
     use crate::network::onnx::{self, BuildOptions};
@@ -125,14 +131,21 @@ mod tests {
         let interface = Interface { names: model.names, fixed_batch: None };
         let mut plain = runner(DataType::Float32, Memory::Plain);
         let mut bound = BoundRunner::<f32>::new(AllocationDevice::CPU, 0);
-        for size in [1, 3, 4, 33, 3] {
-            let (mut expected, mut found) = (slots(size), slots(size));
+        let memories = (AllocationDevice::CPU, AllocationDevice::CPU);
+        let mut graphs = GraphRunner::<f32>::new(memories, 0);
+        for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
+            // Other positions each time, so that a tensor that was left as it was shows.
+            let mut expected = slots(size + round).split_off(round);
+            let input = expected.clone();
             plain.run(&mut session, &interface, &mut expected).unwrap();
-            bound.run(&mut session, &interface, &mut found).unwrap();
-            for (found, expected) in found.iter().zip(&expected) {
-                assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
-                let logits = found.logits.iter().zip(&expected.logits);
-                assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
+            for run in [&mut bound as &mut dyn Run, &mut graphs] {
+                let mut found = input.clone();
+                run.run(&mut session, &interface, &mut found).unwrap();
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
+                    let logits = found.logits.iter().zip(&expected.logits);
+                    assert!(logits.len() == 3 && logits.into_iter().all(|(a, b)| (a - b).abs() < 1e-4));
+                }
             }
         }
         assert_eq!(bound.bound.keys().copied().collect::<Vec<_>>(), [1, 4, 64]);

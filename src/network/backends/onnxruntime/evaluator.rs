@@ -9,6 +9,7 @@ use ort::session::{Session, SessionOutputs};
 use ort::value::{PrimitiveTensorElementType, TensorRef};
 
 use super::bound::BoundRunner;
+use super::graphs::GraphRunner;
 use crate::network::weights::{DataType, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
@@ -41,6 +42,8 @@ pub(super) enum Memory {
     Plain,
     /// Where a GPU of NVIDIA's can fetch and put them itself; batches then have few sizes, each with its tensors.
     Pinned { gpu: u32 },
+    /// As before, and the GPU replays what it recorded of each batch size: [`GraphRunner`].
+    Recorded { gpu: u32 },
 }
 
 /// The runner for models of this type.
@@ -56,6 +59,10 @@ fn typed_runner<T: Number>(memory: Memory) -> Box<dyn Run> {
     match memory {
         Memory::Plain => Box::new(Runner::<T>::default()),
         Memory::Pinned { gpu } => Box::new(BoundRunner::<T>::new(AllocationDevice::CUDA_PINNED, gpu as i32)),
+        Memory::Recorded { gpu } => {
+            let memories = (AllocationDevice::CUDA, AllocationDevice::CUDA_PINNED);
+            Box::new(GraphRunner::<T>::new(memories, gpu as i32))
+        }
     }
 }
 
@@ -127,7 +134,8 @@ impl<T: Number> Run for Runner<T> {
         let text = |error: ort::Error| error.to_string();
         let tensor = TensorRef::from_array_view(([positions, PLANES, 8, 8], input)).map_err(text)?;
         let outputs = session.run(ort::inputs![interface.names.input.as_str() => tensor]).map_err(text)?;
-        let outputs = Outputs::<T>::of(&outputs, &interface.names, positions)?;
+        let outputs =
+            Outputs::<T>::of(&interface.names, positions, |name, count| numbers(&outputs, name, count))?;
         batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
     }
 }
@@ -149,12 +157,13 @@ enum ValueRows<'a, T> {
 }
 
 impl<'a, T: Number> Outputs<'a, T> {
+    /// `numbers` finds those of an output by its name and makes sure of their count.
     pub(super) fn of(
-        outputs: &'a SessionOutputs,
         names: &TensorNames,
         positions: usize,
+        numbers: impl Fn(&str, usize) -> Result<&'a [T], String>,
     ) -> Result<Outputs<'a, T>, String> {
-        let rows = |name: &str, width: usize| numbers::<T>(outputs, name, positions * width);
+        let rows = |name: &str, width: usize| numbers(name, positions * width);
         Ok(Outputs {
             policy: rows(&names.policy, POLICY_SIZE)?,
             value: match &names.value {
@@ -185,7 +194,11 @@ impl<'a, T: Number> Outputs<'a, T> {
 }
 
 /// The numbers of output `name`, which must be `count`.
-fn numbers<'a, T: Number>(outputs: &'a SessionOutputs, name: &str, count: usize) -> Result<&'a [T], String> {
+pub(super) fn numbers<'a, T: Number>(
+    outputs: &'a SessionOutputs,
+    name: &str,
+    count: usize,
+) -> Result<&'a [T], String> {
     let output = outputs.get(name).ok_or_else(|| format!("the output \"{name}\" did not come"))?;
     let (shape, numbers) = output.try_extract_tensor::<T>().map_err(|error| error.to_string())?;
     if numbers.len() != count {

@@ -12,6 +12,7 @@ mod backend;
 mod bound;
 mod evaluator;
 mod fetch;
+mod graphs;
 mod nvidia;
 mod observe;
 mod python;

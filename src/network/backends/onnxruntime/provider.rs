@@ -94,6 +94,8 @@ pub struct Target {
     pub precision: &'static str,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
+    /// Replay recorded work on NVIDIA's GPUs?
+    pub cuda_graph: bool,
 }
 
 impl Target {
@@ -104,12 +106,13 @@ impl Target {
     /// | `provider` | names of [`Provider::ALL`]; `cpu` | the kind of device |
     /// | `gpu` | 0… | which one of several |
     /// | `precision` | `auto`, `fp32`, `fp16`, `bf16` | `auto`: fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32 |
+    /// | `cuda-graph` | `false`, `true` | with `cuda` and `tensorrt`: record the work of each batch size once and replay it |
     /// | `threads` | 1… | threads that work on one batch on a CPU; 1 is best, for the search has threads of its own |
     ///
     /// # Errors
     /// If an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<Target, ParamError> {
-        options.allow_only(NAME, &["provider", "gpu", "precision", "threads"], &[])?;
+        options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph"], &[])?;
         let names = Provider::ALL.map(Provider::name);
         let provider = Provider::named(options.choice("provider", "cpu", &names)?).unwrap_or(Provider::Cpu);
         let (best, precisions): (_, &[&'static str]) = match provider {
@@ -122,7 +125,12 @@ impl Target {
             "auto" => best,
             precision => precision,
         };
+        let graph_values: &[&'static str] = match provider {
+            Provider::Cuda | Provider::TensorRt => &["false", "true"],
+            _ => &["false"],
+        };
         Ok(Target {
+            cuda_graph: options.choice("cuda-graph", "false", graph_values)? == "true",
             provider,
             gpu: options.integer("gpu", 0, 0..=255)? as u32,
             precision,
@@ -148,6 +156,7 @@ impl Target {
             Provider::Cuda => ep::CUDA::default()
                 .with_device_id(gpu)
                 .with_tf32(true)
+                .with_cuda_graph(self.cuda_graph)
                 // The exhaustive search takes seconds for each size of batch, in the middle of a game.
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
                 .build(),
@@ -157,6 +166,7 @@ impl Target {
                     .with_device_id(gpu)
                     .with_fp16(self.precision == "fp16")
                     .with_layer_norm_fp32_fallback(true)
+                    .with_cuda_graph(self.cuda_graph)
                     .with_engine_cache(true)
                     .with_engine_cache_path(engines.display())
                     .with_timing_cache(true)
@@ -225,7 +235,9 @@ mod tests {
         );
         assert_eq!(
             fault("batch=3"),
-            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads"
+            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph"
         );
+        assert_eq!(fault("cuda-graph=true"), "cuda-graph=true: expected one of false");
+        assert!(parse("provider=tensorrt,cuda-graph=true").unwrap().cuda_graph);
     }
 }

@@ -1,0 +1,119 @@
+//! Evaluates batches by CUDA graphs: a device records the work of each batch size once and replays it by one call.
+//!
+//! A replay runs nothing but what was recorded, at the addresses of then: so each batch size has its own tensors on the
+//! device, bound once and for all, and copies to and from the host are made here. Where the recording is of no use shows at
+//! start-up: see [`super::backend`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
+use ort::value::{Tensor, TensorValueType};
+
+use super::bound::{filled_up, output_widths};
+use super::evaluator::{INPUT_SIZE, Interface, Number, Outputs, Run};
+use crate::network::{EvalSlot, PLANES};
+
+/// What providers call the number of a graph among a session's.
+const GRAPH_NUMBER: &str = "gpu_graph_id";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct GraphRunner<T: Number> {
+    /// Memory of the device.
+    device: AllocationDevice<'static>,
+    /// Memory of the host that the device reaches.
+    host: AllocationDevice<'static>,
+    number: i32,
+    /// By batch size.
+    graphs: BTreeMap<usize, Graph<T>>,
+}
+
+/// The tensors of one batch size; the binding holds those of the device's outputs.
+struct Graph<T: Number> {
+    input: Tensor<T>,
+    device_input: Tensor<T>,
+    /// By name.
+    outputs: BTreeMap<String, Tensor<T>>,
+    binding: IoBinding,
+    options: RunOptions<NoSelectedOutputs>,
+}
+
+impl<T: Number> GraphRunner<T> {
+    /// A runner for the device of this number with tensors in its memory and in the host's.
+    pub(super) fn new(
+        (device, host): (AllocationDevice<'static>, AllocationDevice<'static>),
+        number: i32,
+    ) -> GraphRunner<T> {
+        GraphRunner { device, host, number, graphs: BTreeMap::new() }
+    }
+
+    fn prepare(&self, session: &Session, interface: &Interface, positions: usize) -> ort::Result<Graph<T>> {
+        let allocator = |memory: &AllocationDevice<'static>, kind| {
+            let memory = MemoryInfo::new(memory.clone(), self.number, AllocatorType::Device, kind)?;
+            Allocator::new(session, memory)
+        };
+        let on_device = allocator(&self.device, MemoryType::Default)?;
+        let from_device = allocator(&self.host, MemoryType::CPUOutput)?;
+        let shape = [positions, PLANES, 8, 8];
+        let input = Tensor::new(&allocator(&self.host, MemoryType::CPUInput)?, shape)?;
+        let device_input = Tensor::<T>::new(&on_device, shape)?;
+        let mut binding = session.create_binding()?;
+        binding.bind_input(interface.names.input.as_str(), &device_input)?;
+        let mut outputs = BTreeMap::new();
+        for (name, width) in output_widths(&interface.names) {
+            binding.bind_output(name, Tensor::<T>::new(&on_device, [positions, width])?)?;
+            outputs.insert(name.to_owned(), Tensor::new(&from_device, [positions, width])?);
+        }
+        let mut options = RunOptions::new()?;
+        options.set(GRAPH_NUMBER, positions.to_string())?;
+        Ok(Graph { input, device_input, outputs, binding, options })
+    }
+}
+
+impl<T: Number> fmt::Debug for Graph<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("input", &self.input).finish_non_exhaustive()
+    }
+}
+
+impl<T: Number> Graph<T> {
+    /// Sends the input, runs the batch and fetches the outputs.
+    fn run(&mut self, session: &mut Session) -> ort::Result<()> {
+        self.input.copy_into(&mut self.device_input)?;
+        let outputs = session.run_binding_with_options(&self.binding, &self.options)?;
+        for (name, host) in &mut self.outputs {
+            let output = outputs.get(name).ok_or_else(|| ort::Error::new(format!("{name} did not come")))?;
+            output.view().downcast::<TensorValueType<T>>()?.copy_into(host)?;
+        }
+        Ok(())
+    }
+}
+
+impl<T: Number> Run for GraphRunner<T> {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        interface: &Interface,
+        batch: &mut [EvalSlot],
+    ) -> Result<(), String> {
+        let text = |error: ort::Error| error.to_string();
+        let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
+        if !self.graphs.contains_key(&positions) {
+            let new = self.prepare(session, interface, positions).map_err(text)?;
+            self.graphs.insert(positions, new);
+        }
+        let Some(graph) = self.graphs.get_mut(&positions) else { unreachable!("it was inserted above") };
+        let (_, input) = graph.input.extract_tensor_mut();
+        for (slot, dense) in batch.iter().zip(input.chunks_exact_mut(INPUT_SIZE)) {
+            T::write_planes(&slot.planes, dense);
+        }
+        graph.run(session).map_err(text)?;
+        let outputs = Outputs::of(&interface.names, positions, |name, _| match graph.outputs.get(name) {
+            Some(output) => Ok(output.extract_tensor().1),
+            None => Err(format!("the output \"{name}\" did not come")),
+        })?;
+        batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
+    }
+}
