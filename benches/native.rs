@@ -3,7 +3,8 @@
 //! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. Before criterion's
 //! figures a table tells each combination's evaluations per CPU second and its share of the peak, measured in turn with
 //! a loop of nothing but multiply-adds, so that a busy machine disturbs both alike. Winograd's transforms, the sparse
-//! first layer and the heads' single outputs are no matrix products and count as nothing: 100 % is out of reach.
+//! first layer and the heads' single outputs are no matrix products and count as nothing: 100 % is out of reach. Attention bodies
+//! are also measured in the precision that `auto` takes; the peak is that of fp32 there too.
 
 use std::time::Duration;
 
@@ -13,14 +14,17 @@ use zeitnot::chess::{History, Variant};
 use zeitnot::network::backends::native::{Native, available_kernels, spin};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::weights::{
-    Activation, Body, Convolution, Dense, HeadInput, Network, PolicyHead, ResidualBlock, ScalarHead,
+    Activation, AttentionBody, AttentionPolicy, Body, Convolution, Dense, Embedding, Encoder, FeedForward,
+    HeadInput, LayerNorm, Network, PolicyHead, ResidualBlock, ScalarHead, Smolgen, SmolgenWeights,
     SqueezeExcite, Tower,
 };
 use zeitnot::network::{Backend, EvalSlot, Evaluator, PLANES, policy_map};
 use zeitnot::params::Params;
 
-/// Filters and blocks.
+/// Filters and blocks of towers.
 const SIZES: [(usize, usize); 3] = [(64, 6), (128, 10), (256, 20)];
+/// Channels and encoders of attention bodies.
+const ENCODERS: [(usize, usize); 2] = [(256, 8), (512, 10)];
 const BATCHES: [usize; 4] = [1, 4, 8, 32];
 /// Measurements of which the table takes the median.
 const ROUNDS: usize = 9;
@@ -128,6 +132,69 @@ impl Weights {
             moves_left: None,
         }
     }
+
+    fn norm(&mut self, size: usize) -> LayerNorm {
+        LayerNorm { gammas: vec![1.0; size], betas: self.numbers(size, 100) }
+    }
+
+    /// An attention body with smolgen, eight heads and Lc0's usual heads.
+    fn attention_network(&mut self, width: usize, encoders: usize) -> Network {
+        let alpha = (2.0 * encoders as f32).powf(-0.25);
+        let encoder = |_| Encoder {
+            heads: 8,
+            query: self.dense(width, width),
+            key: self.dense(width, width),
+            value: self.dense(width, width),
+            output: self.dense(width, width),
+            smolgen: Some(Smolgen {
+                compress: self.numbers(32 * width, width),
+                channels: 32,
+                hidden: self.dense(64 * 32, 128),
+                norm1: self.norm(128),
+                output: self.dense(128, 8 * 128),
+                norm2: self.norm(8 * 128),
+                activation: Activation::Swish,
+            }),
+            norm1: self.norm(width),
+            ffn: FeedForward {
+                hidden: self.dense(width, 2 * width),
+                output: self.dense(2 * width, width),
+                activation: Activation::Relu2,
+            },
+            norm2: self.norm(width),
+            alpha,
+            epsilon: 1e-6,
+        };
+        let encoders = (0..encoders).map(encoder).collect();
+        let body = AttentionBody {
+            embedding: Embedding::Table,
+            dense: self.dense(PLANES + 64, width),
+            multiply_gate: None,
+            add_gate: None,
+            encoders,
+            smolgen: Some(SmolgenWeights { generated: 128, weights: self.numbers(4096 * 128, 128) }),
+            alpha,
+        };
+        Network {
+            input_format: InputFormat::Classical,
+            activation: Activation::Mish,
+            body: Body::Attention(body),
+            policy: PolicyHead::Attention(Box::new(AttentionPolicy {
+                embedding: self.dense(width, width),
+                activation: Activation::Mish,
+                encoders: Vec::new(),
+                query: self.dense(width, width),
+                key: self.dense(width, width),
+                promotion: self.numbers(4 * width, width),
+            })),
+            value: ScalarHead {
+                input: HeadInput::PerSquare(self.dense(width, 32)),
+                hidden: self.dense(64 * 32, 128),
+                output: self.dense(128, 3),
+            },
+            moves_left: None,
+        }
+    }
 }
 
 /// Positions of a game with their legal moves.
@@ -147,8 +214,9 @@ fn positions(count: usize) -> Vec<EvalSlot> {
     slots
 }
 
-fn evaluator(network: &Network, kernel: &str) -> (Native, Box<dyn Evaluator>) {
-    let options = Params::parse(&format!("kernel={kernel},precision=fp32")).unwrap();
+/// `precision` as in the backend's options.
+fn evaluator(network: &Network, kernel: &str, precision: &str) -> (Native, Box<dyn Evaluator>) {
+    let options = Params::parse(&format!("kernel={kernel},precision={precision}")).unwrap();
     let backend = Native::new(network, "random", &options).unwrap();
     let evaluator = backend.evaluator().unwrap();
     (backend, evaluator)
@@ -173,8 +241,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Prints evaluations per CPU second and shares of the peak.
-fn table(network: &Network, kernel: &str) {
-    let (backend, mut evaluator) = evaluator(network, kernel);
+fn table(network: &Network, kernel: &str, precision: &str) {
+    let (backend, mut evaluator) = evaluator(network, kernel, precision);
     let mut slots = positions(32);
     for batch in BATCHES {
         let (mut rates, mut shares) = (Vec::new(), Vec::new());
@@ -194,14 +262,21 @@ fn table(network: &Network, kernel: &str) {
 }
 
 fn evaluate(criterion: &mut Criterion<CpuTime>) {
+    for (width, encoders) in ENCODERS {
+        let network = Weights(1).attention_network(width, encoders);
+        for kernel in available_kernels().into_iter().filter(|&kernel| kernel != "portable") {
+            table(&network, kernel, "fp32");
+        }
+        table(&network, available_kernels()[0], "auto");
+    }
     for (filters, blocks) in SIZES {
         let network = Weights(1).network(filters, blocks);
         for kernel in available_kernels() {
             if kernel == "portable" && filters > SIZES[0].0 {
                 continue; // takes minutes and tells nothing new
             }
-            table(&network, kernel);
-            let (_, mut evaluator) = evaluator(&network, kernel);
+            table(&network, kernel, "fp32");
+            let (_, mut evaluator) = evaluator(&network, kernel, "fp32");
             let mut group = criterion.benchmark_group(format!("native/{filters}x{blocks}/{kernel}"));
             for batch in BATCHES {
                 let slots = positions(batch);

@@ -75,7 +75,7 @@ impl Report {
         if usual > NOISY {
             remarks.push(format!(
                 "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \
-                 sizes mean nothing.",
+                 sizes mean nothing, nor does a recommendation that rests on them.",
                 100.0 * usual
             ));
         }
@@ -100,7 +100,7 @@ impl Report {
                 .into_iter()
                 .chain(rates.map(|rate| format!("{rate:.0}")))
                 .chain([format!("{deviation:.1}")])
-                .chain(times.map(|ms| format!("{ms:.3}")));
+                .chain(times.map(|ms| if ms < 0.1 { format!("{ms:.5}") } else { format!("{ms:.3}") }));
             table.row(cells);
         }
         table

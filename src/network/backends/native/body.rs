@@ -101,7 +101,8 @@ impl AttentionBody {
                 Input::Pieces(PieceLayer::new(&pieces.preprocess))
             }
             Embedding::Tower(tower) => {
-                Input::Tower(Tower::new(arithmetic.kernels, arithmetic.tiles, tower, activation))
+                let tiles = arithmetic.tiles.filter(|tiles| tiles.outruns_winograd());
+                Input::Tower(Tower::new(arithmetic.kernels, tiles, tower, activation))
             }
         };
         let gate = |gate: &Vec<f32>| by_square(gate, body.width());

@@ -137,14 +137,16 @@ impl HalfLayer {
         let outputs = stride(dense.outputs);
         let steps = inputs / TILE_DEPTH;
         let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
-        for (i, to) in weights.iter_mut().enumerate() {
+        for (matrix, tiles) in weights.chunks_exact_mut(TILE_DEPTH * TILE_DEPTH).enumerate() {
+            let (block, step) = (matrix / steps, matrix % steps);
             // Two tiles of 16 columns; their rows hold pairs of inputs for each column.
-            let (matrix, half, pair, column, second) =
-                (i / 1024, i / 512 % 2, i / 32 % 16, i / 2 % 16, i % 2);
-            let output = matrix / steps * TILE_DEPTH + half * 16 + column;
-            let input = matrix % steps * TILE_DEPTH + 2 * pair + second;
-            if let Some(input) = source(input).filter(|_| output < dense.outputs) {
-                *to = bf16::from_f32(dense.weights[output * dense.inputs + input]).to_bits();
+            for (i, to) in tiles.iter_mut().enumerate() {
+                let (half, pair, column, second) = (i / 512, i / 32 % 16, i / 2 % 16, i % 2);
+                let output = block * TILE_DEPTH + half * 16 + column;
+                let input = step * TILE_DEPTH + 2 * pair + second;
+                if let Some(input) = source(input).filter(|_| output < dense.outputs) {
+                    *to = bf16::from_f32(dense.weights[output * dense.inputs + input]).to_bits();
+                }
             }
         }
         let mut bias = Buffer::zeros(outputs);
