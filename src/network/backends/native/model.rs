@@ -40,7 +40,7 @@ enum Body {
 /// What a body computes in.
 #[derive(Debug)]
 enum BodyScratch {
-    Tower(TowerScratch),
+    Tower(Box<TowerScratch>),
     Attention(Box<body::BodyScratch>),
 }
 
@@ -122,7 +122,7 @@ impl Model {
     pub(super) fn scratch(&self) -> Scratch {
         let positions = self.group();
         let body = match &self.body {
-            Body::Tower(tower) => BodyScratch::Tower(tower.scratch(positions)),
+            Body::Tower(tower) => BodyScratch::Tower(Box::new(tower.scratch(positions))),
             Body::Attention(body) => {
                 BodyScratch::Attention(Box::new(body.scratch(self.arithmetic(), positions)))
             }
