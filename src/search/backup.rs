@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::job::Job;
-use super::tree::{Node, NodeId, Outcome, Proof, Tree, TreeFull, Value};
+use super::tree::{Node, NodeId, Outcome, Proof, Sum, Tree, TreeFull, Value};
 use crate::network::{EvalSlot, Evaluation};
 
 /// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
@@ -21,9 +21,9 @@ pub(super) fn leaf_value(job: &Job, path: &[NodeId], evaluation: Evaluation) -> 
 /// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
 /// meanwhile its certain result counts.
 pub(super) fn finish(job: &Job, path: &[NodeId], visits: u32, value: Value) {
-    let mut value = value;
+    let mut sum = Sum::finished(visits, value);
     for &id in path.iter().rev() {
-        value = job.tree.node(id).finish_visits(visits, value).at_parent();
+        sum = job.tree.node(id).end_visits(sum).at_parent();
     }
 }
 
@@ -91,15 +91,61 @@ pub(super) fn softmax(logits: &mut [f32], temperature: f32) {
     }
 }
 
+/// Ends visits along many paths, one after the other: what neighbouring paths have in common is written once.
+struct Backup<'a> {
+    tree: &'a Tree,
+    /// The path that was added last, with what has ended at each node and is not yet written.
+    open: Vec<(NodeId, Sum)>,
+}
+
+impl Backup<'_> {
+    /// Ends visits at the last node of `path`.
+    fn add(&mut self, path: &[NodeId], sum: Sum) {
+        let shared = self.open.iter().zip(path).take_while(|((open, _), id)| open == *id).count();
+        self.close(shared);
+        self.open.extend(path[shared..].iter().map(|&id| (id, Sum::default())));
+        if let Some((_, last)) = self.open.last_mut() {
+            *last = last.and(sum);
+        }
+    }
+
+    /// Writes what has ended at nodes that lie `depth` plies or more below the root.
+    fn close(&mut self, depth: usize) {
+        while self.open.len() > depth
+            && let Some((id, sum)) = self.open.pop()
+        {
+            let sum = self.tree.node(id).end_visits(sum);
+            if let Some((_, parent)) = self.open.last_mut() {
+                *parent = parent.and(sum.at_parent());
+            }
+        }
+    }
+}
+
+/// Ends all visits of a batch: `leaf_sum` says how those to its leaves end, the collisions are taken back.
+fn end_visits(job: &Job, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> Sum) {
+    let mut backup = Backup { tree: &job.tree, open: Vec::new() };
+    let mut collisions = batch.collisions.iter().peekable();
+    for (index, leaf) in batch.leaves.iter().enumerate() {
+        // In the order in which they were gathered, in which paths have most in common.
+        while let Some(collision) = collisions.next_if(|collision| collision.path.start < leaf.start) {
+            backup.add(batch.path(&collision.path), Sum::cancelled(collision.visits));
+        }
+        backup.add(batch.path(leaf), leaf_sum(index));
+    }
+    for collision in collisions {
+        backup.add(batch.path(&collision.path), Sum::cancelled(collision.visits));
+    }
+    backup.close(0);
+}
+
 /// Backs up an evaluated batch and takes its collisions back.
 pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
     let _inside = job.tree.enter();
     for slot in batch.slots_mut() {
         softmax(&mut slot.logits, job.params.policy_temperature);
     }
-    for index in 0..batch.leaves.len() {
-        finish_leaf(job, batch, index);
-    }
+    end_visits(job, batch, |index| finish_leaf(job, batch, index));
     let prefetched = &batch.slots()[batch.leaves.len()..];
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
         job.cache.insert(*key, *evaluation, policy);
@@ -108,39 +154,34 @@ pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
     // All at once: the counters are shared by all threads.
     let depths = || batch.leaves.iter().map(ExactSizeIterator::len);
     job.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));
-    release_collisions(job, batch);
 }
 
-fn finish_leaf(job: &Job, batch: &Batch, index: usize) {
+/// Expands a leaf whose evaluation is there. Returns how the visit to it ends.
+fn finish_leaf(job: &Job, batch: &Batch, index: usize) -> Sum {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
     let leaf = path[path.len() - 1];
-    match job.tree.expand(leaf, policy) {
-        Ok(()) => finish(job, path, 1, leaf_value(job, path, *evaluation)),
+    if let Err(TreeFull) = job.tree.expand(leaf, policy) {
         // Without room for its policy it stays a leaf.
-        Err(TreeFull) => {
-            job.tree.node(leaf).unclaim();
-            finish(job, path, 1, leaf_value(job, path, *evaluation));
-        }
+        job.tree.node(leaf).unclaim();
     }
     job.cache.insert(*key, *evaluation, policy);
+    Sum::finished(1, leaf_value(job, path, *evaluation))
 }
 
 /// Takes everything back that the batch has under way: the evaluation failed.
 pub(super) fn abandon_batch(job: &Job, batch: &Batch) {
     let _inside = job.tree.enter();
-    for leaf in &batch.leaves {
-        let path = batch.path(leaf);
+    end_visits(job, batch, |index| {
+        let path = batch.path(&batch.leaves[index]);
         job.tree.node(path[path.len() - 1]).unclaim();
-        cancel(job, path, 1);
-    }
-    release_collisions(job, batch);
+        Sum::cancelled(1)
+    });
 }
 
+/// Takes the collisions of a batch without leaves back.
 pub(super) fn release_collisions(job: &Job, batch: &Batch) {
-    for collision in &batch.collisions {
-        cancel(job, batch.path(&collision.path), collision.visits);
-    }
+    end_visits(job, batch, |_| Sum::default());
 }
 
 #[cfg(test)]

@@ -132,6 +132,12 @@ impl Gatherer {
         if unplaced > 0 {
             self.cancel(job, unplaced);
         }
+        // What these descents need next comes from memory while the first of them is under way.
+        for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
+            if let Target::Child(child) = candidate.target {
+                job.tree.fetch_first_child(job.tree.node(child));
+            }
+        }
         // Listed again only where a child is made.
         let mut moves = None;
         for index in first..self.candidates.len() {
@@ -179,6 +185,7 @@ impl Gatherer {
         let has_moves_left = job.backend.has_moves_left;
         let utility = MovesLeftUtility::new(&job.params, has_moves_left, (mean.v, mean.m));
         let mut visited_policy = 0.0;
+        let mut has_unvisited = false;
         for (id, child) in job.tree.children(node) {
             let edge = child.edge();
             let mut policy = edge.policy();
@@ -190,23 +197,19 @@ impl Gatherer {
             }
             let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
-            if finished > 0 {
+            if finished == 0 {
+                has_unvisited = true;
+            } else {
                 visited_policy += policy;
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
-            self.candidates.push(Candidate {
-                q,
-                pu: policy * exploration,
-                started,
-                taken: 0,
-                target: Target::Child(id),
-            });
+            self.candidates.push(Candidate::new((q, policy * exploration), started, Target::Child(id)));
         }
         let fpu = select::fpu(fpu, select::parent_q(mean, draw_score), visited_policy);
-        for candidate in &mut self.candidates[first..] {
-            if candidate.q.is_nan() {
-                candidate.q = fpu;
+        if has_unvisited {
+            for candidate in self.candidates[first..].iter_mut().filter(|candidate| candidate.q.is_nan()) {
+                *candidate = Candidate::new((fpu, candidate.pu), candidate.started, candidate.target);
             }
         }
         if plies == 0 {
@@ -227,7 +230,7 @@ impl Gatherer {
                 break;
             }
         }
-        self.candidates[first..].sort_by(|a, b| b.score().total_cmp(&a.score()));
+        self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
     /// Gives `visits` to the candidates from `first` on and to moves without a child, as many as are worth it.
@@ -248,8 +251,7 @@ impl Gatherer {
             let is_fresh = fresh == Some(first + best);
             // A new leaf takes one visit; the next unvisited move then becomes a candidate.
             let run = if is_fresh { 1 } else { candidate.visits_until_below(rival, left) };
-            candidate.started += run;
-            candidate.taken += run;
+            candidate.take(run);
             left -= run;
             if is_fresh {
                 fresh = self.push_unvisited(job, node, &mut last, (fpu, exploration));
@@ -275,7 +277,7 @@ impl Gatherer {
         *last = Some(edge);
         let policy = if is_root { job.unvisited_root_policy(edge) } else { edge.policy() };
         let target = Target::Unvisited(edge);
-        self.candidates.push(Candidate { q: fpu, pu: policy * exploration, started: 0, taken: 0, target });
+        self.candidates.push(Candidate::new((fpu, policy * exploration), 0, target));
         Some(self.candidates.len() - 1)
     }
 

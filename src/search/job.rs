@@ -56,6 +56,8 @@ const VISITS_PER_LEAF: u32 = 8;
 struct Progress {
     /// Workers that are in this search.
     workers: usize,
+    /// Threads that wait for a change.
+    waiting: usize,
     /// Changes whenever a batch has been backed up or a worker leaves.
     epoch: u64,
     /// Time from the start to the end of the first evaluation.
@@ -260,6 +262,35 @@ impl Job {
         self.budget.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
+    /// Counts a change as the next epoch, and wakes those who wait for one: nobody, as a rule, and then the system is not
+    /// asked.
+    fn change(&self, change: impl FnOnce(&mut Progress)) {
+        let mut progress = self.progress();
+        change(&mut progress);
+        progress.epoch += 1;
+        let is_awaited = progress.waiting > 0;
+        drop(progress);
+        if is_awaited {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until `is_awaited` is no longer true of the progress, or `timeout` has passed.
+    fn wait_while(
+        &self,
+        timeout: Duration,
+        mut is_awaited: impl FnMut(&Progress) -> bool,
+    ) -> MutexGuard<'_, Progress> {
+        let mut progress = self.progress();
+        progress.waiting += 1;
+        let (mut progress, _) = self
+            .changed
+            .wait_timeout_while(progress, timeout, |progress| is_awaited(progress))
+            .unwrap_or_else(PoisonError::into_inner);
+        progress.waiting -= 1;
+        progress
+    }
+
     /// Asks all workers to leave. They finish the batch they are in.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
@@ -272,19 +303,16 @@ impl Job {
 
     /// Tells all who wait that something has changed.
     pub(crate) fn touch(&self) {
-        self.progress().epoch += 1;
-        self.changed.notify_all();
+        self.change(|_| ());
     }
 
     /// A batch of `leaves` came back from the backend and was backed up: the referee looks at where the search stands.
     pub(crate) fn batch_done(&self, leaves: u64) {
         self.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
         self.counters.batches.fetch_add(1, Ordering::Relaxed);
-        let mut progress = self.progress();
-        progress.epoch += 1;
-        progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
-        drop(progress);
-        self.changed.notify_all();
+        self.change(|progress| {
+            progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
+        });
         self.referee.judge(self);
     }
 
@@ -309,11 +337,7 @@ impl Job {
 
     /// Waits until the epoch is no longer `seen` or `timeout` has passed; returns the epoch.
     pub(crate) fn wait_for_change(&self, seen: u64, timeout: Duration) -> u64 {
-        let (progress, _) = self
-            .changed
-            .wait_timeout_while(self.progress(), timeout, |progress| progress.epoch == seen)
-            .unwrap_or_else(PoisonError::into_inner);
-        progress.epoch
+        self.wait_while(timeout, |progress| progress.epoch == seen).epoch
     }
 
     /// A worker joins. It must call [`Job::leave`].
@@ -323,11 +347,7 @@ impl Job {
 
     /// A worker leaves; it holds no visits under way any more.
     pub(crate) fn leave(&self) {
-        let mut progress = self.progress();
-        progress.workers -= 1;
-        progress.epoch += 1;
-        drop(progress);
-        self.changed.notify_all();
+        self.change(|progress| progress.workers -= 1);
     }
 
     /// True when no worker is in this search.
@@ -337,9 +357,6 @@ impl Job {
 
     /// Waits until no worker is in this search, or `timeout` has passed. It must have been stopped.
     pub(crate) fn wait_idle(&self, timeout: Duration) {
-        let _idle = self
-            .changed
-            .wait_timeout_while(self.progress(), timeout, |progress| progress.workers > 0)
-            .unwrap_or_else(PoisonError::into_inner);
+        drop(self.wait_while(timeout, |progress| progress.workers > 0));
     }
 }

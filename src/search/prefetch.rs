@@ -38,7 +38,7 @@ impl Gatherer {
                 break;
             }
             let candidate = self.candidates[index];
-            let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, Candidate::score);
+            let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, |next| next.score);
             let share = candidate.visits_until_below(rival, left);
             left -= self.prefetch_candidate(job, candidate, share).min(left);
         }

@@ -83,6 +83,8 @@ pub(crate) struct Candidate {
     pub q: f32,
     /// Policy times [`exploration`].
     pub pu: f32,
+    /// `q + u` after `started` visits.
+    pub score: f32,
     /// Visits finished and under way, those given out by this split included.
     pub started: u32,
     /// Visits given out by this split.
@@ -101,9 +103,18 @@ pub(crate) enum Target {
 }
 
 impl Candidate {
+    /// A candidate for `target` that has begun `started` visits.
     #[inline]
-    pub(crate) fn score(&self) -> f32 {
-        self.q + self.pu / (1 + self.started) as f32
+    pub(crate) fn new((q, pu): (f32, f32), started: u32, target: Target) -> Candidate {
+        Candidate { q, pu, score: score((q, pu), started), started, taken: 0, target }
+    }
+
+    /// Gives `visits` more visits to it.
+    #[inline]
+    pub(crate) fn take(&mut self, visits: u32) {
+        self.started += visits;
+        self.taken += visits;
+        self.score = score((self.q, self.pu), self.started);
     }
 
     /// The smallest number of further visits after which the score is below `rival`; at least 1, at most `limit`.
@@ -118,12 +129,17 @@ impl Candidate {
     }
 }
 
+#[inline]
+fn score((q, pu): (f32, f32), started: u32) -> f32 {
+    q + pu / (1 + started) as f32
+}
+
 /// The best candidate's index and the second best score. `None` if there is no candidate.
 pub(crate) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     let mut best = None;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
     for (index, candidate) in candidates.iter().enumerate() {
-        let score = candidate.score();
+        let score = candidate.score;
         if score > best_score {
             second = best_score;
             (best, best_score) = (Some(index), score);
@@ -195,7 +211,7 @@ mod tests {
             let target = Target::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
             let fresh: Vec<_> = children
                 .iter()
-                .map(|&(q, pu, started)| Candidate { q, pu, started, taken: 0, target })
+                .map(|&(q, pu, started)| Candidate::new((q, pu), started, target))
                 .collect();
             let split = |by_runs: bool| {
                 let mut candidates = fresh.clone();
@@ -203,8 +219,7 @@ mod tests {
                 while left > 0 {
                     let (best, rival) = best_two(&candidates).unwrap();
                     let run = if by_runs { candidates[best].visits_until_below(rival, left) } else { 1 };
-                    candidates[best].started += run;
-                    candidates[best].taken += run;
+                    candidates[best].take(run);
                     left -= run;
                 }
                 candidates.iter().map(|c| c.taken).collect::<Vec<_>>()

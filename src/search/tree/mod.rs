@@ -1,14 +1,15 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
-//! An expanded node has a run of 32-bit cells. The first says where its children begin; the others hold the policy of
-//! its legal moves, two to a cell, in the order in which the rules list them; the moves themselves are found again by
-//! listing them when a child is made. A child keeps its move and policy in itself, and its policy cell is marked as
-//! taken. Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last
+//! An expanded node has a run of 32-bit cells, which hold the policy of its legal moves, two to a cell, in the order in
+//! which the rules list them; the moves themselves are found again by listing them when a child is made. A child keeps its
+//! move and policy in itself, and its place in the policy is marked as taken. The node itself knows its first child and
+//! its best move without a child, so that a descent seldom looks at the policy. Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last
 //! node of a run leads to the next run. An eighth of all nodes is room for more children. Most nodes are visited once: they cost a node and two bytes per legal move.
 //!
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other files of `search`; uses `chess` only for moves.
 
+mod blocks;
 mod means;
 mod node;
 mod prune;
@@ -20,7 +21,7 @@ mod value;
 pub(crate) use node::{Edge, Node, State};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
-pub(crate) use value::{Outcome, Proof, Value};
+pub(crate) use value::{Outcome, Proof, Sum, Value};
 
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -63,6 +64,8 @@ const MIN_LIMIT: u64 = 8_000_000;
 
 /// Stands for the policy of a move that has a child; larger than any policy.
 const TAKEN: u16 = u16::MAX;
+/// Above the rank of every unvisited move, and not above that of a taken one.
+const NO_RANK: u32 = (TAKEN as u32) << 8;
 
 /// A move without a child: its place in the list of legal moves, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +86,26 @@ impl Unvisited {
     fn rank(self) -> u32 {
         u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
     }
+
+    /// The move of this rank; `None` for 0, which no move has.
+    #[inline]
+    fn ranked(rank: u32) -> Option<Unvisited> {
+        (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
+    }
+}
+
+/// The rank of the best move in `cells` that is below `limit` and not taken; 0 if there is none.
+fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
+    let mut best = 0;
+    for (cell, place) in cells.iter().zip(0u8..) {
+        let pair = cell.load(Ordering::Relaxed);
+        let ranks = [(pair as u16, 2 * place), ((pair >> 16) as u16, 2 * place + 1)]
+            .map(|(policy, index)| Unvisited { index, policy }.rank());
+        for rank in ranks {
+            best = best.max(if rank < limit { rank } else { 0 });
+        }
+    }
+    best
 }
 
 /// The first child of the run that holds child `index`, and the length of that run: children whose indices have the
@@ -127,15 +150,13 @@ impl Tree {
 
     /// Bytes taken from the system: those in use, and those that wait to be used again.
     pub(crate) fn reserved_bytes(&self) -> u64 {
-        self.nodes.extent(0) * size_of::<Node>() as u64
-            + self.policies.extent(0) * size_of::<AtomicU32>() as u64
+        self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
     /// From now on the tree takes no more than `bytes` from the system (but a minimum in any case), as far as it has
     /// not done so already; [`u64::MAX`] is no limit.
     pub(crate) fn set_limit(&self, bytes: u64) {
-        let kept = bytes / PRUNING_PART + Slab::<Node>::TABLE_BYTES + Slab::<AtomicU32>::TABLE_BYTES;
-        self.limit.store(bytes.saturating_sub(kept).max(MIN_LIMIT), Ordering::Relaxed);
+        self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
 
     fn is_limited(&self) -> bool {
@@ -149,11 +170,9 @@ impl Tree {
 
     /// Takes a run from `slab`; at the limit only what was given back before.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
-        let growth = || (slab.extent(len) - slab.extent(0)) * size_of::<T>() as u64;
-        let fits = || self.reserved_bytes() + growth() <= self.limit.load(Ordering::Relaxed);
-        let may_grow = !self.is_limited() || fits();
-        let run = if may_grow { slab.allocate(class, len) } else { slab.reuse(class, len) };
-        run.ok_or_else(|| {
+        let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
+        let grown = || if !self.is_limited() || fits() { slab.grow(len) } else { slab.carve(len) };
+        slab.allocate(class, len).or_else(grown).ok_or_else(|| {
             self.full.store(true, Ordering::Relaxed);
             TreeFull
         })
@@ -170,23 +189,30 @@ impl Tree {
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let (class, len) = policy_class(policy.len());
         let start = self.allocate(&self.policies, class, len)?;
-        let cells = &self.policies.run(start, len as usize)[1..];
+        let cells = self.policies.run(start, len as usize);
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
-            let high = pair.get(1).map_or(0, |&p| u32::from(cache::compress(p)));
+            let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
             cell.store(high << 16 | u32::from(cache::compress(pair[0])), Ordering::Relaxed);
         }
-        self.node(id).set_expanded(start, policy.len());
+        let node = self.node(id);
+        node.set_best_unvisited(best_rank(cells, NO_RANK));
+        node.set_expanded(start, policy.len());
         Ok(())
+    }
+
+    /// The policy of the legal moves, two to a cell.
+    #[inline]
+    fn policy_cells(&self, node: &Node) -> &[AtomicU32] {
+        match node.edge_count() {
+            0 => &[],
+            count => self.policies.run(node.policy_start(), count.div_ceil(2)),
+        }
     }
 
     /// Moves of an expanded node that have no child.
     pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
-        let count = node.edge_count();
-        let cells = match count {
-            0 => &[],
-            _ => &self.policies.run(node.policy_start(), 1 + count.div_ceil(2))[1..],
-        };
-        (0..count).filter_map(|index| {
+        let cells = self.policy_cells(node);
+        (0..node.edge_count()).filter_map(|index| {
             let policy = (cells[index / 2].load(Ordering::Relaxed) >> (index % 2 * 16)) as u16;
             (policy != TAKEN).then_some(Unvisited { index: index as u8, policy })
         })
@@ -195,8 +221,10 @@ impl Tree {
     /// The unvisited move with the largest policy, among those that come after `last`.
     #[inline]
     pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
-        let below = last.map_or(u32::MAX, Unvisited::rank);
-        self.unvisited(node).filter(|edge| edge.rank() < below).max_by_key(|edge| edge.rank())
+        Unvisited::ranked(match last {
+            None => node.best_unvisited(),
+            Some(last) => best_rank(self.policy_cells(node), last.rank()),
+        })
     }
 
     /// Makes the child of an unvisited move. `mv` is that move.
@@ -211,7 +239,7 @@ impl Tree {
             return Ok(None);
         }
         let shift = unvisited.index % 2 * 16;
-        let cell = self.policies.slot(node.policy_start() + 1 + u32::from(unvisited.index / 2));
+        let cell = self.policies.slot(node.policy_start() + u32::from(unvisited.index / 2));
         let is_taken = (cell.load(Ordering::Relaxed) >> shift) as u16 == TAKEN;
         let place = if is_taken { Ok(None) } else { self.next_place(node).map(Some) };
         let Ok(Some(child)) = place else {
@@ -220,6 +248,7 @@ impl Tree {
         };
         self.node(child).reset(Edge::packed(mv, unvisited.policy));
         cell.fetch_or(u32::from(TAKEN) << shift, Ordering::Relaxed);
+        node.set_best_unvisited(best_rank(self.policy_cells(node), NO_RANK));
         node.unlock_with_new_child();
         Ok(Some(child))
     }
@@ -235,19 +264,25 @@ impl Tree {
         }
         let run = self.allocate_nodes(len as u32)?;
         match last {
-            None => self.policies.slot(node.policy_start()).store(run, Ordering::Relaxed),
+            None => node.set_first_child(run),
             Some((_, last)) => last.set_next_run(run),
         }
         Ok(NodeId(run))
+    }
+
+    /// Has the processor fetch the first child of a node that is about to be visited.
+    #[inline]
+    pub(crate) fn fetch_first_child(&self, node: &Node) {
+        if node.child_count() > 0 {
+            self.nodes.fetch(node.first_child());
+        }
     }
 
     /// All children that exist, in the order in which they were made.
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
         let count = node.child_count();
-        let next =
-            if count == 0 { 0 } else { self.policies.slot(node.policy_start()).load(Ordering::Relaxed) };
-        Children { tree: self, id: next, index: 0, count }
+        Children { tree: self, id: node.first_child(), index: 0, count }
     }
 
     /// The runs of a node's children: first index, length, and how many of it are children.
@@ -280,7 +315,7 @@ impl Tree {
         let nodes = self.nodes.join_free_runs(|class| 1 << class);
         let cells = self.policies.join_free_runs(|class| class as u32);
         let wanted = |extent| extent / ROOMY_PART;
-        nodes >= wanted(self.nodes.extent(0)) && cells >= wanted(self.policies.extent(0))
+        nodes >= wanted(self.nodes.extent()) && cells >= wanted(self.policies.extent())
     }
 
     fn release_nodes(&self, run: u32, len: u32) {
@@ -293,9 +328,9 @@ impl Tree {
     }
 }
 
-/// Size class and cells for the policy of so many moves, and the cell for the children.
+/// Size class and cells for the policy of so many moves.
 fn policy_class(moves: usize) -> (usize, u32) {
-    let cells = 1 + moves.div_ceil(2);
+    let cells = moves.div_ceil(2).max(1);
     (cells, cells as u32)
 }
 

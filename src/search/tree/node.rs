@@ -6,14 +6,12 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
+use super::blocks::Zeroed;
 use super::means::Means;
 use super::slab::Slot;
-use super::value::{Correction, Outcome, Proof, Value};
+use super::value::{Correction, Outcome, Proof, Sum, VALUE_SCALE, Value, fixed};
 use crate::chess::Move;
 use crate::network::cache;
-
-/// Steps of the fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
-const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
 /// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
 mod meta {
@@ -66,7 +64,7 @@ impl Edge {
     }
 }
 
-/// A node; 40 bytes.
+/// A node; 48 bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     /// Sum of values in units of 2⁻³².
@@ -83,7 +81,14 @@ pub(crate) struct Node {
     next: AtomicU32,
     /// See [`meta`].
     meta: AtomicU32,
+    /// The first child; valid once it is counted.
+    first_child: AtomicU32,
+    /// Rank of the best move without a child, 0 if there is none; valid once expanded.
+    best_unvisited: AtomicU32,
 }
+
+// SAFETY: made of atomics of integers only.
+unsafe impl Zeroed for Node {}
 
 impl Slot for Node {
     fn link(&self) -> &AtomicU32 {
@@ -181,17 +186,22 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
-    /// Ends `visits` visits that were under way, all with the result `value`; where the node's result is certain, with
-    /// that. Returns the result.
+    /// Ends visits that were under way with the results in `sum`, or, where the node's result is certain, with that. Returns
+    /// how they have ended.
     #[inline]
-    pub(crate) fn finish_visits(&self, visits: u32, value: Value) -> Value {
-        let share = visits as f32 / (self.visits() + visits) as f32;
-        let certain = self.means.change(|d, m| (d + (value.d - d) * share, m + (value.m - m) * share));
-        let value = certain.unwrap_or(value);
-        self.value_sum.fetch_add(fixed(value.v) * i64::from(visits), Ordering::Relaxed);
+    pub(crate) fn end_visits(&self, sum: Sum) -> Sum {
+        if sum.finished == 0 {
+            self.cancel_visits(sum.cancelled);
+            return sum;
+        }
+        let share = sum.finished as f32 / (self.visits() + sum.finished) as f32;
+        let certain = self.means.change(|d, m| (d + (sum.d - d) * share, m + (sum.m - m) * share));
+        let sum = certain.map_or(sum, |value| sum.with(value));
+        self.value_sum.fetch_add(sum.value_sum, Ordering::Relaxed);
         // One more finished is one less under way.
-        self.counts.fetch_add((u64::from(visits) << 32) - u64::from(visits), Ordering::Relaxed);
-        value
+        let ended = u64::from(sum.finished) + u64::from(sum.cancelled);
+        self.counts.fetch_add((u64::from(sum.finished) << 32) - ended, Ordering::Relaxed);
+        sum
     }
 
     /// Takes back `visits` finished visits, all of which had the result `value`, or the certain one of this node. Returns
@@ -315,6 +325,28 @@ impl Node {
         self.policy.load(Ordering::Relaxed)
     }
 
+    /// The first child; valid once it is counted.
+    #[inline]
+    pub(super) fn first_child(&self) -> u32 {
+        self.first_child.load(Ordering::Relaxed)
+    }
+
+    /// Sets the first child, which is published after this.
+    pub(super) fn set_first_child(&self, child: u32) {
+        self.first_child.store(child, Ordering::Relaxed);
+    }
+
+    /// Rank of the best move without a child; valid once expanded.
+    #[inline]
+    pub(super) fn best_unvisited(&self) -> u32 {
+        self.best_unvisited.load(Ordering::Relaxed)
+    }
+
+    /// Sets that rank. The caller holds the claim or the lock for growth.
+    pub(super) fn set_best_unvisited(&self, rank: u32) {
+        self.best_unvisited.store(rank, Ordering::Relaxed);
+    }
+
     /// The next run of siblings; valid in the last node of a run that is full and not the last one.
     #[inline]
     pub(super) fn next_run(&self) -> u32 {
@@ -343,11 +375,6 @@ impl Node {
     }
 }
 
-/// A value in units of the sum.
-fn fixed(v: f32) -> i64 {
-    (f64::from(v) * VALUE_SCALE) as i64
-}
-
 fn proof_bits(proof: Proof) -> u32 {
     let outcome = match proof.outcome {
         Outcome::Loss => 1,
@@ -363,8 +390,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_node_takes_forty_bytes() {
-        assert_eq!(size_of::<Node>(), 40);
+    fn a_node_takes_forty_eight_bytes() {
+        assert_eq!(size_of::<Node>(), 48);
     }
 
     proptest! {
@@ -381,7 +408,7 @@ mod tests {
             let (mut n, mut v_sum, mut d_sum, mut m_sum) = (0f64, 0f64, 0f64, 0f64);
             for (v, d, m, visits) in values {
                 node.start_visits(visits);
-                node.finish_visits(visits, Value { v, d, m });
+                node.end_visits(Sum::finished(visits, Value { v, d, m }));
                 let k = f64::from(visits);
                 (n, v_sum, d_sum, m_sum) = (n + k, v_sum + k * f64::from(v), d_sum + k * f64::from(d), m_sum + k * f64::from(m));
             }

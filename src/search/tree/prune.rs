@@ -97,7 +97,7 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::chess::Move;
-    use crate::search::tree::Value;
+    use crate::search::tree::{Sum, Value};
 
     /// A child of `parent`, expanded, with one visit that is counted in the nodes of `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
@@ -108,7 +108,7 @@ mod tests {
         tree.expand(child, &[0.1; 10]).ok()?;
         for &id in path.iter().chain([&child]) {
             tree.node(id).start_visits(1);
-            tree.node(id).finish_visits(1, Value { v: 0.5, d: 0.0, m: 1.0 });
+            tree.node(id).end_visits(Sum::finished(1, Value { v: 0.5, d: 0.0, m: 1.0 }));
         }
         Some(child)
     }
@@ -160,8 +160,7 @@ mod tests {
         grow(&tree, &[root, busy]).unwrap();
         grow(&tree, &[root, idle]).unwrap();
         tree.node(busy).start_visits(1);
-        tree.limit.store(0, Ordering::Relaxed);
-        assert!(grow(&tree, &[root, idle]).is_none() && tree.is_full());
+        tree.full.store(true, Ordering::Relaxed);
         tree.prune(root, || false);
         assert_eq!((tree.node(busy).state(), tree.node(idle).state()), (State::Expanded, State::Unexpanded));
         assert_eq!((tree.node(idle).visits(), tree.node(idle).q()), (2, 0.5));

@@ -1,27 +1,41 @@
 //! Memory of the tree: runs of slots addressed by 32-bit index, from blocks that never move.
 //!
 //! Used by [`super::Tree`] for nodes and for edges. Slots consist of atomics, so that every thread may hold `&T`
-//! while others write; there is no `unsafe` here. What a slot means, and when a run may be handed back, is the
-//! tree's business.
+//! while others write. What a slot means, and when a run may be handed back, is the tree's business.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crossbeam::utils::CachePadded;
 
-/// Slots per block; a run never crosses the border of a block.
-const BLOCK: u32 = 1 << 16;
-/// Blocks that a 32-bit index can tell apart.
-const BLOCKS: usize = 1 << 16;
+use super::blocks::{self, Blocks, Zeroed};
+
+/// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
+/// seldom meet where slots are given out.
+const STRETCH: u32 = 4096;
+/// Threads take slots from so many stretches; more threads than that share them.
+const SHARES: usize = 16;
+
+thread_local! {
+    /// The share of this thread.
+    static SHARE: usize = {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        THREADS.fetch_add(1, Ordering::Relaxed) % SHARES
+    };
+}
+
 /// Size classes of runs.
 const CLASSES: usize = 128;
 
 /// A slot in which a free run keeps the index of the next free run.
-pub(super) trait Slot: Default {
+pub(super) trait Slot: Zeroed {
     /// The cell for that index. Its content is meaningless while the run is in use.
     fn link(&self) -> &AtomicU32;
 }
+
+// SAFETY: an integer.
+unsafe impl Zeroed for AtomicU32 {}
 
 impl Slot for AtomicU32 {
     fn link(&self) -> &AtomicU32 {
@@ -40,9 +54,11 @@ struct Joined {
 
 /// Runs of slots. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
-    blocks: Box<[OnceLock<Box<[T]>>]>,
-    /// The first slot never used so far. On a cache line of its own: every allocation writes it.
+    blocks: Blocks<T>,
+    /// The first slot that no stretch contains so far.
     next: CachePadded<AtomicU32>,
+    /// What each share's threads have left of their stretch: its start in the upper half, its end in the lower.
+    stretches: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
     /// One stack of free runs per class: index of the top, and above it a counter that changes with every push
@@ -59,13 +75,11 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 impl<T: Slot> Slab<T> {
-    /// Memory of the table of blocks.
-    pub(super) const TABLE_BYTES: u64 = (BLOCKS * size_of::<OnceLock<Box<[T]>>>()) as u64;
-
     pub(super) fn new() -> Slab<T> {
         Slab {
-            blocks: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            blocks: Blocks::new(),
             next: CachePadded::new(AtomicU32::new(1)),
+            stretches: std::array::from_fn(|_| CachePadded::default()),
             idle: AtomicU64::new(0),
             free: [const { AtomicU64::new(0) }; CLASSES],
             joined: Mutex::default(),
@@ -73,37 +87,56 @@ impl<T: Slot> Slab<T> {
     }
 
     /// The slots `start..start + len` of one run.
+    #[inline]
     pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
-        let offset = (start % BLOCK) as usize;
-        &self.block(start)[offset..offset + len]
+        self.blocks.run(start, len)
     }
 
     /// One slot.
     #[inline]
     pub(super) fn slot(&self, index: u32) -> &T {
-        &self.block(index)[(index % BLOCK) as usize]
+        self.blocks.slot(index)
     }
 
+    /// Has the processor fetch the cache lines of a slot.
     #[inline]
-    fn block(&self, index: u32) -> &[T] {
-        self.blocks[(index / BLOCK) as usize].get_or_init(|| (0..BLOCK).map(|_| T::default()).collect())
+    pub(super) fn fetch(&self, index: u32) {
+        self.blocks.fetch(index);
     }
 
-    /// Takes a run of `len` slots (at most [`BLOCK`]). Its content is whatever was there before.
-    /// `class` must be the same number for the same `len`, always. `None` when all 2³² indices are in use.
+    /// Takes a run of `len` slots (fewer than [`STRETCH`]). Its content is whatever was there before.
+    /// `class` must be the same number for the same `len`, always. `None` if nothing fits in what was given back and in
+    /// the calling thread's stretch: then [`Slab::grow`] and [`Slab::carve`] may help.
+    #[inline]
     pub(super) fn allocate(&self, class: usize, len: u32) -> Option<u32> {
         if let Some(start) = self.pop(class) {
             self.idle.fetch_sub(len.into(), Ordering::Relaxed);
             return Some(start);
         }
-        self.extend(len)
+        SHARE.with(|&share| cut(&self.stretches[share], len))
     }
 
-    /// The same from slots that were given back only.
-    pub(super) fn reuse(&self, class: usize, len: u32) -> Option<u32> {
-        let start = self.pop(class).or_else(|| self.carve(len))?;
-        self.idle.fetch_sub(len.into(), Ordering::Relaxed);
-        Some(start)
+    /// Takes a run of `len` slots from a new stretch for the calling thread. `None` when all indices are in use.
+    #[cold]
+    pub(super) fn grow(&self, len: u32) -> Option<u32> {
+        let stretch = SHARE.with(|&share| &self.stretches[share]);
+        loop {
+            let (start, end) = self.extend(len)?;
+            let rest = stretch.swap(packed((start, end)), Ordering::Relaxed);
+            self.put_aside(unpacked(rest));
+            // Another thread of the share may have been faster.
+            if let Some(start) = cut(stretch, len) {
+                return Some(start);
+            }
+        }
+    }
+
+    /// Keeps what is left of a stretch until free runs are joined.
+    fn put_aside(&self, (start, end): (u32, u32)) {
+        if start < end {
+            self.joined().rests.push((start, end - start));
+            self.idle.fetch_add((end - start).into(), Ordering::Relaxed);
+        }
     }
 
     /// Joins all free runs to stretches as long as possible, from which runs of any length can be taken. `class_len` is
@@ -117,7 +150,7 @@ impl<T: Slot> Slab<T> {
         }
         stretches.sort_unstable();
         stretches.dedup_by(|next, stretch| {
-            let continues = stretch.0 + stretch.1 == next.0 && stretch.0 / BLOCK == next.0 / BLOCK;
+            let continues = stretch.0 + stretch.1 == next.0 && blocks::share_block(stretch.0, next.0);
             if continues {
                 stretch.1 += next.1;
             }
@@ -129,8 +162,9 @@ impl<T: Slot> Slab<T> {
         long.map(|&(_, len)| u64::from(len)).sum()
     }
 
-    /// A run from the longest stretch. A rest that is too short for it is put aside if the next one is not.
-    fn carve(&self, len: u32) -> Option<u32> {
+    /// Takes a run of `len` slots from the longest stretch of those that were joined. A rest that is too short for it is put
+    /// aside if the next one is not.
+    pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined();
         let Joined { stretches, rests } = &mut *joined;
         let fits = |stretch: &&mut (u32, u32)| stretch.1 >= len;
@@ -147,6 +181,7 @@ impl<T: Slot> Slab<T> {
         if *free == 0 {
             stretches.pop();
         }
+        self.idle.fetch_sub(len.into(), Ordering::Relaxed);
         Some(run)
     }
 
@@ -154,10 +189,19 @@ impl<T: Slot> Slab<T> {
         self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Slots of all blocks that are begun, once `len` slots more are taken.
-    pub(super) fn extent(&self, len: u32) -> u64 {
-        let next = u64::from(self.next.load(Ordering::Relaxed)) + u64::from(len);
-        next.next_multiple_of(u64::from(BLOCK))
+    /// Memory taken from the system, bytes.
+    pub(super) fn reserved_bytes(&self) -> u64 {
+        Blocks::<T>::resident_bytes(self.extent())
+    }
+
+    /// What is taken more by [`Slab::grow`], bytes.
+    pub(super) fn growth_bytes(&self) -> u64 {
+        Blocks::<T>::resident_bytes(self.extent() + u64::from(STRETCH)) - self.reserved_bytes()
+    }
+
+    /// Slots of all stretches so far.
+    pub(super) fn extent(&self) -> u64 {
+        self.next.load(Ordering::Relaxed).into()
     }
 
     /// Gives a run back. Nobody may use its index any more.
@@ -176,10 +220,14 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Slots in use, and those left over at the ends of blocks.
+    /// Slots in use.
     pub(super) fn used(&self) -> u64 {
-        let idle = self.idle.load(Ordering::Relaxed);
-        u64::from(self.next.load(Ordering::Relaxed) - 1).saturating_sub(idle)
+        let left = |stretch: &CachePadded<AtomicU64>| {
+            let (start, end) = unpacked(stretch.load(Ordering::Relaxed));
+            u64::from(end - start)
+        };
+        let unused = self.idle.load(Ordering::Relaxed) + self.stretches.iter().map(left).sum::<u64>();
+        (self.extent() - 1).saturating_sub(unused)
     }
 
     fn pop(&self, class: usize) -> Option<u32> {
@@ -200,18 +248,48 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    fn extend(&self, len: u32) -> Option<u32> {
+    /// A new stretch with room for `len` slots: start and end. It lies in one block.
+    fn extend(&self, len: u32) -> Option<(u32, u32)> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
-            let room = BLOCK - next % BLOCK;
+            let room = blocks::room(next);
             let start = if room >= len { next } else { next.checked_add(room)? };
-            let end = start.checked_add(len)?;
+            let end =
+                start.checked_add(STRETCH.min(blocks::room(start))).filter(|&end| end <= blocks::END)?;
             match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return Some(start),
+                Ok(_) => {
+                    self.put_aside((next, start));
+                    return Some((start, end));
+                }
                 Err(now) => next = now,
             }
         }
     }
+}
+
+/// Takes `len` slots off a stretch, if it has so many.
+#[inline]
+fn cut(stretch: &AtomicU64, len: u32) -> Option<u32> {
+    let mut old = stretch.load(Ordering::Relaxed);
+    loop {
+        let (start, end) = unpacked(old);
+        if end - start < len {
+            return None;
+        }
+        let new = packed((start + len, end));
+        match stretch.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return Some(start),
+            Err(now) => old = now,
+        }
+    }
+}
+
+fn packed((start, end): (u32, u32)) -> u64 {
+    u64::from(start) << 32 | u64::from(end)
+}
+
+fn unpacked(stretch: u64) -> (u32, u32) {
+    ((stretch >> 32) as u32, stretch as u32)
 }
 
 fn retagged(old: u64, index: u32) -> u64 {
@@ -222,41 +300,50 @@ fn retagged(old: u64, index: u32) -> u64 {
 mod tests {
     use super::*;
 
+    fn take(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
+        slab.allocate(class, len).or_else(|| slab.grow(len))
+    }
+
+    /// From slots that were given back only.
+    fn again(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
+        slab.pop(class).or_else(|| slab.carve(len))
+    }
+
     #[test]
     fn runs_never_overlap_and_come_back() {
         let slab = Slab::<AtomicU32>::new();
-        let first = slab.allocate(1, 4).unwrap();
-        let second = slab.allocate(1, 4).unwrap();
+        let first = take(&slab, 1, 4).unwrap();
+        let second = take(&slab, 1, 4).unwrap();
         assert!(first != 0 && second >= first + 4);
         slab.release(1, first, 4);
         assert_eq!(slab.used(), 4);
-        assert_eq!(slab.allocate(1, 4), Some(first));
-        assert_eq!(slab.allocate(2, 8), Some(second + 4));
+        assert_eq!(take(&slab, 1, 4), Some(first));
+        assert_eq!(take(&slab, 2, 8), Some(second + 4));
     }
 
     #[test]
     fn free_runs_are_joined_and_cut_anew() {
         let slab = Slab::<AtomicU32>::new();
-        let runs: Vec<u32> = (0..100).map(|_| slab.allocate(4, 4).unwrap()).collect();
-        assert_eq!(slab.reuse(8, 8), None);
+        let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4, 4).unwrap()).collect();
+        assert_eq!(again(&slab, 8, 8), None);
         runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(4, run, 4));
-        assert_eq!(slab.reuse(8, 8), None);
+        assert_eq!(again(&slab, 8, 8), None);
         assert_eq!(slab.join_free_runs(|class| class as u32), 320);
-        let mut taken: Vec<u32> = std::iter::from_fn(|| slab.reuse(7, 7)).collect();
+        let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7, 7)).collect();
         assert_eq!(taken.len(), 2 * (160 / 7));
         taken.sort();
         assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
         assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
         // Six slots are left of each stretch, at 155 and at 355.
-        assert!(matches!(slab.reuse(3, 3), Some(155 | 355)));
+        assert!(matches!(again(&slab, 3, 3), Some(155 | 355)));
     }
 
     #[test]
     fn runs_stay_inside_a_block() {
         let slab = Slab::<AtomicU32>::new();
-        for _ in 0..3 * BLOCK / 100 {
-            let start = slab.allocate(0, 100).unwrap();
-            assert_eq!(start / BLOCK, (start + 99) / BLOCK);
+        for _ in 0..5000 {
+            let start = take(&slab, 0, 100).unwrap();
+            assert!(blocks::share_block(start, start + 99));
         }
     }
 
@@ -269,7 +356,7 @@ mod tests {
                 scope.spawn(move || {
                     let mut held = Vec::new();
                     for round in 0..20_000u32 {
-                        let start = slab.allocate(1, 4).unwrap();
+                        let start = take(slab, 1, 4).unwrap();
                         slab.run(start, 4).iter().for_each(|slot| slot.store(thread, Ordering::Relaxed));
                         held.push(start);
                         if round % 3 != 0 {

@@ -80,3 +80,75 @@ impl Correction {
         Correction { value_sum: -self.value_sum, ..self }
     }
 }
+
+/// Steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
+pub(super) const VALUE_SCALE: f64 = (1u64 << 32) as f64;
+
+/// A value in units of a node's sum.
+pub(super) fn fixed(v: f32) -> i64 {
+    (f64::from(v) * VALUE_SCALE) as i64
+}
+
+/// Visits that end at a node: some with a result, others without one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(super) finished: u32,
+    pub(super) cancelled: u32,
+    /// Sum of values, in units of a node's sum.
+    pub(super) value_sum: i64,
+    /// Mean draw probability of the finished ones.
+    pub(super) d: f32,
+    /// Mean of their plies to the end of the game.
+    pub(super) m: f32,
+}
+
+impl Sum {
+    /// `visits` visits, all with the result `value`.
+    pub(crate) fn finished(visits: u32, value: Value) -> Sum {
+        Sum { finished: visits, ..Sum::default() }.with(value)
+    }
+
+    /// `visits` visits that led nowhere.
+    pub(crate) fn cancelled(visits: u32) -> Sum {
+        Sum { cancelled: visits, ..Sum::default() }
+    }
+
+    /// The same visits, but all results are `value`.
+    pub(super) fn with(self, value: Value) -> Sum {
+        Sum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
+    }
+
+    /// The same visits one ply nearer to the root, seen by the other side.
+    pub(crate) fn at_parent(self) -> Sum {
+        Sum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
+    }
+
+    /// Both together.
+    pub(crate) fn and(self, other: Sum) -> Sum {
+        let finished = self.finished + other.finished;
+        let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };
+        Sum {
+            finished,
+            cancelled: self.cancelled + other.cancelled,
+            value_sum: self.value_sum + other.value_sum,
+            d: self.d + (other.d - self.d) * share,
+            m: self.m + (other.m - self.m) * share,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_keep_what_single_visits_would_add_up_to() {
+        let loss = Value { v: -1.0, d: 0.0, m: 10.0 };
+        let sum =
+            Sum::finished(3, Value::DRAW).and(Sum::cancelled(5)).and(Sum::finished(1, loss)).at_parent();
+        assert_eq!((sum.finished, sum.cancelled, sum.value_sum), (4, 5, fixed(1.0)));
+        assert_eq!((sum.d, sum.m), (0.75, 3.5));
+        let won = sum.with(Value { v: 1.0, d: 0.0, m: 1.0 });
+        assert_eq!((won.finished, won.cancelled, won.value_sum), (4, 5, fixed(4.0)));
+    }
+}
