@@ -1,11 +1,13 @@
-//! Memory for numbers, aligned to cache lines: scratch of an evaluator and packed weights.
+//! Memory for numbers, aligned to cache lines or large pages: scratch of an evaluator and packed weights.
 
 use std::ops::{Deref, DerefMut};
+
+use super::kernels::{LARGE_PAGE, ask_for_large_pages};
 
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;
 
-/// A fixed number of numbers, the first of them at the start of a cache line.
+/// A fixed number of numbers, the first of them at the start of a cache line, or of a large page if they fill one.
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a move of the
 /// buffer leaves the numbers where they are.
@@ -19,11 +21,18 @@ pub(super) struct Buffer<T = f32> {
 impl<T: Clone + Default> Buffer<T> {
     /// `length` zeros.
     pub(super) fn zeros(length: usize) -> Buffer<T> {
-        let line = LINE / size_of::<T>();
-        let memory = vec![T::default(); length + line];
+        let is_large = length * size_of::<T>() >= LARGE_PAGE;
+        let alignment = if is_large { LARGE_PAGE } else { LINE } / size_of::<T>();
+        let whole = length.next_multiple_of(alignment);
+        // Zeros come from the system as pages that take no memory before they are written.
+        let mut memory = vec![T::default(); whole + alignment];
         // Alignment is only for speed: `align_offset` may decline (it does so under Miri).
-        let start = Some(memory.as_ptr().align_offset(LINE)).filter(|&start| start < line);
-        Buffer { memory, start: start.unwrap_or(0), length }
+        let aligned = Some(memory.as_ptr().align_offset(alignment * size_of::<T>()));
+        let start = aligned.filter(|&start| start < alignment).unwrap_or(0);
+        if is_large {
+            ask_for_large_pages(&mut memory[start..start + whole]);
+        }
+        Buffer { memory, start, length }
     }
 }
 
@@ -47,7 +56,7 @@ mod tests {
 
     #[test]
     fn holds_what_was_asked_for() {
-        for length in [0, 1, 15, 16, 1000] {
+        for length in [0, 1, 15, 16, 1000, 1_500_000] {
             let mut buffer = Buffer::zeros(length);
             assert_eq!(buffer.len(), length);
             buffer.fill(1.0);

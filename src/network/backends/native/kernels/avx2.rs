@@ -40,11 +40,6 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn prefetch(self, address: *const f32) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
-    }
-
-    #[inline(always)]
     fn add(self, a: __m256, b: __m256) -> __m256 {
         unsafe { _mm256_add_ps(a, b) }
     }

@@ -52,11 +52,6 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn prefetch(self, address: *const f32) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
-    }
-
-    #[inline(always)]
     fn add(self, a: __m512, b: __m512) -> __m512 {
         unsafe { _mm512_add_ps(a, b) }
     }

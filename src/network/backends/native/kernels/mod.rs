@@ -10,6 +10,7 @@
 mod elementwise;
 mod epilogue;
 mod gemm;
+mod pages;
 mod portable;
 mod rows;
 mod simd;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 pub(super) use elementwise::{AddScaled, Convolve, Residual, Stamp, Stamps};
 pub(super) use epilogue::Epilogue;
 pub(super) use gemm::Product;
+pub(super) use pages::{LARGE_PAGE, ask_for_large_pages};
 pub(super) use rows::{BLOCK_ROWS, Normalize, Round, Softmax};
 #[cfg(test)]
 pub(super) use tiles::Definition;

@@ -40,11 +40,6 @@ impl Simd for Neon {
     }
 
     #[inline(always)]
-    fn prefetch(self, _address: *const f32) {
-        // No stable intrinsic; the CPUs' own prefetchers follow the packed weights.
-    }
-
-    #[inline(always)]
     fn add(self, a: float32x4_t, b: float32x4_t) -> float32x4_t {
         unsafe { vaddq_f32(a, b) }
     }

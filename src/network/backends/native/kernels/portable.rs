@@ -45,9 +45,6 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn prefetch(self, _address: *const f32) {}
-
-    #[inline(always)]
     fn add(self, a: Four, b: Four) -> Four {
         lanes!(|a, b| a + b)
     }

@@ -29,9 +29,6 @@ pub(super) trait Simd: Copy {
     /// `to` must be valid for that; no alignment is needed.
     unsafe fn store(self, to: *mut f32, v: Self::Vector);
 
-    /// Asks the CPU to bring a cache line near. Any address will do, a wrong one does nothing.
-    fn prefetch(self, address: *const f32);
-
     /// `a + b`
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// `a - b`

@@ -1,0 +1,21 @@
+//! Large pages of memory: with small ones, a CPU that streams a large network's weights mostly waits for addresses to be
+//! translated. A 128×10 network ran 1.4 times as fast one position at a time (three times beside other programs), 5 %
+//! faster at eight.
+
+/// Bytes of a large page.
+pub(in super::super) const LARGE_PAGE: usize = 2 << 20;
+
+/// Asks the system to back `memory` by large pages, as far as it holds whole ones. It works best before the memory is
+/// first written. The contents stay; where the system has no such pages, or `memory` does not begin at one of the
+/// system's small pages, nothing happens.
+pub(in super::super) fn ask_for_large_pages<T>(memory: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::mm::{Advice, madvise};
+        // SAFETY: the range lies within `memory`, and this advice changes no contents.
+        // A refusal is no fault: the pages stay small.
+        let _ = unsafe { madvise(memory.as_mut_ptr().cast(), size_of_val(memory), Advice::LinuxHugepage) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
