@@ -1,12 +1,11 @@
 //! The search's golden trees: the same positions give the same visits, on every machine, until someone means to change
 //! the search. `ZEITNOT_UPDATE=1 cargo test --release --test search` writes them anew; the diff then shows the change.
 
-use std::fmt::Write;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/search/random.txt");
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/search/random.json");
 
 fn bench(args: &[&str]) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
@@ -18,16 +17,14 @@ fn bench(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A position, then its root moves with their visits, a line each.
+/// Each position with the visits of its root moves, as JSON with a line for each move.
 fn visits(report: &Value) -> String {
-    let mut text = String::new();
-    for row in report["positions"].as_array().unwrap() {
-        writeln!(text, "{}", row["position"].as_str().unwrap()).unwrap();
-        for entry in row["visits"].as_array().unwrap() {
-            writeln!(text, "  {} {}", entry["move"].as_str().unwrap(), entry["visits"]).unwrap();
-        }
-    }
-    text
+    let positions = report["positions"].as_array().unwrap().iter().map(|row| {
+        let of_move = |entry: &Value| (entry["move"].as_str().unwrap().to_string(), entry["visits"].clone());
+        let visits: Map<String, Value> = row["visits"].as_array().unwrap().iter().map(of_move).collect();
+        json!({ "position": row["position"], "visits": visits })
+    });
+    serde_json::to_string_pretty(&positions.collect::<Vec<_>>()).unwrap() + "\n"
 }
 
 #[test]

@@ -360,3 +360,10 @@ fn many_lines_do_not_hold_back_the_answer() {
     search(&mut engine, "go movetime 300");
     assert!(start.elapsed() < Duration::from_secs(3));
 }
+
+/// A regression: where all lines had ended, a greater depth was waited for.
+#[test]
+fn a_search_for_depth_ends_where_the_result_is_certain() {
+    let mut engine = Engine::start(&["--backend=random", "--smart-pruning-factor=0"]);
+    engine.best_move(&["position fen 8/8/4k3/8/8/4K3/8/8 w - - 0 1", "go depth 20"]);
+}

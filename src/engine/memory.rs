@@ -13,9 +13,12 @@ const SEARCH_BYTES: u64 = 500_000;
 /// … and for each of its threads stack, lists of what is pruned, and what the allocator keeps for it.
 const THREAD_BYTES: u64 = 1_000_000;
 
+/// The least `RamLimitMb`: smaller trees are of no use to a search.
+const LEAST_MB: i64 = 20;
+
 /// `RamLimitMb` in bytes, if there is a limit.
 fn memory_limit(settings: &Settings) -> Option<usize> {
-    (settings.ram_limit_mb > 0).then_some(settings.ram_limit_mb as usize * 1_000_000)
+    (settings.ram_limit_mb > 0).then_some(settings.ram_limit_mb.max(LEAST_MB) as usize * 1_000_000)
 }
 
 /// Evaluations that the cache may hold.

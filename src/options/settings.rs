@@ -73,7 +73,7 @@ settings! {
     minibatch_size: Integer { default: 0, min: 0, max: 65536 }, "MinibatchSize", "minibatch-size";
     /// Evaluations that are kept for positions met again.
     nn_cache_size: Integer { default: 2_000_000, min: 0, max: 999_999_999 }, "NNCacheSize", "nncache";
-    /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is no limit. The search goes on there: what it has looked at least makes room.
+    /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is no limit, and less than 20 counts as 20. The search goes on there: what it has looked at least makes room.
     ram_limit_mb: Integer { default: 0, min: 0, max: 100_000_000 }, "RamLimitMb", "ramlimit-mb";
     /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
     syzygy_path: Text { default: "" }, "SyzygyPath", "syzygy-paths";

@@ -244,6 +244,11 @@ impl Job {
         limit > 0.0 && self.counters.visits() as f64 > limit * self.started.elapsed().as_secs_f64()
     }
 
+    /// Has it made all the visits that it may make?
+    pub(crate) fn is_out_of_visits(&self) -> bool {
+        self.counters.visits() >= self.visits
+    }
+
     /// Takes up to `wanted` visits from the budget.
     pub(crate) fn reserve_visits(&self, wanted: u32) -> u32 {
         let mut left = self.budget.load(Ordering::Relaxed);

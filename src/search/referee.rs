@@ -100,6 +100,9 @@ impl Referee {
         let reason = state.chain.should_stop(&stats, &mut hints);
         let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
+        // A rule that no visits can fulfil must not keep a search from ending that can make no more.
+        let is_over = job.is_out_of_visits() && !state.chain.is_open_ended();
+        let reason = reason.or(is_over.then_some(StopReason::Nodes));
         let reason = reason.map(EndReason::Rule).or_else(|| {
             let ready = ready_at(&state.chain)?;
             (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)

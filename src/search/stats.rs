@@ -39,6 +39,7 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
             .max_by(|&a, &b| q(children[a]).total_cmp(&q(children[b]))),
         root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
         proven_win: outcomes().any(|outcome| outcome == Outcome::Win),
+        root_is_certain: root.proof().is_some(),
         losing_moves: outcomes().filter(|outcome| *outcome == Outcome::Loss).count() as u32,
         // The root keeps the first mate that was found; a shorter one can follow.
         mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),

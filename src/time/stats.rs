@@ -28,6 +28,8 @@ pub struct SearchStats {
     pub root: Option<RootEvaluation>,
     /// True if a root move wins by force.
     pub proven_win: bool,
+    /// True if the root's result is certain: more visits tell nothing new.
+    pub root_is_certain: bool,
     /// Root moves that are proven to lose.
     pub losing_moves: u32,
     /// Moves to the mate that was found for the side to move, if any.

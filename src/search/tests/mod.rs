@@ -50,17 +50,20 @@ impl Bench {
 
     /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is told to.
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Job> {
+        let visits = |n: u64| n.saturating_sub(self.tree.tree().node(self.tree.root()).visits().into());
+        let limits = GoLimits { nodes, infinite: nodes.is_none(), ..GoLimits::default() };
+        self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
+    }
+
+    /// The same with these limits, and so many visits at most.
+    fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Job> {
         let (tree, root) = (self.tree.tree().clone(), self.tree.root());
-        let facts = MoveFacts {
-            limits: GoLimits { nodes, infinite: nodes.is_none(), ..GoLimits::default() },
-            legal_moves: 30,
-            ..MoveFacts::default()
-        };
+        let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let history = self.tree.history().clone();
         let job = Arc::new(Job::new(
             JobSpec {
-                visits: nodes.map_or(u64::MAX, |n| n.saturating_sub(tree.node(root).visits().into())),
+                visits,
                 root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
                 tree,
                 root,
@@ -304,4 +307,15 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     assert_eq!(collect_stats(&job).mate_in, Some(1));
     let (job, _) = bench.search_moves(6_500, &["h2h3"]);
     assert_ne!(collect_stats(&job).mate_in, Some(1), "the mate may not be played");
+}
+
+/// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be made.
+#[test]
+fn a_search_that_can_make_no_more_visits_ends() {
+    use crate::time::StopReason;
+
+    let bench = Bench::new("random", 2, "startpos");
+    let job = bench.start_within(GoLimits { depth: Some(100), ..GoLimits::default() }, 500, &[]);
+    let result = run(&job, &mut |_| {}, |_, _| {});
+    assert_eq!((result.reason, result.summary.nodes), (EndReason::Rule(StopReason::Nodes), 500));
 }

@@ -3,7 +3,7 @@
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-/// Stops when the average depth is reached.
+/// Stops when the average depth is reached, or cannot be reached because the result is certain.
 #[derive(Clone, Copy, Debug)]
 pub struct DepthLimit {
     depth: u32,
@@ -18,7 +18,7 @@ impl DepthLimit {
 
 impl Stopper for DepthLimit {
     fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
-        (stats.depth >= self.depth).then_some(StopReason::Depth)
+        (stats.depth >= self.depth || stats.root_is_certain).then_some(StopReason::Depth)
     }
 }
 
@@ -31,5 +31,7 @@ mod tests {
         let at = |depth| SearchStats { depth, ..SearchStats::default() };
         assert_eq!(DepthLimit::new(5).should_stop(&at(4), &mut Hints::default()), None);
         assert_eq!(DepthLimit::new(5).should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
+        let certain = SearchStats { root_is_certain: true, ..at(2) };
+        assert_eq!(DepthLimit::new(5).should_stop(&certain, &mut Hints::default()), Some(StopReason::Depth));
     }
 }
