@@ -88,9 +88,11 @@ impl Report {
     }
 
     fn table(&self) -> Table {
-        let caption = "Evaluations per second of all threads; time of a batch on its thread, ms";
-        let names =
-            ["batch", "mean", "median", "min", "max", "± %", "first ms", "mean ms", "p50", "p90", "p99"];
+        let caption = "Evaluations per second of all threads, and per second of CPU time; time of a batch on its thread, ms";
+        let names = [
+            "batch", "mean", "median", "min", "max", "± %", "/CPU s", "first ms", "mean ms", "p50", "p90",
+            "p99",
+        ];
         let mut table = Table::new(caption, &names.map(|name| (name, Align::Right)));
         for row in &self.rows {
             let deviation = 100.0 * row.deviation_nps / row.mean_nps.max(1e-9);
@@ -99,7 +101,10 @@ impl Report {
             let cells = [row.batch.to_string()]
                 .into_iter()
                 .chain(rates.map(|rate| format!("{rate:.0}")))
-                .chain([format!("{deviation:.1}")])
+                .chain([
+                    format!("{deviation:.1}"),
+                    row.cpu_nps.map_or("".into(), |rate| format!("{rate:.0}")),
+                ])
                 .chain(times.map(|ms| if ms < 0.1 { format!("{ms:.5}") } else { format!("{ms:.3}") }));
             table.row(cells);
         }
