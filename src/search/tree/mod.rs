@@ -3,13 +3,14 @@
 //! An expanded node has a run of 32-bit cells, which hold the policy of its legal moves, two to a cell, in the order in
 //! which the rules list them; the moves themselves are found again by listing them when a child is made. A child keeps its
 //! move and policy in itself, and its place in the policy is marked as taken. The node itself knows its first child and
-//! its best move without a child, so that a descent seldom looks at the policy. Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last
-//! node of a run leads to the next run. An eighth of all nodes is room for more children. Most nodes are visited once: they cost a node and two bytes per legal move.
+//! its best move without a child, so that a descent seldom looks at the policy. Most nodes are visited once: they cost a node and
+//! two bytes per legal move.
 //!
 //! Nodes don't know their parents, and nothing that depends on the path is stored as if it were the position's.
 //! Used by the other files of `search`; uses `chess` only for moves.
 
 mod blocks;
+mod children;
 mod means;
 mod node;
 mod prune;
@@ -18,6 +19,7 @@ mod root;
 mod slab;
 mod value;
 
+use children::Run;
 pub(crate) use node::{Edge, Node, State};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
@@ -30,7 +32,6 @@ use thiserror::Error;
 
 use slab::{Slab, Slot};
 
-use crate::chess::Move;
 use crate::network::cache;
 
 /// Where a node lives. Valid until the node's subtree is released.
@@ -106,25 +107,6 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
         }
     }
     best
-}
-
-/// The first child of the run that holds child `index`, and the length of that run: children whose indices have the
-/// same length and the same two highest bits lie together.
-#[inline]
-fn run_of_child(index: usize) -> (usize, usize) {
-    if index < 4 {
-        (index, 1)
-    } else {
-        let len = 1 << (index.ilog2() - 1);
-        (index & !(len - 1), len)
-    }
-}
-
-/// Is child `index` (not 0) the first of its run?
-#[inline]
-fn starts_run(index: usize) -> bool {
-    let below_the_highest_bit = index << index.leading_zeros() << 1;
-    below_the_highest_bit << 1 == 0
 }
 
 impl Tree {
@@ -227,73 +209,6 @@ impl Tree {
         })
     }
 
-    /// Makes the child of an unvisited move. `mv` is that move.
-    /// `Ok(None)`: another worker is appending to this node right now, or has made this child.
-    pub(crate) fn new_child(
-        &self,
-        node: &Node,
-        unvisited: Unvisited,
-        mv: Move,
-    ) -> Result<Option<NodeId>, TreeFull> {
-        if !node.lock_for_growth() {
-            return Ok(None);
-        }
-        let shift = unvisited.index % 2 * 16;
-        let cell = self.policies.slot(node.policy_start() + u32::from(unvisited.index / 2));
-        let is_taken = (cell.load(Ordering::Relaxed) >> shift) as u16 == TAKEN;
-        let place = if is_taken { Ok(None) } else { self.next_place(node).map(Some) };
-        let Ok(Some(child)) = place else {
-            node.unlock();
-            return place;
-        };
-        self.node(child).reset(Edge::packed(mv, unvisited.policy));
-        cell.fetch_or(u32::from(TAKEN) << shift, Ordering::Relaxed);
-        node.set_best_unvisited(best_rank(self.policy_cells(node), NO_RANK));
-        node.unlock_with_new_child();
-        Ok(Some(child))
-    }
-
-    /// Where the next child of a node goes, whose lock for growth is held.
-    fn next_place(&self, node: &Node) -> Result<NodeId, TreeFull> {
-        let count = node.child_count();
-        let (start, len) = run_of_child(count);
-        let last = self.children(node).last();
-        if count != start {
-            // The run has room behind the last child.
-            return last.map(|(NodeId(last), _)| NodeId(last + 1)).ok_or(TreeFull);
-        }
-        let run = self.allocate_nodes(len as u32)?;
-        match last {
-            None => node.set_first_child(run),
-            Some((_, last)) => last.set_next_run(run),
-        }
-        Ok(NodeId(run))
-    }
-
-    /// Has the processor fetch the first child of a node that is about to be visited.
-    #[inline]
-    pub(crate) fn fetch_first_child(&self, node: &Node) {
-        if node.child_count() > 0 {
-            self.nodes.fetch(node.first_child());
-        }
-    }
-
-    /// All children that exist, in the order in which they were made.
-    #[inline]
-    pub(crate) fn children(&self, node: &Node) -> Children<'_> {
-        let count = node.child_count();
-        Children { tree: self, id: node.first_child(), index: 0, count }
-    }
-
-    /// The runs of a node's children: first index, length, and how many of it are children.
-    fn runs(&self, node: &Node) -> impl Iterator<Item = (Run, u32)> {
-        let count = node.child_count();
-        self.children(node).enumerate().filter_map(move |(index, (id, _))| {
-            let (start, len) = run_of_child(index);
-            (index == start).then_some(((id.0, len as u32), len.min(count - index) as u32))
-        })
-    }
-
     /// The last node of `path`, which begins at the root, was taken for a draw because it repeats a position that the root
     /// has moved past by now: it becomes a leaf again, and its visits are taken back from the whole path. Returns them.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
@@ -334,38 +249,10 @@ fn policy_class(moves: usize) -> (usize, u32) {
     (cells, cells as u32)
 }
 
-/// A run of nodes: first index and length.
-type Run = (u32, u32);
-
-/// Iterates over a node's children; see [`Tree::children`].
-#[derive(Debug)]
-pub(crate) struct Children<'a> {
-    tree: &'a Tree,
-    /// The next child, while `index < count`.
-    id: u32,
-    index: usize,
-    count: usize,
-}
-
-impl<'a> Iterator for Children<'a> {
-    type Item = (NodeId, &'a Node);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.index == self.count {
-            return None;
-        }
-        let id = NodeId(self.id);
-        let node = self.tree.node(id);
-        self.index += 1;
-        self.id = if starts_run(self.index) { node.next_run() } else { self.id + 1 };
-        Some((id, node))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::Move;
 
     fn expanded(tree: &Tree, moves: u16) -> NodeId {
         let root = tree.new_root().unwrap();
@@ -373,22 +260,6 @@ mod tests {
         let policy: Vec<_> = (0..moves).map(|i| 1.0 / f32::from((i * 7) % moves + 1)).collect();
         tree.expand(root, &policy).unwrap();
         root
-    }
-
-    #[test]
-    fn runs_follow_each_other() {
-        let (mut next, mut lens) = (0, Vec::new());
-        while next < 256 {
-            let (start, len) = run_of_child(next);
-            assert_eq!(start, next);
-            for index in start..start + len {
-                assert_eq!(run_of_child(index), (start, len));
-                assert!(index == 0 || starts_run(index) == (index == start), "{index}");
-            }
-            lens.push(len);
-            next += len;
-        }
-        assert_eq!(lens, [1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64]);
     }
 
     #[test]
