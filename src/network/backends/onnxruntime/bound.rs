@@ -8,7 +8,7 @@ use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, Memory
 use ort::session::{IoBinding, Session};
 use ort::value::Tensor;
 
-use super::evaluator::{INPUT_SIZE, Interface, Number, Outputs, Run, numbers};
+use super::evaluator::{Interface, Number, Outputs, Run, numbers, write_batch};
 use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
 
@@ -67,9 +67,7 @@ impl<T: Number> Run for BoundRunner<T> {
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
         let (_, input) = bound.input.extract_tensor_mut();
-        for (slot, dense) in batch.iter().zip(input.chunks_exact_mut(INPUT_SIZE)) {
-            T::write_planes(&slot.planes, dense);
-        }
+        write_batch(batch, input);
         // Sends the numbers to the device; so it must be done for each batch.
         bound.binding.bind_input(interface.names.input.as_str(), &bound.input).map_err(text)?;
         let outputs = session.run_binding(&bound.binding).map_err(text)?;

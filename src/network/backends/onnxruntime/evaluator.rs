@@ -14,7 +14,7 @@ use crate::network::weights::{DataType, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
 /// Numbers of one position's input.
-pub(super) const INPUT_SIZE: usize = PLANES * 64;
+const INPUT_SIZE: usize = PLANES * 64;
 
 /// How to call a model.
 #[derive(Clone, Debug)]
@@ -110,6 +110,13 @@ fn dense(planes: &InputPlanes) -> [f32; INPUT_SIZE] {
     dense
 }
 
+/// Writes the planes of all positions, one behind the other, to `input`: `[batch, 112, 8, 8]`, or longer.
+pub(super) fn write_batch<T: Number>(batch: &[EvalSlot], input: &mut [T]) {
+    for (slot, dense) in batch.iter().zip(input.chunks_exact_mut(INPUT_SIZE)) {
+        T::write_planes(&slot.planes, dense);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Runner<T> {
     /// `[batch, 112, 8, 8]`, as long as the largest batch so far.
@@ -127,9 +134,7 @@ impl<T: Number> Run for Runner<T> {
         if self.input.len() < positions * INPUT_SIZE {
             self.input.resize(positions * INPUT_SIZE, T::default());
         }
-        for (slot, dense) in batch.iter().zip(self.input.chunks_exact_mut(INPUT_SIZE)) {
-            T::write_planes(&slot.planes, dense);
-        }
+        write_batch(batch, &mut self.input);
         let input = &self.input[..positions * INPUT_SIZE];
         let text = |error: ort::Error| error.to_string();
         let tensor = TensorRef::from_array_view(([positions, PLANES, 8, 8], input)).map_err(text)?;

@@ -12,7 +12,7 @@ use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
 use ort::value::{Tensor, TensorValueType};
 
 use super::bound::{filled_up, output_widths};
-use super::evaluator::{INPUT_SIZE, Interface, Number, Outputs, Run};
+use super::evaluator::{Interface, Number, Outputs, Run, write_batch};
 use crate::network::{EvalSlot, PLANES};
 
 /// What providers call the number of a graph among a session's.
@@ -106,9 +106,7 @@ impl<T: Number> Run for GraphRunner<T> {
         }
         let Some(graph) = self.graphs.get_mut(&positions) else { unreachable!("it was inserted above") };
         let (_, input) = graph.input.extract_tensor_mut();
-        for (slot, dense) in batch.iter().zip(input.chunks_exact_mut(INPUT_SIZE)) {
-            T::write_planes(&slot.planes, dense);
-        }
+        write_batch(batch, input);
         graph.run(session).map_err(text)?;
         let outputs = Outputs::of(&interface.names, positions, |name, _| match graph.outputs.get(name) {
             Some(output) => Ok(output.extract_tensor().1),
