@@ -5,6 +5,7 @@
 //! Without evaluation cache; trees of a middlegame with 48 moves. Threads are compared run by run in turn, and medians
 //! are shown, so that other work of the machine does less harm.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -77,6 +78,35 @@ fn over_threads(backend: &str) {
     for (threads, (wall, cpu)) in counts.iter().zip(&medians) {
         println!("| {threads} | {wall:.0} | {:.2} | {cpu:.0} |", wall / medians[0].0);
     }
+    if cores > 1 {
+        println!("\nA cache line goes to another core and back in {:.0} ns.", round_trip().as_nanos());
+    }
+}
+
+/// How long a cache line takes to another thread and back: about 60 ns between cores that share a cache, several times as
+/// long between others, on which threads that search one tree wait for each other's lines.
+fn round_trip() -> Duration {
+    const TRIPS: u32 = 200_000;
+    let turn = AtomicU32::new(0);
+    let wait_for = |value| {
+        while turn.load(Ordering::Acquire) != value {
+            std::hint::spin_loop();
+        }
+    };
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for trip in 0..TRIPS {
+                wait_for(2 * trip + 1);
+                turn.store(2 * trip + 2, Ordering::Release);
+            }
+        });
+        for trip in 0..TRIPS {
+            turn.store(2 * trip + 1, Ordering::Release);
+            wait_for(2 * trip + 2);
+        }
+    });
+    began.elapsed() / TRIPS
 }
 
 /// How busy a device is that evaluates as fast as two cores can search.

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::ply_median::fold;
 use super::rows::PositionRow;
-use crate::time::estimators::moves_left::{LogLogistic, MovesLeft, MovesLeftHead, MovesLeftInput, Pieces};
+use crate::time::estimators::moves_left::{
+    KNOTS, LogLogistic, MovesLeft, MovesLeftHead, MovesLeftInput, Pieces,
+};
 
 /// Steps of M, per ply, in which positions are counted.
 const STEPS_PER_PLY: f32 = 2.0;
@@ -86,10 +88,13 @@ impl Fitter {
                 &self.by_pieces,
                 Family {
                     name: "mle-pieces",
-                    keys: &["scale"],
-                    start: vec![Pieces::default().scale],
-                    least: vec![0.01],
-                    make: |p| MovesLeft::Pieces(Pieces { scale: p[0] }),
+                    keys: &["at-2", "at-8", "at-16", "at-24", "at-32"],
+                    start: Pieces::default().knots.to_vec(),
+                    least: vec![1.0; KNOTS.len()],
+                    make: |p| {
+                        let knots = std::array::from_fn(|knot| p[knot]);
+                        MovesLeft::Pieces(Pieces { knots, ..Pieces::default() })
+                    },
                     input: |pieces| MovesLeftInput { pieces, ..MovesLeftInput::default() },
                 },
             ),
@@ -198,15 +203,33 @@ mod tests {
         let fits = fitter.fits();
         assert_eq!(fits.len(), 2, "no network, no fit of the head");
         let text = &fits[0].time_manager;
-        let number = |key: &str| -> f64 {
-            let rest = text.split_once(key).unwrap().1;
-            rest.split([',', ')']).next().unwrap().parse().unwrap()
-        };
-        assert!(
-            (number("midpoint=") - 60.0).abs() < 1.5 && (number("steepness=") - 4.0).abs() < 0.5,
-            "{text}"
-        );
+        let (midpoint, steepness) = (number(text, "midpoint="), number(text, "steepness="));
+        assert!((midpoint - 60.0).abs() < 1.5 && (steepness - 4.0).abs() < 0.5, "{text}");
         assert!(fits[0].mae < 2.5 && fits[0].mae < fits[0].default_mae, "{fits:?}");
         crate::time::manager_from(text).expect("a TimeManager string");
+    }
+
+    #[test]
+    fn a_bent_table_that_made_the_games_is_found_again() {
+        let knots = [6.0, 10.0, 20.0, 30.0, 40.0];
+        let truth = Pieces { knots, ..Pieces::default() };
+        let mut fitter = Fitter::default();
+        for (game, pieces) in (0..40).flat_map(|game| (2..=32).map(move |pieces| (game, pieces))) {
+            let moves_left = truth.moves_left(pieces).round() as u32;
+            fitter.add(&PositionRow { game, moves_left, pieces, ..PositionRow::default() });
+        }
+        let fit = &fitter.fits()[1];
+        for (knot, moves) in KNOTS.iter().zip(knots) {
+            let found = number(&fit.estimator, &format!("at-{knot}="));
+            assert!((found - moves).abs() < 1.0, "{knot} pieces: {}", fit.estimator);
+        }
+        assert!(fit.mae < 0.5 && fit.mae < fit.default_mae, "{fit:?}");
+        crate::time::manager_from(&fit.time_manager).expect("a TimeManager string");
+    }
+
+    /// The number behind `key` in a list of parameters.
+    fn number(text: &str, key: &str) -> f64 {
+        let rest = text.split_once(key).unwrap().1;
+        rest.split([',', ')']).next().unwrap().parse().unwrap()
     }
 }

@@ -1,6 +1,6 @@
 //! Moves-left estimators by name: `mle-legacy(midpoint=51.5,steepness=7)`, `blend(mle-mlh(weight=2),mle-pieces)`.
 
-use super::{Blend, LogLogistic, MovesLeft, MovesLeftHead, Pieces};
+use super::{Blend, KNOTS, LogLogistic, MovesLeft, MovesLeftHead, Pieces};
 use crate::params::{ParamError, Params};
 
 /// The names of all estimators.
@@ -40,8 +40,12 @@ fn one(name: &str, params: &Params, curve: LogLogistic, extra: &[&str]) -> Resul
             }))
         }
         "mle-pieces" => {
-            allow(&["scale"], &[])?;
-            Ok(MovesLeft::Pieces(Pieces { scale: params.number("scale", 1.0, 0.01..=100.0)? }))
+            allow(&["scale", "at-2", "at-8", "at-16", "at-24", "at-32"], &[])?;
+            let mut table = Pieces { scale: params.number("scale", 1.0, 0.01..=100.0)?, ..Pieces::default() };
+            for (knot, moves) in KNOTS.into_iter().zip(&mut table.knots) {
+                *moves = params.number(&format!("at-{knot}"), *moves, 1.0..=1000.0)?;
+            }
+            Ok(MovesLeft::Pieces(table))
         }
         "mle-mlh" => {
             allow(&["scale", "floor", "caution"], &[])?;
@@ -101,6 +105,15 @@ mod tests {
             blend.members(),
             [(MovesLeft::Head(head), 2.0), (MovesLeft::Pieces(Pieces::default()), 1.0)]
         );
+    }
+
+    #[test]
+    fn knots_bend_the_table_by_pieces() {
+        let Ok(Some(MovesLeft::Pieces(bent))) = parse("mle-pieces(scale=2,at-24=50,at-2=5)") else {
+            panic!("a table was asked for");
+        };
+        assert_eq!((bent.moves_left(24), bent.moves_left(2), bent.moves_left(32)), (100.0, 10.0, 118.0));
+        assert!(parse("mle-pieces(at-9=1)").unwrap_err().to_string().contains("at-8"));
     }
 
     #[test]

@@ -16,24 +16,40 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
 ];
 
-/// `mle-pieces`: a table of medians.
+/// Numbers of pieces at which the table can be bent.
+pub const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
+
+/// `mle-pieces`: a table of medians, which other kinds of games may bend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pieces {
-    /// Factor on the table, for other kinds of games.
+    /// Factor on the table.
     pub scale: f64,
+    /// Full moves of our side with as many pieces as [`KNOTS`] says. What they add to the table changes evenly from one
+    /// to the next.
+    pub knots: [f64; KNOTS.len()],
 }
 
 impl Default for Pieces {
     fn default() -> Self {
-        Pieces { scale: 1.0 }
+        Pieces { scale: 1.0, knots: KNOTS.map(median) }
     }
+}
+
+/// The table's entry for so many pieces.
+fn median(pieces: u32) -> f64 {
+    MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }
 
 impl Pieces {
     /// Full moves of our side with so many pieces on the board, kings included; numbers that no position has
     /// count as the nearest one.
     pub fn moves_left(&self, pieces: u32) -> f64 {
-        self.scale * MEDIAN_MOVES[(pieces.clamp(FEWEST, MOST) - FEWEST) as usize]
+        let pieces = pieces.clamp(FEWEST, MOST);
+        let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
+        let bend = |knot: usize| self.knots[knot] - median(KNOTS[knot]);
+        let (low, high) = (KNOTS[above - 1], KNOTS[above]);
+        let share = f64::from(pieces - low) / f64::from(high - low);
+        self.scale * (median(pieces) + bend(above - 1) * (1.0 - share) + bend(above) * share)
     }
 }
 
@@ -49,7 +65,16 @@ mod tests {
         assert_eq!(table.moves_left(2), 12.7);
         assert_eq!(table.moves_left(0), 12.7);
         assert_eq!(table.moves_left(99), 59.0);
-        assert_eq!(Pieces { scale: 2.0 }.moves_left(17), 52.0);
+        assert_eq!(Pieces { scale: 2.0, ..table }.moves_left(17), 52.0);
+    }
+
+    #[test]
+    fn a_knot_bends_the_table_up_to_its_neighbours() {
+        let table = Pieces::default();
+        let mut bent = table;
+        bent.knots[3] += 8.0;
+        let added = |pieces| bent.moves_left(pieces) - table.moves_left(pieces);
+        assert_eq!([2, 16, 18, 24, 31, 32].map(added), [0.0, 0.0, 2.0, 8.0, 1.0, 0.0]);
     }
 
     #[test]
