@@ -19,6 +19,7 @@
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
+//! | `pages` | large pages of memory |
 
 #![warn(missing_docs, missing_debug_implementations)]
 
@@ -28,6 +29,7 @@ pub mod engine;
 pub mod lab;
 pub mod network;
 pub mod options;
+mod pages;
 pub mod params;
 pub mod pgn;
 pub mod report;

@@ -1,19 +1,19 @@
 //! Where slots live: blocks that never move, each twice as long as the one before.
 //!
-//! A block comes from the system zeroed and untouched: its pages become resident when a slot in them is first written, huge
+//! A block comes from the system zeroed and untouched: its pages become resident when a slot in them is first written, large
 //! pages where the system has them, so that a descent through a large tree finds most of its way in the processor's table of
-//! pages. Used by [`super::slab`]. All `unsafe` of the search is here.
+//! pages. Used by [`super::slab`]. All `unsafe` code of the search is here.
 
 use std::sync::OnceLock;
+
+use crate::pages::{LARGE_PAGE, prefer_large_pages};
 
 /// Slots of the first block.
 const FIRST: u32 = 1 << 16;
 /// Blocks that a 32-bit index can tell apart; all but the last are 2³² − 2¹⁶ slots.
 const BLOCKS: usize = 16;
-/// Bytes from which on a block is put on huge pages.
+/// Bytes from which on a block is put on large pages, by which its resident memory then grows.
 const LARGE: usize = 4 << 20;
-/// A huge page, bytes: by so much the resident memory of a large block grows.
-const HUGE_PAGE: u64 = 2 << 20;
 
 /// What a block holds.
 ///
@@ -91,7 +91,7 @@ impl<T: Zeroed> Blocks<T> {
 
     /// Memory that is resident once `slots` slots are in use, bytes; at most so much.
     pub(super) fn resident_bytes(slots: u64) -> u64 {
-        (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE)
+        (slots * size_of::<T>() as u64).next_multiple_of(LARGE_PAGE as u64)
     }
 }
 
@@ -99,26 +99,11 @@ impl<T: Zeroed> Blocks<T> {
 fn take_block<T: Zeroed>(len: usize) -> Box<[T]> {
     let block = Box::new_zeroed_slice(len);
     if size_of_val(&*block) >= LARGE {
-        prefer_huge_pages(&block);
+        prefer_large_pages(&block);
     }
     // SAFETY: zeroed, which is a value by the contract of `Zeroed`.
     unsafe { block.assume_init() }
 }
-
-/// Asks the system for huge pages. It may refuse, and nothing but speed depends on it.
-#[cfg(target_os = "linux")]
-fn prefer_huge_pages<T>(memory: &[T]) {
-    use rustix::mm::{Advice, madvise};
-    let page = rustix::param::page_size();
-    let begin = memory.as_ptr().addr().next_multiple_of(page);
-    let end = (memory.as_ptr().addr() + size_of_val(memory)) / page * page;
-    // SAFETY: the range lies within `memory`, and this advice changes no content.
-    let _refused =
-        unsafe { madvise(memory.as_ptr().with_addr(begin) as *mut _, end - begin, Advice::LinuxHugepage) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn prefer_huge_pages<T>(_: &[T]) {}
 
 #[cfg(test)]
 mod tests {
@@ -137,7 +122,7 @@ mod tests {
     #[test]
     fn slots_are_zero_at_first_and_keep_what_is_written() {
         let blocks = Blocks::<AtomicU32>::new();
-        // Into the first block that is put on huge pages.
+        // Into the first block that is put on large pages.
         let indices = (0..40 * FIRST).step_by(4001);
         for index in indices.clone() {
             assert_eq!(blocks.slot(index).swap(index + 1, Ordering::Relaxed), 0);
@@ -145,6 +130,6 @@ mod tests {
         for index in indices {
             assert_eq!(blocks.run(index, 1)[0].load(Ordering::Relaxed), index + 1);
         }
-        assert_eq!(Blocks::<AtomicU32>::resident_bytes(1), HUGE_PAGE);
+        assert_eq!(Blocks::<AtomicU32>::resident_bytes(1), LARGE_PAGE as u64);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::kernels::{LARGE_PAGE, ask_for_large_pages};
+use crate::pages::{LARGE_PAGE, prefer_large_pages};
 
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;
@@ -30,7 +30,7 @@ impl<T: Clone + Default> Buffer<T> {
         let aligned = Some(memory.as_ptr().align_offset(alignment * size_of::<T>()));
         let start = aligned.filter(|&start| start < alignment).unwrap_or(0);
         if is_large {
-            ask_for_large_pages(&mut memory[start..start + whole]);
+            prefer_large_pages(&memory[start..start + whole]);
         }
         Buffer { memory, start, length }
     }

@@ -108,9 +108,10 @@ impl Package {
         }
     }
 
-    /// The folder in `cache` that holds the library once it is fetched.
+    /// The folder in `cache` that holds the library once it is fetched: machines of different kinds may share a cache.
     pub fn destination(&self, cache: &Path) -> PathBuf {
-        cache.join(format!("{}-{}", self.name, self.version))
+        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+        cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
     }
 
     fn release(&self) -> Result<&'static Release, FetchError> {

@@ -2,7 +2,7 @@
 //!
 //! [`Kernels`] is the whole face of this folder. Each operation is a struct that names its operands; the entry points
 //! check every size before the unchecked code runs, so that a wrong size is a panic and never a wild write.
-//! Only this folder holds `unsafe` code. It knows nothing of networks.
+//! Only this folder of the backend holds `unsafe` code. It knows nothing of networks.
 //!
 //! **Boards.** Activations of a position lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border of
 //! zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
@@ -10,7 +10,6 @@
 mod elementwise;
 mod epilogue;
 mod gemm;
-mod pages;
 mod portable;
 mod rows;
 mod simd;
@@ -38,7 +37,6 @@ use std::sync::Arc;
 pub(super) use elementwise::{AddScaled, Convolve, Residual, Stamp, Stamps};
 pub(super) use epilogue::Epilogue;
 pub(super) use gemm::Product;
-pub(super) use pages::{LARGE_PAGE, ask_for_large_pages};
 pub(super) use rows::{BLOCK_ROWS, Normalize, Round, Softmax};
 #[cfg(test)]
 pub(super) use tiles::Definition;

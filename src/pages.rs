@@ -1,0 +1,43 @@
+//! Large pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to be translated.
+//!
+//! Used for the weights of networks (128×10 ran 16 % faster one position at a time, 1.5 % at eight; 64×6 as before) and
+//! for the search tree.
+
+/// Bytes of a large page.
+pub(crate) const LARGE_PAGE: usize = 2 << 20;
+
+/// Asks the system to back `memory` by large pages, as far as it holds whole ones. It works best before the memory is
+/// first written. The contents stay; where the system has no such pages, or refuses, nothing but speed is lost.
+#[cfg(target_os = "linux")]
+pub(crate) fn prefer_large_pages<T>(memory: &[T]) {
+    use rustix::mm::{Advice, madvise};
+    let page = rustix::param::page_size();
+    let begin = memory.as_ptr().addr().next_multiple_of(page);
+    let end = (memory.as_ptr().addr() + size_of_val(memory)) / page * page;
+    if begin < end {
+        // SAFETY: the range lies within `memory`, and this advice changes no contents.
+        let _refused = unsafe {
+            madvise(memory.as_ptr().with_addr(begin) as *mut _, end - begin, Advice::LinuxHugepage)
+        };
+    }
+}
+
+/// Large pages are asked for on Linux only.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn prefer_large_pages<T>(_: &[T]) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_memory_may_be_asked_for() {
+        for bytes in [0, 1, 4096, 3 * LARGE_PAGE + 5] {
+            let mut memory = vec![0u8; bytes];
+            prefer_large_pages(&memory);
+            memory.fill(1);
+            prefer_large_pages(&memory[bytes / 2..]);
+            assert!(memory.iter().all(|&byte| byte == 1));
+        }
+    }
+}
