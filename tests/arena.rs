@@ -69,6 +69,65 @@ fn report(files: &[std::path::PathBuf]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+fn report_into(folder: &Path, files: &[std::path::PathBuf]) -> Value {
+    report(&[&[Path::new("--out").into(), folder.into()], files].concat())
+}
+
+/// Runs a command that is to fail; its message.
+fn fault(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn reports_never_destroy_or_double_their_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = folder.path().to_str().unwrap();
+    play(folder.path(), &[&MATCH[..], &["--games=2"]].concat());
+    let [games, moves] = ["games.csv", "moves.csv"].map(|name| format!("{own}/{name}"));
+    let before = std::fs::read(&moves).unwrap();
+    let refused = fault(&["report", &games, &moves, "--out", own]);
+    assert!(refused.contains("would overwrite") && refused.contains("another folder"), "{refused}");
+    assert_eq!(std::fs::read(&moves).unwrap(), before);
+    for file in [&games, &moves] {
+        let twice = fault(&["report", &games, file, file]);
+        assert!(twice.contains("is in two of the files"), "{twice}");
+    }
+    assert!(fault(&["report", &games, "--fit"]).contains("--fit: for rows of movesleft"));
+}
+
+#[test]
+fn a_shard_without_games_is_part_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = |shard: &str| {
+        let out = folder.path().join(&shard[..1]);
+        play(&out, &[&MATCH[..], &["--games=2", "--shard", shard]].concat());
+        ["games.csv", "moves.csv"].map(|name| out.join(name))
+    };
+    let files = [part("1/2"), part("2/2")].concat();
+    assert_eq!(report_into(&folder.path().join("all"), &files)["matches"][0]["games"], 2);
+}
+
+#[test]
+fn files_that_were_shortened_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [&MATCH[..], &["--games=4"]].concat();
+    play(folder.path(), &args);
+    for name in ["games.pgn", "moves.csv"] {
+        let path = folder.path().join(name);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+        let out = format!("--out={}", folder.path().display());
+        let openings = format!("--openings={}", openings());
+        let own = ["match", "--threads=2", "--nncache=10000", &openings, &out];
+        let refused = fault(&[&own[..], &args].concat());
+        assert!(refused.contains(&format!("{name}: lacks games")), "{refused}");
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(play(folder.path(), &args).0["games"], 4);
+}
+
 #[test]
 fn shards_put_together_are_the_whole_match() {
     let folder = tempfile::tempdir().unwrap();
@@ -80,20 +139,19 @@ fn shards_put_together_are_the_whole_match() {
     let (first, first_folder) = part("1", &["--shard=1/2"]);
     let (second, second_folder) = part("2", &["--shard=2/2"]);
     assert_eq!((&first["games"], &second["games"]), (&8.into(), &6.into()));
-    let files = [&second_folder, &first_folder].map(|folder| folder.join("games.csv"));
-    let merged = report(&files);
+    let files: Vec<_> = [&second_folder, &first_folder]
+        .into_iter()
+        .flat_map(|folder| ["moves.csv", "games.csv"].map(|name| folder.join(name)))
+        .collect();
+    let merged_folder = folder.path().join("merged");
+    let merged = report_into(&merged_folder, &files);
     for key in RESULTS {
         assert_eq!(merged["matches"][0][key], whole[key], "{key}");
     }
-    let lines = |folder: &Path| -> Vec<String> {
-        let text = std::fs::read_to_string(folder.join("games.csv")).unwrap();
-        text.lines().skip(1).map(String::from).collect()
-    };
-    let mut rows = [lines(&first_folder), lines(&second_folder)].concat();
-    let mut whole_rows = lines(&whole_folder);
-    rows.sort();
-    whole_rows.sort();
-    assert_eq!(rows, whole_rows);
+    for name in ["games.csv", "moves.csv"] {
+        let read = |folder: &Path| std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(read(&merged_folder) == read(&whole_folder), "{name} differs from that of one run");
+    }
     for name in ["games.parquet", "moves.parquet", "index.html"] {
         assert!(whole_folder.join(name).exists(), "{name}");
     }

@@ -99,6 +99,13 @@ fn benchmark_compares_with_an_earlier_run_and_reports() {
         let markdown = fs::read_to_string(Path::new(&out).join("report.md")).unwrap();
         assert!(markdown.contains("The machine was") && markdown.contains("Against"), "{markdown}");
     }
+    let other =
+        ["benchmark", "--backend=random", "--nodes=200", "--num-positions=2", "--compare", &path("old.json")];
+    let text = String::from_utf8(zeitnot(&other).stdout).unwrap();
+    assert!(
+        text.contains("limit: 200 nodes (old: 300 nodes)") && text.contains("positions: 2 (old: 4)"),
+        "{text}"
+    );
     old["positions"] = serde_json::json!([]);
     fs::write(path("old.json"), old.to_string()).unwrap();
     let output = zeitnot(&[&line[..], &["--compare", &path("old.json")]].concat());

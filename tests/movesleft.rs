@@ -101,6 +101,81 @@ fn shards_put_together_give_the_report_of_one_run() {
 }
 
 #[test]
+fn reports_never_destroy_their_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(3, 0)).unwrap();
+    measure(&pgn, &out, &[]);
+    let before = rows(&out);
+    let (file, out) = (out.join("movesleft.csv"), out.to_str().unwrap());
+    for (more, message) in
+        [(["--out", out], "would overwrite"), (["--sprt", "elo1=5"], "--sprt: for rows of match")]
+    {
+        let refused =
+            Command::new(env!("CARGO_BIN_EXE_zeitnot")).arg("report").arg(&file).args(more).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains(message), "{refused:?}");
+    }
+    assert_eq!(rows(Path::new(out)), before);
+}
+
+#[test]
+fn a_shard_without_games_is_part_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("games.pgn"), games(1, 0)).unwrap();
+    for shard in ["1/2", "2/2"] {
+        let out = path(&shard[..1]);
+        zeitnot(&[
+            "movesleft",
+            "--backend",
+            "random",
+            "--pgn",
+            &path("games.pgn"),
+            "--shard",
+            shard,
+            "--out",
+            &out,
+        ]);
+    }
+    let merged = zeitnot(&["report", &path("2/movesleft.csv"), &path("1/movesleft.csv")]);
+    assert!(String::from_utf8_lossy(&merged.stdout).starts_with("1 games, "));
+}
+
+#[test]
+fn unfinished_games_are_left_out_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let pgn = folder.path().join("games.pgn");
+    let unfinished = "[Event \"x\"]\n[Result \"*\"]\n\n1. e4 e5 *\n\n";
+    let cut_off = "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N";
+    std::fs::write(&pgn, games(4, 0) + unfinished + cut_off).unwrap();
+    let output = zeitnot(&["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("2 unfinished"), "{output:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_report_is_written_where_nobody_reads_stdout_or_stderr() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(3, 2)).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["movesleft", "--backend", "random", "--pgn"])
+        .arg(&pgn)
+        .arg("--out")
+        .arg(&out)
+        .stderr(writer.try_clone().unwrap())
+        .stdout(writer)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(out.join("index.html").exists() && out.join("movesleft.parquet").exists());
+}
+
+#[test]
 fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));

@@ -83,15 +83,51 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
     assert_eq!(page("merged"), page("whole"));
     assert!(page("whole").contains("<svg"));
     for name in ["games.csv", "moves.csv"] {
-        let sorted = |folder: &str| {
-            let text = std::fs::read_to_string(path(folder).join(name)).unwrap();
-            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            lines.sort();
-            lines
-        };
-        assert_eq!(sorted("merged"), sorted("whole"));
+        let read = |folder: &str| std::fs::read_to_string(path(folder).join(name)).unwrap();
+        assert!(read("merged") == read("whole"), "{name} differs from that of one run");
         assert!(path("merged").join(name).with_extension("parquet").exists());
     }
+}
+
+#[test]
+fn reports_never_destroy_or_double_their_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().to_str().unwrap());
+    std::fs::write(&pgn, games()).unwrap();
+    json(&timelab(&pgn, &["--out", out]));
+    let [rows, moves] = ["games.csv", "moves.csv"].map(|name| format!("{out}/{name}"));
+    let before = std::fs::read(&rows).unwrap();
+    let refused = fault(&["report", &rows, "--out", out]);
+    assert!(refused.contains("would overwrite") && refused.contains("another folder"), "{refused}");
+    assert_eq!(std::fs::read(&rows).unwrap(), before);
+    for file in [&rows, &moves] {
+        assert!(fault(&["report", &rows, file, file]).contains("is in two of the files"));
+    }
+    for twice in [["--manager", "legacy"], ["--tc", "30+0.3"]] {
+        let refused = timelab(&pgn, &twice);
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("is named twice"), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_shard_without_games_is_part_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let pgn = folder.path().join("games.pgn");
+    std::fs::write(&pgn, games()).unwrap();
+    let part = |shard: &str| {
+        let out = folder.path().join(&shard[..1]).to_str().unwrap().to_owned();
+        json(&timelab(&pgn, &["--max-games", "1", "--out", &out, "--shard", shard]));
+        [format!("{out}/games.csv"), format!("{out}/moves.csv")]
+    };
+    let [[a, b], [c, d]] = [part("1/2"), part("2/2")];
+    assert_eq!(json(&zeitnot(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
+}
+
+/// Runs a command that is to fail; its message.
+fn fault(args: &[&str]) -> String {
+    let output = zeitnot(args);
+    assert_eq!(output.status.code(), Some(2), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
@@ -104,7 +140,7 @@ fn recorded_clocks_are_what_managers_see() {
             format!("{m} {{[%clk 0:00:{:02}]}} ", 59 - i)
         })
         .collect();
-    let game = format!("[Termination \"adjudication\"]\n[TimeControl \"60+0\"]\n\n{moves}*\n\n");
+    let game = format!("[Termination \"adjudication\"]\n[TimeControl \"60+0\"]\n\n{moves}1/2-1/2\n\n");
     std::fs::write(&pgn, game.clone() + &game.replace("[%clk 0:00:50]", "")).unwrap();
     let folder = folder.path().join("out");
     let pgn = pgn.to_str().unwrap();
@@ -129,11 +165,6 @@ fn recorded_clocks_are_what_managers_see() {
 
 #[test]
 fn faults_are_named() {
-    let fault = |args: &[&str]| {
-        let output = zeitnot(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
     assert!(fault(&["timelab"]).contains("--pgn"));
     assert!(fault(&["timelab", "--pgn", "no.pgn", "--manager", "legacy"]).contains("no.pgn"));
     assert!(fault(&["timelab", "--pgn", "no.pgn", "--manager", "lazy"]).contains("smooth"));

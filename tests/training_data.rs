@@ -34,7 +34,7 @@ fn moves(game: &Game) -> Vec<String> {
 #[test]
 fn imports_tournament_games() {
     let import = pgn::read_games(PGN.as_bytes()).unwrap();
-    assert_eq!((import.games.len(), import.skipped), (2, 0));
+    assert_eq!((import.games.len(), import.skipped.len()), (2, 0));
     let [mate, random] = &import.games[..] else { unreachable!() };
 
     assert_eq!(moves(mate), ["f2f3", "e7e5", "g2g4", "d8h4"]);
@@ -51,10 +51,15 @@ fn imports_tournament_games() {
 }
 
 #[test]
-fn counts_games_that_cannot_be_played_through() {
+fn names_games_that_cannot_be_played_through() {
     let text = "[Event \"A\"]\n[Result \"1-0\"]\n\ne4 e5 Ke4 1-0\n\n[Event \"B\"]\n[Result \"*\"]\n\ne4 *\n";
     let import = pgn::read_games(text.as_bytes()).unwrap();
-    assert_eq!((import.games.len(), import.skipped), (0, 2));
+    assert!(import.games.is_empty());
+    let reasons = ["game 1 is skipped: ply 3: ", "game 2 is skipped: it has no result"];
+    for (skipped, reason) in import.skipped.iter().zip(reasons) {
+        assert!(skipped.starts_with(reason), "{skipped}");
+    }
+    assert_eq!(import.skipped.len(), 2);
 }
 
 #[test]
@@ -353,4 +358,14 @@ fn import_reads_compressed_files_and_names_what_is_missing() {
         run(&["datagen", "play", "--teacher", "/no/such/engine", "-g", "1", "-o", &path("new.zng")]);
     assert_eq!(code, Some(2));
     assert!(errors.contains("/no/such/engine cannot be started"), "{errors}");
+    assert!(!folder.path().join("new.zng").exists(), "nothing half-made stays");
+
+    let (code, _, errors) =
+        run(&["datagen", "import", "--pgn", "/no/such.pgn", "--out", &path("failed.zng")]);
+    assert_eq!(code, Some(2), "{errors}");
+    let left = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(
+        !left.into_iter().any(|name| name.to_string_lossy().contains("failed")),
+        "nothing half-made stays"
+    );
 }

@@ -84,7 +84,7 @@ impl Openings {
     }
 
     /// Reads a file: PGN if its name ends in `.pgn`, else EPD or FEN, one a line; either may be compressed (`.gz`, `.zst`,
-    /// or the first file of a `.zip`). Of PGN games at most `max_plies` are taken.
+    /// `.bz2`, or the first file of a `.zip`). Of PGN games at most `max_plies` are taken.
     ///
     /// # Errors
     /// [`OpeningsError`], with the line or game that is no good.
@@ -141,6 +141,9 @@ fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
     if let Some(inner) = inner(".zst") {
         return Ok((inner, Box::new(BufReader::new(zstd::Decoder::new(file)?))));
     }
+    if let Some(inner) = inner(".bz2") {
+        return Ok((inner, Box::new(BufReader::new(bzip2::read::MultiBzDecoder::new(file)))));
+    }
     if name.ends_with(".zip") {
         let mut archive = zip::ZipArchive::new(file).map_err(io::Error::other)?;
         let mut first = archive.by_index(0).map_err(io::Error::other)?;
@@ -154,8 +157,10 @@ fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
 
 fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, OpeningsError> {
     let mut list = Vec::new();
-    for (index, line) in content.lines().enumerate() {
+    // By bytes: names in comments may be in any old encoding.
+    for (index, line) in content.split(b'\n').enumerate() {
         let line = line.map_err(|error| OpeningsError::Io { path: path.into(), error })?;
+        let line = String::from_utf8_lossy(&line);
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -224,6 +229,8 @@ mod tests {
         for (name, text, expected) in [("a.epd", EPD, epd_positions), ("b.pgn", PGN, pgn_positions)] {
             let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             gz.write_all(text.as_bytes()).unwrap();
+            let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            bz2.write_all(text.as_bytes()).unwrap();
             let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
             zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
             zip.write_all(text.as_bytes()).unwrap();
@@ -231,6 +238,7 @@ mod tests {
                 ("", text.as_bytes().to_vec()),
                 (".gz", gz.finish().unwrap()),
                 (".zst", zstd::encode_all(text.as_bytes(), 1).unwrap()),
+                (".bz2", bz2.finish().unwrap()),
                 (".zip", zip.finish().unwrap().into_inner()),
             ] {
                 let path = folder.path().join(format!("{name}{ending}"));
@@ -238,6 +246,14 @@ mod tests {
                 assert_eq!(positions(&Openings::read(&path, None).unwrap()), expected, "{name}{ending}");
             }
         }
+    }
+
+    #[test]
+    fn old_encodings_are_no_fault() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("latin-1.epd");
+        std::fs::write(&path, b"# Gr\xfcnfeld\n8/8/8/8/4k3/8/4P3/4K3 w - - id \"R\xe9ti\";\r\n").unwrap();
+        assert_eq!(positions(&Openings::read(&path, None).unwrap()), ["8/8/8/8/4k3/8/4P3/4K3 w - - 0 1"]);
     }
 
     fn fault(name: &str, text: &str) -> String {

@@ -23,6 +23,7 @@ use crate::chess::{Color, History};
 use crate::network::Backend;
 use crate::options::Settings;
 use crate::pgn::{Game, GameError, Games};
+use crate::training::game::Ending;
 use crate::training::pgn::ending;
 
 /// Games that wait for a thread.
@@ -74,6 +75,8 @@ pub struct Tally {
     pub read: u64,
     /// Broken ones.
     pub broken: u64,
+    /// Unfinished ones, and those that an accident ended.
+    pub broken_off: u64,
     /// Those that the filters took; shards and resumed runs look at some of them.
     pub taken: u64,
     /// True if `stop` ended it.
@@ -180,6 +183,7 @@ fn read(task: &Task<'_>, work: &Sender<Work>, messages: &Sender<Message>) -> Tal
                 }
             };
             tally.read += 1;
+            tally.broken_off += u64::from(ending(&game) == Ending::Broken);
             if !task.selection.takes_game(&game) {
                 continue;
             }
@@ -283,7 +287,7 @@ fn evaluate(
         searcher.set_variant(game.variant)?;
     }
     batch.begin(sequence, game.moves.len());
-    let ending = ending(&game.tags).name();
+    let ending = ending(game).name();
     for (i, played) in game.moves.iter().enumerate() {
         if selection.takes_position(game.number, history.game_ply()) {
             let mut row = facts(game, i, &history);

@@ -25,7 +25,7 @@ pub use clock::{ClockFigures, ClockUse};
 pub use estimate::{Estimator, MovesLeftSource};
 pub use fit::{Fit, Fitter};
 pub use groups::{Dimension, Group};
-pub use rows::{MergedGames, PositionRow};
+pub use rows::PositionRow;
 pub use selection::Selection;
 pub use statistics::{Figures, Joint, Spread};
 pub use study::{GroupFigures, Study, StudyReport};
@@ -61,12 +61,6 @@ pub enum LabError {
         ply: u32,
         /// What the engine said.
         notes: String,
-    },
-    /// Two files hold the same game.
-    #[error("game {game} is in two of the files: were the shards made with the same --shard i/n?")]
-    Overlap {
-        /// The game's number.
-        game: u64,
     },
 }
 

@@ -1,13 +1,9 @@
 //! The rows: one for each position that was looked at.
 
-use std::iter::Peekable;
-use std::path::PathBuf;
-
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use super::LabError;
-use crate::report::{Row, RowReader};
+use crate::report::{Row, RowOfGame};
 use crate::time::estimators::moves_left::MovesLeftInput;
 
 /// A position of a recorded game, what was really left of it, and what the network says.
@@ -72,88 +68,10 @@ impl PositionRow {
     }
 }
 
-/// The rows of several files, game by game in ascending order of their numbers.
-#[derive(Debug)]
-pub struct MergedGames {
-    files: Vec<Peekable<RowReader<PositionRow>>>,
-    last: u64,
-}
+impl RowOfGame for PositionRow {
+    type Game = u64;
 
-impl MergedGames {
-    /// Opens the files; the games of each must be in ascending order, as `movesleft` writes them.
-    ///
-    /// # Errors
-    /// [`LabError::Rows`].
-    pub fn open(paths: &[PathBuf]) -> Result<MergedGames, LabError> {
-        let files = paths.iter().map(|path| Ok(RowReader::open(path)?.peekable()));
-        Ok(MergedGames { files: files.collect::<Result<_, LabError>>()?, last: 0 })
-    }
-
-    /// The rows of the next game, in order of their plies; `None` at the end.
-    fn read(&mut self) -> Result<Option<Vec<PositionRow>>, LabError> {
-        let mut first: Option<(usize, u64)> = None;
-        for (place, file) in self.files.iter_mut().enumerate() {
-            if let Some(Err(_)) = file.peek() {
-                // Yields the error itself.
-                return file.next().transpose().map(|_| None).map_err(LabError::from);
-            }
-            let game = file.peek().and_then(|row| row.as_ref().ok()).map(|row| row.game);
-            first = match (game, first) {
-                (Some(game), Some((_, least))) if game == least => return Err(LabError::Overlap { game }),
-                (Some(game), Some((_, least))) if game > least => first,
-                (Some(game), _) => Some((place, game)),
-                (None, _) => first,
-            };
-        }
-        let Some((place, game)) = first else { return Ok(None) };
-        if game <= self.last {
-            return Err(LabError::Overlap { game });
-        }
-        self.last = game;
-        let mut rows = Vec::new();
-        while let Some(row) = self.files[place].next_if(|row| row.as_ref().is_ok_and(|row| row.game == game))
-        {
-            rows.push(row?);
-        }
-        Ok(Some(rows))
-    }
-}
-
-impl Iterator for MergedGames {
-    type Item = Result<Vec<PositionRow>, LabError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::report::RowWriter;
-
-    fn write(path: &std::path::Path, games: &[u64]) {
-        let mut writer = RowWriter::create(path).unwrap();
-        for &game in games {
-            for ply in 0..3 {
-                writer.write(&PositionRow { game, ply, ..PositionRow::default() }).unwrap();
-            }
-        }
-        writer.flush().unwrap();
-    }
-
-    #[test]
-    fn shards_merge_in_the_order_of_the_games_and_overlaps_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let [a, b, c] = ["a", "b", "c"].map(|name| folder.path().join(name));
-        write(&a, &[1, 4, 9]);
-        write(&b, &[2, 3, 12]);
-        write(&c, &[3]);
-        let merged = MergedGames::open(&[b.clone(), a]).unwrap();
-        let games: Vec<_> = merged.map(|game| game.unwrap()).collect();
-        assert_eq!(games.iter().map(|rows| rows[0].game).collect::<Vec<_>>(), [1, 2, 3, 4, 9, 12]);
-        assert!(games.iter().all(|rows| rows.len() == 3));
-        let fault = MergedGames::open(&[b, c]).unwrap().find_map(Result::err).unwrap();
-        assert!(fault.to_string().starts_with("game 3 is in two"), "{fault}");
+    fn game(&self) -> u64 {
+        self.game
     }
 }

@@ -47,7 +47,7 @@ impl Selection {
     pub fn takes_game(&self, game: &Game) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
-        let ending = ending(&game.tags);
+        let ending = ending(game);
         let ends_well =
             if self.endings.is_empty() { ending.length_counts() } else { self.endings.contains(&ending) };
         let base = base_seconds(tag("TimeControl"));

@@ -13,8 +13,9 @@ use super::estimate::Estimator;
 use super::fit::{Fit, Fitter};
 use super::groups::Group;
 use super::ply_median::LeftByPly;
-use super::rows::{MergedGames, PositionRow};
+use super::rows::PositionRow;
 use super::statistics::{Figures, Joint, Spread, Sums};
+use crate::report::MergedGames;
 
 /// What is to be compared, on which rows.
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ impl Study {
     /// Rows that cannot be read, files that overlap.
     pub fn run(&self) -> Result<StudyReport, LabError> {
         let (mut left, mut fitter) = (LeftByPly::default(), Fitter::default());
-        for game in MergedGames::open(&self.files)? {
+        for game in MergedGames::<PositionRow>::open(&self.files)? {
             for row in game? {
                 left.add(row.game, row.ply, row.moves_left);
                 fitter.add(&row);

@@ -29,6 +29,11 @@ pub struct Game {
     pub variant: Variant,
     /// The moves, all legal.
     pub moves: Vec<PlayedMove>,
+    /// The position after the last move.
+    pub end: Position,
+    /// The game was played to an end: its moves or its tag `Result` have a result other than `*`, and the file was not cut off
+    /// within its moves.
+    pub has_result: bool,
 }
 
 /// A move and what its comments say.

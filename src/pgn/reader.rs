@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use pgn_reader::{RawComment, RawTag, Reader, SanPlus, Visitor};
+use pgn_reader::{Outcome, RawComment, RawTag, Reader, SanPlus, Visitor};
 
 use super::{Game, GameError, PlayedMove, Tags, comment, source};
 use crate::chess::{Color, Position, Variant};
@@ -95,13 +95,19 @@ impl Iterator for Games<'_> {
                 self.ended = true;
                 None
             }
-            Ok(Some(Ok(movetext))) => Some(Ok(Game {
-                number,
-                tags: movetext.tags,
-                start: movetext.start,
-                variant: movetext.variant,
-                moves: movetext.moves,
-            })),
+            Ok(Some(Ok(movetext))) => {
+                // What cannot be read is told when the next game is asked for.
+                let has_result = movetext.has_result(|| !self.reader.has_more().unwrap_or(false));
+                Some(Ok(Game {
+                    number,
+                    tags: movetext.tags,
+                    start: movetext.start,
+                    variant: movetext.variant,
+                    moves: movetext.moves,
+                    end: movetext.position,
+                    has_result,
+                }))
+            }
             Ok(Some(Err(reason))) => Some(Err(GameError::Broken { number, reason })),
             // A comment or tag without an end, as where a file was cut off. Twice in a row it is the file, not the game.
             Err(error) if error.kind() == ErrorKind::InvalidData && !stumbled => {
@@ -126,6 +132,20 @@ struct Movetext {
     moves: Vec<PlayedMove>,
     /// Who made the last of `moves`.
     mover: Color,
+    /// What follows the moves.
+    outcome: Option<Outcome>,
+}
+
+impl Movetext {
+    /// See [`Game::has_result`]. Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
+    /// tag is to be trusted.
+    fn has_result(&self, is_last: impl FnOnce() -> bool) -> bool {
+        match self.outcome {
+            Some(Outcome::Known(_)) => self.tags.get("Result") != Some("*"),
+            Some(Outcome::Unknown) => self.tags.result().is_some(),
+            None => self.tags.result().is_some() && !is_last(),
+        }
+    }
 }
 
 impl Visitor for GameVisitor {
@@ -158,6 +178,7 @@ impl Visitor for GameVisitor {
             start,
             variant: if is_random { Variant::Chess960 } else { Variant::Standard },
             moves: Vec::new(),
+            outcome: None,
         })
     }
 
@@ -179,6 +200,11 @@ impl Visitor for GameVisitor {
         if let Some(played) = movetext.moves.last_mut() {
             comment::apply(&String::from_utf8_lossy(comment.as_bytes()), movetext.mover, played);
         }
+        ControlFlow::Continue(())
+    }
+
+    fn outcome(&mut self, movetext: &mut Movetext, outcome: Outcome) -> ControlFlow<Self::Output> {
+        movetext.outcome = Some(outcome);
         ControlFlow::Continue(())
     }
 
@@ -228,6 +254,21 @@ mod tests {
         assert!(games[0].is_ok());
         let fault = games[1].as_ref().unwrap_err().to_string();
         assert_eq!(fault, "game 2 is skipped: unterminated comment");
+    }
+
+    #[test]
+    fn unfinished_games_are_known() {
+        for (text, has_result) in [
+            ("1. e4 e5 1-0\n", true),
+            ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", true),
+            ("1. e4 e5 *\n", false),
+            ("1. e4 e5\n", false),
+            ("[Result \"*\"]\n\n1. e4 e5 1-0\n", false),
+            ("[Result \"0-1\"]\n\n1. e4 e5 2. N", false),
+            ("[Result \"0-1\"]\n\n1. e4 e5 ; 0-1\n\n[Result \"*\"]\n\n*\n", true),
+        ] {
+            assert_eq!(read(text)[0].as_ref().unwrap().has_result, has_result, "{text}");
+        }
     }
 
     #[test]

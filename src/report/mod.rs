@@ -7,11 +7,13 @@
 //!
 //! Uses nothing else of the engine and knows nothing of chess.
 
+mod merge;
 mod page;
 mod plot;
 mod rows;
 mod table;
 
+pub use merge::{MergedGames, RowOfGame, files_of, write_merged};
 pub use page::Page;
 pub use plot::{Bar, BarPlot, Plot};
 pub use rows::{Row, RowError, RowReader, RowWriter, columns_of_file, write_parquet};

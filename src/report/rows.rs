@@ -69,6 +69,28 @@ pub enum RowError {
         /// What the library says.
         error: ParquetError,
     },
+    /// Two files hold the same game.
+    #[error(
+        "game {game} is in two of the files, {} and {}: name each shard once, and make them with the same --shard i/n",
+        files[0].display(), files[1].display()
+    )]
+    Twice {
+        /// The game.
+        game: String,
+        /// The files.
+        files: [PathBuf; 2],
+    },
+    /// The games of a file are not in their order.
+    #[error(
+        "{}: game {game} comes after a later one or for the second time; take the file as it was written, unsorted",
+        path.display()
+    )]
+    Order {
+        /// The file.
+        path: PathBuf,
+        /// The game.
+        game: String,
+    },
 }
 
 impl RowError {
@@ -93,14 +115,17 @@ pub struct RowWriter<R> {
     rows: PhantomData<fn(R)>,
 }
 
-impl<R: Row> RowWriter<R> {
-    /// Starts a new file; an old one is replaced.
+impl<R: Row> RowWriter<R>
+where
+    for<'a> &'a [R]: RecordWriter<R>,
+{
+    /// Starts a new file with the names of the columns; an old one is replaced.
     ///
     /// # Errors
-    /// [`RowError::Io`].
+    /// [`RowError::Io`], [`RowError::Csv`].
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         let file = File::create(path).map_err(RowError::io(path))?;
-        Ok(RowWriter::on(path, file, true))
+        RowWriter::begin(path, file)
     }
 
     /// Goes on behind the rows that `keep` accepts: it sees the rows in order, and from the first that it refuses on all are
@@ -124,11 +149,18 @@ impl<R: Row> RowWriter<R> {
             kept = reader.bytes();
         }
         file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
-        Ok(RowWriter::on(path, file, kept == 0))
+        if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
     }
 
-    fn on(path: &Path, file: File, with_header: bool) -> RowWriter<R> {
-        let csv = csv::WriterBuilder::new().has_headers(with_header).from_writer(BufWriter::new(file));
+    /// On an empty file. The header is there even if no row follows, so that the file can be told by it.
+    fn begin(path: &Path, file: File) -> Result<RowWriter<R>, RowError> {
+        let mut writer = RowWriter::behind(path, file);
+        writer.csv.write_record(R::columns()).map_err(RowError::csv::<R>(path))?;
+        Ok(writer)
+    }
+
+    fn behind(path: &Path, file: File) -> RowWriter<R> {
+        let csv = csv::WriterBuilder::new().has_headers(false).from_writer(BufWriter::new(file));
         RowWriter { path: path.to_owned(), csv, rows: PhantomData }
     }
 
@@ -312,6 +344,18 @@ mod tests {
         let path = folder.path().join("rows.csv");
         write(&path, &samples());
         assert_eq!(read(&path), samples());
+        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
+    }
+
+    #[test]
+    fn a_file_without_rows_has_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        write(&path, &[]);
+        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
+        assert_eq!(read(&path), []);
+        drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
+        write_parquet(&path.with_extension("parquet"), RowReader::<Sample>::open(&path).unwrap()).unwrap();
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
     }
 

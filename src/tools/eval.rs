@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use super::output::say;
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::chess::{History, MoveList, Variant};
 use crate::network::encode::{HistoryFill, encode};
@@ -21,7 +22,8 @@ const MAX_BATCH: usize = 256;
 pub(super) struct EvalArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// Positions, one a line: "startpos [moves …]" or "fen FEN [moves …]" [default: -, standard input]
+    /// Positions, one a line: "startpos [moves …]" or "fen FEN [moves …]" [default: -, standard input]; with --json the answer is one
+    /// JSON document a line (JSON Lines)
     #[arg(value_name = "FILE")]
     positions: Option<PathBuf>,
 }
@@ -80,7 +82,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<Verdict, Failu
             .map_err(|error| Failure::Input(format!("{}: {error}", source.name)))?;
         number += 1;
         if let Err(fault) = evaluation.queue(text.trim()) {
-            eprintln!("zeitnot: {}, line {number}: {fault}", source.name);
+            say(format_args!("{}, line {number}: {fault}", source.name));
             verdict = Verdict::BadInput;
         }
         let waits_for_more = lines.buffer().is_empty();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::Failure;
+use super::output::say;
 use crate::engine;
 use crate::network::Backend;
 use crate::options::Settings;
@@ -28,9 +29,9 @@ impl NetworkArgs {
     pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
         let backend = engine::open_backend(&self.settings)?;
         if self.settings.weights_file.is_empty() {
-            eprintln!("zeitnot: using {}", backend.info().description);
+            say(format_args!("using {}", backend.info().description));
         }
-        backend.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
+        backend.take_notes().iter().for_each(say);
         Ok(backend)
     }
 }

@@ -1,4 +1,4 @@
-//! Where commands write their results: stdout, as text or as JSON.
+//! Where commands write: their results to stdout, as text or as JSON, messages to stderr.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -62,4 +62,9 @@ impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Output").field("format", &self.format).finish_non_exhaustive()
     }
+}
+
+/// Writes a message for people to stderr. Where nobody can read it, the command goes on.
+pub(super) fn say(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr(), "zeitnot: {text}");
 }

@@ -29,6 +29,11 @@ struct Kind {
     name: &'static str,
     /// The columns of each of its files.
     columns: fn() -> Vec<Vec<String>>,
+    /// What it writes to the folder of --out.
+    writes: &'static [&'static str],
+    /// The flags that are for it alone.
+    flags: &'static str,
+    are_given: fn(&ReportArgs) -> bool,
     report: Report,
 }
 
@@ -36,16 +41,25 @@ const KINDS: [Kind; 3] = [
     Kind {
         name: "movesleft",
         columns: movesleft::columns,
+        writes: &["movesleft.csv", "movesleft.parquet", "movesleft.json", "index.html"],
+        flags: "--estimator and --fit",
+        are_given: |args| args.estimators.are_given(),
         report: |args, output| movesleft::report(&args.files, &args.estimators, args.out.as_deref(), output),
     },
     Kind {
         name: "timelab",
         columns: timelab::columns,
+        writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
+        flags: "",
+        are_given: |_| false,
         report: |args, output| timelab::report(&args.files, args.out.as_deref(), output),
     },
     Kind {
         name: "match",
         columns: matches::columns,
+        writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
+        flags: "--sprt",
+        are_given: |args| args.results.are_given(),
         report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
     },
 ];
@@ -64,10 +78,32 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<Verdict, Fai
         }
         found = Some(kind);
     }
-    match found {
-        Some(kind) => (kind.report)(args, output),
-        None => Err(Failure::Input("name files of rows".into())),
+    let Some(kind) = found else { return Err(Failure::Input("name files of rows".into())) };
+    if let Some(other) = KINDS.iter().find(|other| other.name != kind.name && (other.are_given)(args)) {
+        let text = format!("{}: for rows of {}; these are rows of {}", other.flags, other.name, kind.name);
+        return Err(Failure::Input(text));
     }
+    if let Some(folder) = &args.out {
+        check_overwriting(&args.files, folder, kind)?;
+    }
+    (kind.report)(args, output)
+}
+
+/// Refuses a folder in which the report would replace a file that it is to read.
+fn check_overwriting(files: &[PathBuf], folder: &Path, kind: &Kind) -> Result<(), Failure> {
+    for name in kind.writes {
+        // What is not there yet is no input.
+        let Ok(written) = folder.join(name).canonicalize() else { continue };
+        let is_written = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == written);
+        if let Some(file) = files.iter().find(is_written) {
+            return Err(Failure::Input(format!(
+                "--out {}: the report would overwrite {}, which it is to read; name another folder",
+                folder.display(),
+                file.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn kind_of(path: &Path) -> Result<&'static Kind, Failure> {

@@ -7,36 +7,44 @@ use std::io::Read;
 
 use super::TrainingDataError;
 use super::game::{Choice, Ending, Game, Ply, Source};
-use crate::pgn::{self, GameError, Games, Tags};
+use crate::pgn::{self, GameError, Games};
 
 /// One event in so many is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
 /// Base time in seconds from which a game belongs to the reference set.
 const REFERENCE_SECONDS: f64 = 1800.0;
 
-/// What was read, and how many games were no good.
+/// What was read, and which games were no good.
 #[derive(Debug, Default)]
 pub struct Import {
     /// The games that could be played through.
     pub games: Vec<Game>,
-    /// Games without result, without moves, or with moves that are illegal.
-    pub skipped: usize,
+    /// Which games were not taken, and why: those without result, without moves, or with moves that are illegal.
+    pub skipped: Vec<String>,
 }
 
 /// Reads all games of a PGN stream.
 ///
 /// # Errors
-/// [`TrainingDataError::Io`] if reading fails. Bad games are counted, not errors.
+/// [`TrainingDataError::Io`] if reading fails. Bad games are listed, not errors.
 pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {
-        match game {
-            Ok(game) if !game.moves.is_empty() => match labelled(game) {
-                Some(game) => import.games.push(game),
-                None => import.skipped += 1,
-            },
-            Ok(_) | Err(GameError::Broken { .. }) => import.skipped += 1,
+        let game = match game {
+            Ok(game) => game,
+            Err(broken @ GameError::Broken { .. }) => {
+                import.skipped.push(broken.to_string());
+                continue;
+            }
             Err(GameError::Read { error, .. }) => return Err(error.into()),
+        };
+        let (number, has_moves) = (game.number, !game.moves.is_empty());
+        match labelled(game).filter(|_| has_moves) {
+            Some(game) => import.games.push(game),
+            None => {
+                let lack = if has_moves { "result" } else { "moves" };
+                import.skipped.push(format!("game {number} is skipped: it has no {lack}"));
+            }
         }
     }
     Ok(import)
@@ -55,8 +63,7 @@ fn labelled(game: pgn::Game) -> Option<Game> {
         source: Source::Tournament,
         held_out: is_held_out(text("Event").as_bytes()),
         reference: is_adjudicated && base_seconds(text("TimeControl")) >= REFERENCE_SECONDS,
-        ending: ending(tags),
-        // From the tag: the reader does not report every result that follows the moves.
+        ending: ending(&game),
         result: tags.result()?,
         start: tags.get("FEN").map(str::to_owned),
         plies: plies.collect(),
@@ -70,31 +77,103 @@ pub fn is_held_out(event: &[u8]) -> bool {
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-/// How the game ended, by its tags `Termination` and `TerminationDetails`.
-pub fn ending(tags: &Tags) -> Ending {
-    let part = |name| tags.get(name).unwrap_or_default();
-    let text = format!("{} {}", part("Termination"), part("TerminationDetails")).to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    if has(&["disconnect", "stall", "time", "abandon", "illegal", "resign", "crash", "withdraw", "loop"]) {
-        Ending::Broken
-    } else if has(&["mates"]) {
-        Ending::Checkmate
-    } else if has(&["stalemate"]) {
-        Ending::Stalemate
-    } else if has(&["fifty", "50-move"]) {
-        Ending::FiftyMoves
-    } else if has(&["3-fold"]) {
-        Ending::Repetition
-    } else if has(&["insufficient"]) {
-        Ending::InsufficientMaterial
-    } else {
-        Ending::Adjudication
+/// How the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no result.
+pub fn ending(game: &pgn::Game) -> Ending {
+    let is_without_moves = game.end.legal_moves().is_empty();
+    if is_without_moves {
+        return if game.end.is_check() { Ending::Checkmate } else { Ending::Stalemate };
+    }
+    let tag = |name| game.tags.get(name).unwrap_or_default();
+    let text = format!("{} {}", tag("Termination"), tag("TerminationDetails")).to_lowercase();
+    let told = WORDS.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
+    match told {
+        _ if !game.has_result => Ending::Broken,
+        Some((_, ending)) => *ending,
+        None if game.end.has_insufficient_material() => Ending::InsufficientMaterial,
+        None if game.end.rule50() >= 100 => Ending::FiftyMoves,
+        None => Ending::Adjudication,
     }
 }
+
+/// What endings are called by TCEC, by the PGN standard, and by `zeitnot match`. The first that fits counts.
+const WORDS: [(&[&str], Ending); 6] = [
+    (
+        &[
+            "disconnect",
+            "stall",
+            "time",
+            "abandon",
+            "illegal",
+            "infraction",
+            "resign",
+            "crash",
+            "withdraw",
+            "loop",
+            "unterminated",
+            "unfinished",
+        ],
+        Ending::Broken,
+    ),
+    (&["mates", "checkmate"], Ending::Checkmate),
+    (&["stalemate"], Ending::Stalemate),
+    (&["fifty", "50-move"], Ending::FiftyMoves),
+    (&["3-fold", "threefold", "repetition"], Ending::Repetition),
+    (&["insufficient"], Ending::InsufficientMaterial),
+];
 
 /// The first number of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, in seconds.
 pub fn base_seconds(tag: &str) -> f64 {
     let first = tag.split(':').next().unwrap_or(tag);
     let first = first.split_once('/').map_or(first, |(_, seconds)| seconds);
     first.split('+').next().and_then(|seconds| seconds.parse().ok()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending_of(text: &str) -> Ending {
+        ending(&Games::new("text", text.as_bytes()).next().unwrap().unwrap())
+    }
+
+    #[test]
+    fn the_words_of_our_own_matches_are_known() {
+        for (word, expected) in [
+            ("repetition", Ending::Repetition),
+            ("checkmate", Ending::Checkmate),
+            ("stalemate", Ending::Stalemate),
+            ("fifty-moves", Ending::FiftyMoves),
+            ("insufficient-material", Ending::InsufficientMaterial),
+            ("adjudication", Ending::Adjudication),
+            ("time-forfeit", Ending::Broken),
+            ("illegal-move", Ending::Broken),
+        ] {
+            let text = format!("[Termination \"normal\"]\n[TerminationDetails \"{word}\"]\n\n1. e4 1-0\n");
+            assert_eq!(ending_of(&text), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn without_tags_the_last_position_tells() {
+        for (text, expected) in [
+            ("1. f3 e5 2. g4 Qh4# 0-1\n", Ending::Checkmate),
+            ("[FEN \"7k/8/8/6Q1/8/8/8/K7 w - - 0 1\"]\n\n1. Qg6 1/2-1/2\n", Ending::Stalemate),
+            ("[FEN \"7k/8/8/8/8/8/1p6/K7 w - - 0 1\"]\n\n1. Kxb2 1/2-1/2\n", Ending::InsufficientMaterial),
+            ("[FEN \"7k/8/8/8/8/8/1R6/K7 w - - 99 80\"]\n\n1. Rb3 1/2-1/2\n", Ending::FiftyMoves),
+            ("1. e4 1-0\n", Ending::Adjudication),
+        ] {
+            assert_eq!(ending_of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn unfinished_games_have_not_ended() {
+        for text in [
+            "[Result \"*\"]\n\n1. e4 *\n",
+            "[Termination \"unterminated\"]\n[Result \"1-0\"]\n\n1. e4 1-0\n",
+            "[Termination \"normal\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N",
+        ] {
+            assert_eq!(ending_of(text), Ending::Broken, "{text}");
+        }
+    }
 }

@@ -3,6 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use super::TrainingDataError;
 use super::game::Candidate;
@@ -14,21 +17,33 @@ const LARGEST_CENTIPAWNS: i32 = 15000;
 /// A mate in n plies is this less n.
 const MATE: i32 = 32000;
 
+/// So long a program has to say that it is an engine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
 /// A running engine. It is told to quit when dropped.
 #[derive(Debug)]
 pub struct UciTeacher {
     name: String,
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    /// Its lines, as a thread reads them; the end of the channel is that of its output.
+    output: Receiver<io::Result<String>>,
 }
 
 impl UciTeacher {
     /// Starts `program` with `arguments` and asks it for up to [`MAX_CANDIDATES`] variations.
     ///
     /// # Errors
-    /// [`TrainingDataError::Teacher`] if it doesn't start or doesn't speak UCI.
+    /// [`TrainingDataError::Teacher`] if it doesn't start, or has not answered to `uci` after 20 s.
     pub fn start(program: &Path, arguments: &[String]) -> Result<UciTeacher, TrainingDataError> {
+        UciTeacher::start_within(PATIENCE, program, arguments)
+    }
+
+    fn start_within(
+        patience: Duration,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<UciTeacher, TrainingDataError> {
         let name = program.display().to_string();
         let fault = |reason: String| TrainingDataError::Teacher { name: name.clone(), reason };
         let mut child = Command::new(program)
@@ -41,9 +56,13 @@ impl UciTeacher {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(fault("has no input or output".into()));
         };
-        let mut teacher = UciTeacher { name, child, input, output: BufReader::new(output) };
+        let mut teacher = UciTeacher { name, child, input, output: lines_of(output) };
         teacher.send("uci")?;
-        teacher.read_until("uciok")?;
+        if let Err(fault) = teacher.read_until_by("uciok", Some(Instant::now() + patience)) {
+            // It may be no engine at all, and not know `quit`.
+            let _ = teacher.child.kill();
+            return Err(fault);
+        }
         teacher.send(&format!("setoption name MultiPV value {MAX_CANDIDATES}"))?;
         teacher.new_game()?;
         Ok(teacher)
@@ -104,13 +123,26 @@ impl UciTeacher {
 
     /// The lines up to the one that begins with `word`.
     fn read_until(&mut self, word: &str) -> Result<Vec<String>, TrainingDataError> {
+        self.read_until_by(word, None)
+    }
+
+    /// The same, or a fault at the time `end`.
+    fn read_until_by(&mut self, word: &str, end: Option<Instant>) -> Result<Vec<String>, TrainingDataError> {
         let mut lines = Vec::new();
         loop {
-            let mut line = String::new();
-            let read = self.output.read_line(&mut line);
-            if read.map_err(|error| self.fault(error.to_string()))? == 0 {
-                return Err(self.fault(format!("ended before it said {word}")));
-            }
+            let received = match end {
+                Some(end) => self.output.recv_timeout(end.saturating_duration_since(Instant::now())),
+                None => self.output.recv().map_err(RecvTimeoutError::from),
+            };
+            let line = match received {
+                Ok(line) => line.map_err(|error| self.fault(error.to_string()))?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.fault(format!("ended before it said {word}")));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(self.fault(format!("has not said {word}: is it a UCI engine?")));
+                }
+            };
             if line.split_ascii_whitespace().next() == Some(word) {
                 return Ok(lines);
             }
@@ -121,6 +153,13 @@ impl UciTeacher {
     fn fault(&self, reason: String) -> TrainingDataError {
         TrainingDataError::Teacher { name: self.name.clone(), reason }
     }
+}
+
+/// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the receiver.
+fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || BufReader::new(output).lines().try_for_each(|line| sender.send(line)));
+    receiver
 }
 
 impl Drop for UciTeacher {
@@ -167,6 +206,14 @@ fn parse_info(line: &str) -> Option<Score> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_is_no_engine_is_given_up() {
+        let fault =
+            UciTeacher::start_within(Duration::from_millis(100), Path::new("/bin/cat"), &[]).unwrap_err();
+        assert_eq!(fault.to_string(), "the teacher /bin/cat has not said uciok: is it a UCI engine?");
+    }
 
     #[test]
     fn reads_scores() {

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::output::Format;
+use super::output::{Format, say};
 use super::{Failure, Output, Verdict};
 use crate::chess::History;
 use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
@@ -94,7 +94,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     let mut engine = Engine::new(settings)?;
     match engine.prepare() {
         Err(EngineError::Network(DiscoverError::NoneFound { .. })) if !is_named => {
-            eprintln!("zeitnot: no network is here: searching with the backend random, which plays no chess");
+            say("no network is here: searching with the backend random, which plays no chess");
             engine.set_option("Backend", "random")?;
             engine.prepare()?;
         }
@@ -102,7 +102,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
             prepared?;
         }
     }
-    engine.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
+    engine.take_notes().iter().for_each(say);
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     // One core unless the user wants more.
     if args.settings.threads == 0 && backend.processor == Processor::Cpu {

@@ -19,6 +19,8 @@ pub(super) struct Old {
     #[serde(default)]
     network: Option<String>,
     #[serde(default)]
+    limit: Option<String>,
+    #[serde(default)]
     noise: Option<Noise>,
 }
 
@@ -118,6 +120,12 @@ fn differences(new: &Report, old: &Old) -> Vec<String> {
     }
     if new.threads != old.threads {
         differences.push(format!("threads: {} (old: {})", new.threads, old.threads));
+    }
+    if let Some(limit) = old.limit.as_ref().filter(|limit| **limit != new.limit) {
+        differences.push(format!("limit: {} (old: {limit})", new.limit));
+    }
+    if new.positions.len() != old.positions.len() {
+        differences.push(format!("positions: {} (old: {})", new.positions.len(), old.positions.len()));
     }
     if old.network.is_some() && new.network != old.network {
         differences.push("the network is another one".into());

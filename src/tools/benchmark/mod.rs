@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::bench::{Figures, HEAD, cpu_time, read_positions, search};
-use super::output::Format;
+use super::output::{Format, say};
 use super::{Failure, Output, Verdict};
 use crate::engine::Engine;
 use crate::network::backends::BackendConfig;
@@ -103,7 +103,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<Verdict, 
     let settings = Settings { smart_pruning_factor: 0.0, move_overhead_ms: 0, ..args.settings.clone() };
     let mut engine = Engine::new(settings)?;
     engine.prepare()?;
-    engine.take_notes().iter().for_each(|note| eprintln!("zeitnot: {note}"));
+    engine.take_notes().iter().for_each(say);
     let mut report = measure(&mut engine, positions, &limits, output)?;
     report.network = network_hash(&args.settings)?;
     report.options =

@@ -1,13 +1,15 @@
 //! `zeitnot datagen import`: other people's games to records.
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::Summary;
 use super::files::{create, fault, open, read};
 use crate::tools::Failure;
+use crate::tools::output::say;
 use crate::training::game::Game;
 use crate::training::record::RecordWriter;
 use crate::training::{pgn, teacher};
@@ -30,11 +32,30 @@ pub(super) fn import(args: &ImportArgs) -> Result<Summary, Failure> {
     if args.pgn.is_empty() && args.teacher.is_empty() {
         return Err(Failure::Input("nothing to import: name files with --pgn or --teacher".into()));
     }
-    let mut records = RecordWriter::new(create(&args.out)?).map_err(|error| fault(&args.out, error))?;
+    // Under another name until it is whole: what fails leaves nothing behind, and an old file as it was.
+    let is_ordinary = args.out.is_file() || !args.out.exists();
+    let unfinished = match args.out.file_name().filter(|_| is_ordinary) {
+        Some(name) => args.out.with_file_name(format!("unfinished-{}", name.to_string_lossy())),
+        None => args.out.clone(),
+    };
+    let imported = import_into(args, &unfinished);
+    if unfinished != args.out {
+        let done = match &imported {
+            Ok(_) => fs::rename(&unfinished, &args.out),
+            Err(_) if unfinished.exists() => fs::remove_file(&unfinished),
+            Err(_) => Ok(()),
+        };
+        done.map_err(|error| fault(&args.out, error.into()))?;
+    }
+    imported
+}
+
+fn import_into(args: &ImportArgs, out: &Path) -> Result<Summary, Failure> {
+    let mut records = RecordWriter::new(create(out)?).map_err(|error| fault(out, error))?;
     let mut summary = Summary::default();
     let mut keep = |games: &[Game]| -> Result<(), Failure> {
         for game in games {
-            records.write(game).map_err(|error| fault(&args.out, error))?;
+            records.write(game).map_err(|error| fault(out, error))?;
             summary.count(game);
         }
         Ok(())
@@ -42,7 +63,8 @@ pub(super) fn import(args: &ImportArgs) -> Result<Summary, Failure> {
     let mut skipped = 0;
     for path in &args.pgn {
         let import = pgn::read_games(open(path)?).map_err(|error| fault(path, error))?;
-        skipped += import.skipped;
+        import.skipped.iter().for_each(|text| say(format_args!("{}: {text}", path.display())));
+        skipped += import.skipped.len();
         keep(&import.games)?;
     }
     for path in &args.teacher {
@@ -50,6 +72,6 @@ pub(super) fn import(args: &ImportArgs) -> Result<Summary, Failure> {
         keep(&games)?;
     }
     summary.skipped = skipped;
-    records.into_inner().flush().map_err(|error| fault(&args.out, error.into()))?;
+    records.into_inner().flush().map_err(|error| fault(out, error.into()))?;
     Ok(summary)
 }

@@ -44,9 +44,9 @@ pub(super) struct PlayArgs {
 pub(super) fn play(args: &PlayArgs) -> Result<Summary, Failure> {
     let openings = args.openings.as_deref().map(read_openings).transpose()?.unwrap_or_default();
     let options = PlayOptions { nodes: args.nodes, openings, seed: args.seed };
-    let (mut records, mut summary) = resume(&args.out)?;
     let teacher_fault = |error: TrainingDataError| Failure::Input(error.to_string());
     let mut teacher = UciTeacher::start(&args.teacher, &args.teacher_arg).map_err(teacher_fault)?;
+    let (mut records, mut summary) = resume(&args.out)?;
     let progress = progress_bar(args.games);
     while (summary.games as u64) < args.games {
         progress.set_position(summary.games as u64);
@@ -78,7 +78,8 @@ fn resume(path: &Path) -> Result<(RecordWriter<File>, Summary), Failure> {
 }
 
 fn read_openings(path: &Path) -> Result<Vec<String>, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| fault(path, error.into()))?;
+    let bytes = fs::read(path).map_err(|error| fault(path, error.into()))?;
+    let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let openings: Vec<String> = lines
         .map(|(i, line)| {

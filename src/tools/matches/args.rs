@@ -14,6 +14,7 @@ use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::replay::TimeControl;
 use crate::tools::Failure;
+use crate::tools::output::say;
 use crate::tools::shard::Shard;
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
@@ -36,7 +37,7 @@ pub(in crate::tools) struct MatchArgs {
     /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT; virtual ones under --nodestime
     #[arg(long, value_name = "TIME")]
     pub(super) tc: Option<TimeControl>,
-    /// Openings: EPD or FEN lines, or PGN games (.pgn); also compressed (.gz, .zst, .zip) [default: the start position]
+    /// Openings: EPD or FEN lines, or PGN games (.pgn); also compressed (.gz, .zst, .bz2, .zip) [default: the start position]
     #[arg(long, value_name = "FILE")]
     pub(super) openings: Option<PathBuf>,
     /// Take at most so many plies of each PGN opening
@@ -112,8 +113,8 @@ pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<Team>; 2], 
     let a = Team::new(a)?;
     let b = if a.has_backend_of(&b) { Team::with_backend(b, a.backend().clone())? } else { Team::new(b)? };
     for (letter, team) in [("A", &a), ("B", &b)] {
-        eprintln!("zeitnot: {letter}: {}", team.backend().info().description);
-        team.notes().iter().for_each(|note| eprintln!("zeitnot: {letter}: {note}"));
+        say(format_args!("{letter}: {}", team.backend().info().description));
+        team.notes().iter().for_each(|note| say(format_args!("{letter}: {note}")));
     }
     Ok([Arc::new(a), Arc::new(b)])
 }
@@ -126,7 +127,7 @@ pub(super) fn openings(args: &MatchArgs) -> Result<Openings, Failure> {
     }
     let pairs = args.games.div_ceil(2);
     if pairs > openings.len() as u64 {
-        eprintln!("zeitnot: {pairs} pairs of games, but {} openings: some are played again", openings.len());
+        say(format_args!("{pairs} pairs of games, but {} openings: some are played again", openings.len()));
     }
     Ok(openings)
 }

@@ -6,35 +6,25 @@ use std::path::{Path, PathBuf};
 
 use super::rows::{GameRow, Header, MoveRow};
 use crate::arena::{GameRecord, PgnTags, Schedule, write_pgn};
-use crate::report::{Row, RowError, RowReader, RowWriter, write_parquet};
+use crate::report::{Row, RowError, RowReader, RowWriter, files_of, write_merged, write_parquet};
 use crate::tools::Failure;
 
 /// How each game of a PGN file begins.
 const FIRST_TAG: &[u8] = b"[Event ";
 
 /// The files of rows: `games.csv` and `moves.csv`, in the end as Parquet too.
-pub(super) struct RowFiles {
+struct RowFiles {
     folder: PathBuf,
     games: RowWriter<GameRow>,
     moves: RowWriter<MoveRow>,
 }
 
 impl RowFiles {
-    /// New files; old ones are replaced.
-    pub(super) fn create(folder: &Path) -> Result<RowFiles, Failure> {
-        make_folder(folder)?;
-        Ok(RowFiles {
-            folder: folder.into(),
-            games: RowWriter::create(&folder.join("games.csv")).map_err(row_fault)?,
-            moves: RowWriter::create(&folder.join("moves.csv")).map_err(row_fault)?,
-        })
-    }
-
-    pub(super) fn write_game(&mut self, row: &GameRow) -> Result<(), Failure> {
+    fn write_game(&mut self, row: &GameRow) -> Result<(), Failure> {
         self.games.write(row).map_err(row_fault)
     }
 
-    pub(super) fn write_move(&mut self, row: &MoveRow) -> Result<(), Failure> {
+    fn write_move(&mut self, row: &MoveRow) -> Result<(), Failure> {
         self.moves.write(row).map_err(row_fault)
     }
 
@@ -44,7 +34,7 @@ impl RowFiles {
     }
 
     /// Writes the same rows as Parquet.
-    pub(super) fn finish(mut self) -> Result<(), Failure> {
+    fn finish(mut self) -> Result<(), Failure> {
         self.flush()?;
         let games = RowReader::<GameRow>::open(&self.folder.join("games.csv")).map_err(row_fault)?;
         write_parquet(&self.folder.join("games.parquet"), games).map_err(row_fault)?;
@@ -64,7 +54,7 @@ impl Journal {
     /// Opens or makes the files in `folder`. `played` gets the rows of the games that are there already.
     ///
     /// # Errors
-    /// If the files cannot be used, or hold other games than those of the schedule.
+    /// If the files cannot be used, or hold other games than those of the schedule, or not all that `games.csv` tells of.
     pub(super) fn open(
         folder: &Path,
         schedule: &Schedule,
@@ -72,7 +62,7 @@ impl Journal {
         mut played: impl FnMut(&GameRow),
     ) -> Result<Journal, Failure> {
         make_folder(folder)?;
-        let (mut done, mut last, mut is_other) = (0, None, false);
+        let (mut done, mut last, mut is_other, mut moves_made) = (0, None, false, 0);
         let games = RowWriter::<GameRow>::resume(&folder.join("games.csv"), |row| {
             let expected = schedule.assignment(done).map(|assignment| assignment.game);
             is_other |= row.match_id != header.match_id || expected.is_some_and(|game| game != row.game);
@@ -81,6 +71,7 @@ impl Journal {
             }
             done += 1;
             last = Some(row.game);
+            moves_made += u64::from(row.a_moves) + u64::from(row.b_moves);
             played(&row);
             true
         })
@@ -91,10 +82,20 @@ impl Journal {
                 folder.display()
             )));
         }
-        let moves = RowWriter::<MoveRow>::resume(&folder.join("moves.csv"), |row| Some(row.game) <= last);
-        let moves = moves.map_err(row_fault)?;
         let pgn_path = folder.join("games.pgn");
         let pgn = resume_pgn(&pgn_path, done).map_err(|error| file_fault(&pgn_path, &error))?;
+        let pgn = pgn.ok_or_else(|| shortened(&pgn_path))?;
+        let moves_path = folder.join("moves.csv");
+        let mut moves_kept = 0;
+        let moves = RowWriter::<MoveRow>::resume(&moves_path, |row| {
+            let is_kept = Some(row.game) <= last;
+            moves_kept += u64::from(is_kept);
+            is_kept
+        })
+        .map_err(row_fault)?;
+        if moves_kept < moves_made {
+            return Err(shortened(&moves_path));
+        }
         Ok(Journal { rows: RowFiles { folder: folder.into(), games, moves }, pgn, pgn_path })
     }
 
@@ -120,10 +121,12 @@ impl Journal {
     }
 }
 
-/// Opens a PGN file behind its first `games` games; what follows is cut off.
-fn resume_pgn(path: &Path, games: u64) -> std::io::Result<BufWriter<File>> {
+/// Opens a PGN file behind its first `games` games; what follows is cut off. `None` if it has fewer whole ones.
+fn resume_pgn(path: &Path, games: u64) -> std::io::Result<Option<BufWriter<File>>> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
     let (mut end, mut seen, mut line) = (0, 0, Vec::new());
+    // Behind the moves of a game is an empty line.
+    let (mut in_moves, mut whole) = (false, 0);
     let mut reader = BufReader::new(&mut file);
     loop {
         line.clear();
@@ -133,10 +136,36 @@ fn resume_pgn(path: &Path, games: u64) -> std::io::Result<BufWriter<File>> {
             break;
         }
         end += length as u64;
+        whole += u64::from(in_moves && line == b"\n");
+        // Moves may go on with a comment's `[%clk …]`.
+        let is_tag = matches!(line[..], [b'[', b'A'..=b'Z', ..]);
+        in_moves = line != b"\n" && !is_tag;
+    }
+    if whole < games {
+        return Ok(None);
     }
     file.set_len(end)?;
     file.seek(SeekFrom::Start(end))?;
-    Ok(BufWriter::new(file))
+    Ok(Some(BufWriter::new(file)))
+}
+
+fn shortened(path: &Path) -> Failure {
+    Failure::Input(format!(
+        "{}: lacks games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
+        path.display()
+    ))
+}
+
+/// Puts the rows of several matches or shards together into `folder`, in the order of the games.
+pub(super) fn write_rows(files: &[PathBuf], folder: &Path) -> Result<(), Failure> {
+    make_folder(folder)?;
+    let games = files_of::<GameRow>(files)
+        .and_then(|games| write_merged::<GameRow>(&games, &folder.join("games.csv")));
+    let moves = || {
+        files_of::<MoveRow>(files)
+            .and_then(|moves| write_merged::<MoveRow>(&moves, &folder.join("moves.csv")))
+    };
+    games.and_then(|()| moves()).map_err(row_fault)
 }
 
 fn make_folder(folder: &Path) -> Result<(), Failure> {
@@ -166,11 +195,12 @@ mod tests {
         let path = folder.path().join("games.pgn");
         fs::write(&path, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"3\"]\n\n1. c")
             .unwrap();
-        let mut pgn = resume_pgn(&path, 2).unwrap();
+        let mut pgn = resume_pgn(&path, 2).unwrap().unwrap();
         pgn.write_all(b"[Event \"new\"]\n").unwrap();
         drop(pgn);
         let text = fs::read_to_string(&path).unwrap();
         assert_eq!(text, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"new\"]\n");
+        assert!(resume_pgn(&path, 4).unwrap().is_none(), "there are three");
         drop(resume_pgn(&path, 0).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }

@@ -8,13 +8,13 @@ use clap::Args;
 use serde::Serialize;
 
 use super::args::fault;
-use super::journal::{RowFiles, row_fault};
+use super::journal::{row_fault, write_rows};
 use super::page::{self, Curves, Section};
 use super::ranking::Ranking;
 use super::rows::{GameRow, MoveRow};
 use super::summary::{Counts, Summary};
 use crate::arena::statistics::Sprt;
-use crate::report::{Row, RowReader, columns_of_file};
+use crate::report::{MergedGames, files_of};
 use crate::tools::{Failure, Output, Verdict};
 
 /// How results of matches are looked at.
@@ -26,6 +26,11 @@ pub(in crate::tools) struct ResultArgs {
 }
 
 impl ResultArgs {
+    /// Has the user asked for any of it?
+    pub(in crate::tools) fn are_given(&self) -> bool {
+        self.sprt.is_some()
+    }
+
     fn sprt(&self) -> Result<Option<Sprt>, Failure> {
         self.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| fault("sprt", error))
     }
@@ -34,8 +39,8 @@ impl ResultArgs {
 /// The rows of one match.
 #[derive(Default)]
 struct Match {
-    /// By number, so that a game that is in two files counts once.
-    games: BTreeMap<u64, GameRow>,
+    /// In the order of their numbers.
+    games: Vec<GameRow>,
     curves: Curves,
 }
 
@@ -63,7 +68,7 @@ type Matches = BTreeMap<String, Match>;
 /// Reports on files of [`GameRow`]s and [`MoveRow`]s, in any order.
 ///
 /// # Errors
-/// If a file cannot be read, the folder not written, or the test makes no sense.
+/// If a file cannot be read, a game is in two of them, the folder cannot be written, or the test makes no sense.
 pub(in crate::tools) fn report(
     files: &[PathBuf],
     args: &ResultArgs,
@@ -71,12 +76,12 @@ pub(in crate::tools) fn report(
     output: &mut Output,
 ) -> Result<Verdict, Failure> {
     let sprt = args.sprt()?;
-    let mut merged = out.map(RowFiles::create).transpose()?;
-    let matches = read(files, |row| merged.as_mut().map_or(Ok(()), |merged| merged.write_move(row)))?;
-    if let Some(mut merged) = merged {
-        let mut games = matches.values().flat_map(|of_match| of_match.games.values());
-        games.try_for_each(|row| merged.write_game(row))?;
-        merged.finish()?;
+    let matches = read(files)?;
+    if matches.is_empty() {
+        return Err(Failure::Input("no game is in these files: nothing to report".into()));
+    }
+    if let Some(folder) = out {
+        write_rows(files, folder)?;
     }
     let sections = sections(matches, sprt.as_ref());
     let ranking = ranking(&sections);
@@ -92,7 +97,7 @@ pub(in crate::tools) fn report(
 /// Writes the page of the rows that lie in `folder`.
 pub(super) fn write_page(folder: &Path, sprt: Option<&Sprt>) -> Result<(), Failure> {
     let files = ["games.csv", "moves.csv"].map(|name| folder.join(name));
-    page::page(&sections(read(&files, |_| Ok(()))?, sprt), None).write(folder)?;
+    page::page(&sections(read(&files)?, sprt), None).write(folder)?;
     Ok(())
 }
 
@@ -100,24 +105,21 @@ fn ranking(sections: &[Section]) -> Option<Ranking> {
     Ranking::of(sections.iter().map(|section| &section.games[..]))
 }
 
-/// Reads all rows; `moved` gets those of moves.
-fn read(
-    files: &[PathBuf],
-    mut moved: impl FnMut(&MoveRow) -> Result<(), Failure>,
-) -> Result<Matches, Failure> {
+/// Reads all rows.
+fn read(files: &[PathBuf]) -> Result<Matches, Failure> {
     let mut matches = Matches::new();
-    for path in files {
-        if columns_of_file(path).map_err(row_fault)? == MoveRow::columns() {
-            for row in RowReader::<MoveRow>::open(path).map_err(row_fault)? {
-                let row = row.map_err(row_fault)?;
-                moved(&row)?;
-                matches.entry(row.match_id.clone()).or_default().curves.add(&row);
-            }
-        } else {
-            for row in RowReader::<GameRow>::open(path).map_err(row_fault)? {
-                let row = row.map_err(row_fault)?;
-                matches.entry(row.match_id.clone()).or_default().games.insert(row.game, row);
-            }
+    for game in
+        MergedGames::<GameRow>::open(&files_of::<GameRow>(files).map_err(row_fault)?).map_err(row_fault)?
+    {
+        for row in game.map_err(row_fault)? {
+            matches.entry(row.match_id.clone()).or_default().games.push(row);
+        }
+    }
+    for game in
+        MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files).map_err(row_fault)?).map_err(row_fault)?
+    {
+        for row in game.map_err(row_fault)? {
+            matches.entry(row.match_id.clone()).or_default().curves.add(&row);
         }
     }
     Ok(matches)
@@ -126,11 +128,11 @@ fn read(
 /// Adds each match up.
 fn sections(matches: Matches, sprt: Option<&Sprt>) -> Vec<Section> {
     let section = |Match { games, curves }: Match| {
-        let first = games.values().next()?;
+        let first = games.first()?;
         let mut counts = Counts::default();
-        games.values().for_each(|row| counts.add(row));
+        games.iter().for_each(|row| counts.add(row));
         let summary = Summary::new([&first.a, &first.b], &counts, sprt, None);
-        Some(Section { summary, games: games.into_values().collect(), curves })
+        Some(Section { summary, games, curves })
     };
     matches.into_values().filter_map(section).collect()
 }

@@ -1,10 +1,12 @@
 //! The rows behind a match: one per game, one per move.
 
+use std::fmt;
+
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
 use crate::arena::{Contestant, GameRecord, Score, Termination};
-use crate::report::Row;
+use crate::report::{Row, RowOfGame};
 
 /// Who plays, for rows.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,35 @@ pub(super) struct GameRow {
 
 impl Row for GameRow {
     const KIND: &'static str = "games of a match";
+}
+
+/// A game of one of several matches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct MatchGame {
+    match_id: String,
+    game: u64,
+}
+
+impl fmt::Display for MatchGame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of the match {}", self.game, self.match_id)
+    }
+}
+
+impl RowOfGame for GameRow {
+    type Game = MatchGame;
+
+    fn game(&self) -> MatchGame {
+        MatchGame { match_id: self.match_id.clone(), game: self.game }
+    }
+}
+
+impl RowOfGame for MoveRow {
+    type Game = MatchGame;
+
+    fn game(&self) -> MatchGame {
+        MatchGame { match_id: self.match_id.clone(), game: self.game }
+    }
 }
 
 impl GameRow {

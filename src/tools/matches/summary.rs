@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::rows::GameRow;
-use crate::arena::statistics::{Elo, Sprt, SprtVerdict, Tally};
+use crate::arena::statistics::{Elo, EloModel, Sprt, SprtVerdict, Tally};
 
 /// Counts over all games, from A's view.
 #[derive(Clone, Debug, Default)]
@@ -79,6 +79,8 @@ pub(super) struct Summary {
 struct SprtSummary {
     elo0: f64,
     elo1: f64,
+    /// The scale of both: `normalized` or `logistic`.
+    model: &'static str,
     llr: f64,
     lower: f64,
     upper: f64,
@@ -128,7 +130,11 @@ impl Summary {
                     SprtVerdict::Undecided => "undecided",
                 };
                 let (llr, lower, upper) = (state.llr, state.lower, state.upper);
-                SprtSummary { elo0: sprt.elo0, elo1: sprt.elo1, llr, lower, upper, verdict }
+                let model = match sprt.model {
+                    EloModel::Normalized => "normalized",
+                    EloModel::Logistic => "logistic",
+                };
+                SprtSummary { elo0: sprt.elo0, elo1: sprt.elo1, model, llr, lower, upper, verdict }
             }),
             terminations: counts.terminations.clone(),
             time_losses: counts.time_losses,
@@ -178,11 +184,11 @@ impl Summary {
     }
 }
 
-/// A value with its error, as far as they are finite.
+/// A value with its error; there is none where nothing bounds it.
 fn figure(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
         (Some(value), Some(error)) => format!("{value:+.1} ± {error:.1}"),
-        (Some(value), None) => format!("{value:+.1}"),
+        (Some(value), None) => format!("{value:+.1} ± ∞"),
         _ => "–".into(),
     }
 }
@@ -196,13 +202,14 @@ impl fmt::Display for Summary {
         if let Some(score) = self.score {
             writeln!(f, "score             {:.2} %", 100.0 * score)?;
         }
-        writeln!(f, "Elo               {} (95 %)", figure(self.elo, self.elo_error))?;
-        writeln!(f, "normalized Elo    {} (95 %)", figure(self.nelo, self.nelo_error))?;
+        let interval = |value: Option<f64>| if value.is_some() { " (95 %)" } else { "" };
+        writeln!(f, "Elo               {}{}", figure(self.elo, self.elo_error), interval(self.elo))?;
+        writeln!(f, "normalized Elo    {}{}", figure(self.nelo, self.nelo_error), interval(self.nelo))?;
         if let Some(los) = self.los {
             writeln!(f, "LOS               {:.2} %", 100.0 * los)?;
         }
         if let Some(sprt) = &self.sprt {
-            writeln!(f, "SPRT [{}, {}]      {sprt}", sprt.elo0, sprt.elo1)?;
+            writeln!(f, "SPRT [{}, {}]      {sprt} ({} Elo)", sprt.elo0, sprt.elo1, sprt.model)?;
         }
         let ends: Vec<_> = self.terminations.iter().map(|(word, n)| format!("{word} {n}")).collect();
         writeln!(f, "ends              {}", ends.join(", "))?;

@@ -17,11 +17,12 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::output::say;
 use super::shard::Shard;
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::lab::measure::{self, Event, Tally, Task};
-use crate::lab::{Estimator, LabError, MergedGames, MovesLeftSource, PositionRow, Selection, Study};
-use crate::report::{Row, RowError, RowReader, RowWriter, write_parquet};
+use crate::lab::{Estimator, LabError, MovesLeftSource, PositionRow, Selection, Study};
+use crate::report::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::training::game::Ending;
 
 use run_facts::RunFacts;
@@ -81,7 +82,7 @@ struct FilterArgs {
     /// Games of at most so many plies
     #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
     max_plies: u32,
-    /// Games that ended so; may be repeated [default: all but those broken off by time, crash, or resignation]
+    /// Games that ended so; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
     #[arg(long, value_name = "T", value_parser = ending_of)]
     termination: Vec<Ending>,
     /// Games with at least so many seconds of base time
@@ -144,6 +145,11 @@ impl FilterArgs {
 }
 
 impl EstimatorArgs {
+    /// Has the user asked for any of it?
+    pub(super) fn are_given(&self) -> bool {
+        self.fit || !self.estimator.is_empty()
+    }
+
     /// The estimators; those that read the head also after the search where there was one.
     fn estimators(&self, is_searched: bool) -> Result<Vec<Estimator>, Failure> {
         let fault = |error: crate::params::ParamError| Failure::Input(format!("--estimator: {error}"));
@@ -177,7 +183,14 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<Verdict, 
         if tally.stopped {
             stopped(args);
         }
-        report(&[folder.join(ROWS)], &args.estimators, args.out.as_deref(), output)
+        let rows = folder.join(ROWS);
+        if args.shard.is_some()
+            && RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?.next().is_none()
+        {
+            say("no position of this shard has passed the filters: its file has no rows, only their names");
+            return Ok(Verdict::Yes);
+        }
+        report(&[rows], &args.estimators, args.out.as_deref(), output)
     });
     if args.out.is_none() {
         std::fs::remove_dir_all(&temporary)?;
@@ -187,8 +200,8 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<Verdict, 
 
 fn stopped(args: &MovesLeftArgs) {
     match &args.out {
-        Some(_) => eprintln!("zeitnot: stopped; the same command with --resume goes on"),
-        None => eprintln!("zeitnot: stopped; with --out a run can be resumed"),
+        Some(_) => say("stopped; the same command with --resume goes on"),
+        None => say("stopped; with --out a run can be resumed"),
     }
 }
 
@@ -196,7 +209,7 @@ fn stopped(args: &MovesLeftArgs) {
 fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
     let backend = args.network.backend()?;
     if !backend.info().has_moves_left {
-        eprintln!("zeitnot: this network has no Moves Left Head: estimators that need it are left out");
+        say("this network has no Moves Left Head: estimators that need it are left out");
     }
     let facts = RunFacts::of(args, &backend.info().description);
     let path = folder.join(ROWS);
@@ -305,13 +318,16 @@ impl Progress {
     }
 
     fn say(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("zeitnot: {text}"));
+        self.bar.suspend(|| say(text));
     }
 
     fn finish(&self, tally: &Tally) {
         self.bar.finish_and_clear();
-        let Tally { read, broken, .. } = tally;
-        eprintln!("zeitnot: {} ({read} games read, {broken} broken)", self.rates());
+        let Tally { read, broken, broken_off, .. } = tally;
+        say(format_args!(
+            "{} ({read} games read, {broken} broken, {broken_off} unfinished or broken off)",
+            self.rates()
+        ));
     }
 }
 
@@ -334,31 +350,24 @@ pub(super) fn report(
     if report.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
     }
-    let findings = figures::Findings::new(&report, args.fit);
-    output.write(&findings, &show::Text { report: &report, is_fit: args.fit })?;
+    // The folder first: it is to be whole even if nobody reads what is printed.
     if let Some(folder) = out {
         std::fs::create_dir_all(folder)?;
         let rows = folder.join(ROWS);
-        if files != [rows.as_path()] {
-            merge_into(files, &rows)?;
+        if files == [rows.as_path()] {
+            let reader = RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?;
+            write_parquet(&folder.join(PARQUET), reader).map_err(LabError::from)?;
+        } else {
+            write_merged::<PositionRow>(files, &rows).map_err(LabError::from)?;
             facts.iter().try_for_each(|facts| facts.write(folder))?;
         }
-        write_parquet(&folder.join(PARQUET), RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?)
-            .map_err(LabError::from)?;
         for plot in page::plots(&report) {
             std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
         }
         let path = page::page(&report, facts.as_ref(), args.fit).write(folder)?;
-        eprintln!("zeitnot: report in {}", path.display());
+        say(format_args!("report in {}", path.display()));
     }
+    let findings = figures::Findings::new(&report, args.fit);
+    output.write(&findings, &show::Text { report: &report, is_fit: args.fit })?;
     Ok(Verdict::Yes)
-}
-
-/// Writes all rows in the order of the games.
-fn merge_into(files: &[PathBuf], path: &Path) -> Result<(), LabError> {
-    let mut writer = RowWriter::create(path)?;
-    for game in MergedGames::open(files)? {
-        game?.iter().try_for_each(|row| writer.write(row))?;
-    }
-    Ok(writer.flush()?)
 }

@@ -1,9 +1,9 @@
 //! The files of rows in the folder of `--out`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::rows::{GameRow, MoveRow};
-use crate::report::{RowError, RowReader, RowWriter, write_parquet};
+use crate::report::{RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::tools::Failure;
 
 /// `games.csv` and `moves.csv`, and the same as Parquet.
@@ -14,8 +14,7 @@ pub(super) struct RowFiles {
 
 impl RowFiles {
     pub(super) fn create(folder: &Path) -> Result<RowFiles, Failure> {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
+        make_folder(folder)?;
         Ok(RowFiles {
             games: RowWriter::create(&folder.join("games.csv")).map_err(row_fault)?,
             moves: RowWriter::create(&folder.join("moves.csv")).map_err(row_fault)?,
@@ -27,10 +26,6 @@ impl RowFiles {
         moves.iter().try_for_each(|row| self.moves.write(row)).map_err(row_fault)
     }
 
-    pub(super) fn write_move(&mut self, row: &MoveRow) -> Result<(), Failure> {
-        self.moves.write(row).map_err(row_fault)
-    }
-
     /// Writes the same rows as Parquet.
     pub(super) fn finish(mut self, folder: &Path) -> Result<(), Failure> {
         self.games.flush().and_then(|()| self.moves.flush()).map_err(row_fault)?;
@@ -39,6 +34,18 @@ impl RowFiles {
         let moves = RowReader::<MoveRow>::open(&folder.join("moves.csv")).map_err(row_fault)?;
         write_parquet(&folder.join("moves.parquet"), moves).map_err(row_fault)
     }
+}
+
+/// Puts the rows of several files of games and of moves together into `folder`, in the order of the games.
+pub(super) fn write_merged_rows([games, moves]: [&[PathBuf]; 2], folder: &Path) -> Result<(), Failure> {
+    make_folder(folder)?;
+    write_merged::<GameRow>(games, &folder.join("games.csv"))
+        .and_then(|()| write_merged::<MoveRow>(moves, &folder.join("moves.csv")))
+        .map_err(row_fault)
+}
+
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))
 }
 
 pub(super) fn row_fault(error: RowError) -> Failure {

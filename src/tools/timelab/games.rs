@@ -23,10 +23,10 @@ pub(super) struct LabGame {
 }
 
 impl LabGame {
-    /// The game as number `number`; `None` if fewer than `min_moves` moves of ours follow the book, or if it ended by an
-    /// accident (time, crash, resignation), so that its length says nothing.
+    /// The game as number `number`; `None` if fewer than `min_moves` moves of ours follow the book, or if it is unfinished
+    /// or ended by an accident (time, crash, resignation), so that its length says nothing.
     pub(super) fn new(number: u64, recorded: pgn::Game, min_moves: usize) -> Option<LabGame> {
-        if !ending(&recorded.tags).length_counts() {
+        if !ending(&recorded).length_counts() {
             return None;
         }
         let side = if number % 2 == 1 { Color::White } else { Color::Black };
@@ -92,7 +92,7 @@ mod tests {
     use crate::pgn::Games;
 
     const GAME: &str = "[TimeControl \"60+1\"]\n[Termination \"adjudication\"]\n\n1. e4 {book} e5 {[%clk 0:01:00]} 2. Nf3 \
-                        {[%clk 0:00:50]} Nc6 {[%clk 0:00:58]} 3. Bb5 {[%clk 0:00:41]} a6 {[%clk 0:00:55]} *\n";
+                        {[%clk 0:00:50]} Nc6 {[%clk 0:00:58]} 3. Bb5 {[%clk 0:00:41]} a6 {[%clk 0:00:55]} 1-0\n";
 
     fn lab_game(number: u64, text: &str, min_moves: usize) -> Option<LabGame> {
         let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
@@ -120,6 +120,7 @@ mod tests {
     fn short_games_and_accidents_are_left_out() {
         assert!(lab_game(1, GAME, 3).is_none());
         assert!(lab_game(2, &GAME.replace("adjudication", "time forfeit"), 1).is_none());
+        assert!(lab_game(2, &GAME.replace("1-0", "*"), 1).is_none(), "unfinished");
         let without = lab_game(2, &GAME.replace("[%clk 0:01:00]", ""), 1).unwrap();
         assert_eq!(without.recorded_control(), None);
     }

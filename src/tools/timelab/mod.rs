@@ -21,10 +21,11 @@ use std::sync::Arc;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::output::say;
 use super::shard::Shard;
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::network::Backend;
-use crate::report::{Row, RowReader, columns_of_file};
+use crate::report::{MergedGames, Row, files_of};
 use crate::time::manager_from;
 use crate::time::replay::{EngineModel, TimeControl};
 
@@ -97,6 +98,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<Verdict, Fa
         Some(backend) => Some(Heads::new(&backend, &args.network.settings, threads)?),
         None => None,
     };
+    check_repetitions(args)?;
     let mut files = args.out.as_deref().map(RowFiles::create).transpose()?;
     let (mut lab, mut verdict) = (Lab::default(), Verdict::Yes);
     let progress = progress_bar(args.max_games);
@@ -134,6 +136,19 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<Verdict, Fa
     Ok(verdict)
 }
 
+/// Refuses what is named twice: its games would count twice.
+fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
+    let repeated = |flag: &str, texts: Vec<String>| {
+        let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
+        match twice {
+            Some((_, text)) => Err(Failure::Input(format!("--{flag} {text} is named twice; name it once"))),
+            None => Ok(()),
+        }
+    };
+    repeated("manager", args.managers.clone())?;
+    repeated("tc", args.controls.iter().map(ToString::to_string).collect())
+}
+
 /// The network, if a manager asks for the Moves Left Head. All managers are checked on the way.
 fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     let mut uses_head = false;
@@ -149,7 +164,7 @@ fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     if backend.info().has_moves_left {
         return Ok(Some(backend));
     }
-    eprintln!("zeitnot: the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    say("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
     Ok(None)
 }
 
@@ -171,27 +186,22 @@ pub(super) fn columns() -> Vec<Vec<String>> {
 /// order.
 ///
 /// # Errors
-/// If a file cannot be read or the folder not written.
+/// If a file cannot be read, two of them hold the same replay, or the folder cannot be written.
 pub(super) fn report(files: &[PathBuf], out: Option<&Path>, output: &mut Output) -> Result<Verdict, Failure> {
+    let games = files_of::<GameRow>(files).map_err(row_fault)?;
+    let moves = files_of::<MoveRow>(files).map_err(row_fault)?;
     let mut lab = Lab::default();
-    let mut merged = out.map(RowFiles::create).transpose()?;
-    for path in files {
-        if columns_of_file(path).map_err(row_fault)? == MoveRow::columns() {
-            for row in RowReader::<MoveRow>::open(path).map_err(row_fault)? {
-                let row = row.map_err(row_fault)?;
-                merged.as_mut().map_or(Ok(()), |merged| merged.write_move(&row))?;
-                lab.add_move(row);
-            }
-        } else {
-            for row in RowReader::<GameRow>::open(path).map_err(row_fault)? {
-                let row = row.map_err(row_fault)?;
-                merged.as_mut().map_or(Ok(()), |merged| merged.write_game(&row, &[]))?;
-                lab.add_game(&row);
-            }
-        }
+    for game in MergedGames::<GameRow>::open(&games).map_err(row_fault)? {
+        game.map_err(row_fault)?.iter().for_each(|row| lab.add_game(row));
     }
-    if let (Some(merged), Some(folder)) = (merged, out) {
-        merged.finish(folder)?;
+    for game in MergedGames::<MoveRow>::open(&moves).map_err(row_fault)? {
+        game.map_err(row_fault)?.into_iter().for_each(|row| lab.add_move(row));
+    }
+    if lab.cells.is_empty() {
+        return Err(Failure::Input("no game is in these files: nothing to report".into()));
+    }
+    if let Some(folder) = out {
+        files::write_merged_rows([&games, &moves], folder)?;
         show::page(&lab).write(folder)?;
     }
     let answer = Answer::new(&lab);

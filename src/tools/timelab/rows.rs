@@ -3,7 +3,7 @@
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::report::Row;
+use crate::report::{Row, RowOfGame};
 use crate::time::replay::{GameSummary, PhaseErrors, ReplayedGame, ReplayedMove};
 
 /// What a manager made of one game at one time control.
@@ -34,6 +34,18 @@ pub(super) struct GameRow {
 
 impl Row for GameRow {
     const KIND: &'static str = "games of timelab";
+}
+
+impl RowOfGame for GameRow {
+    type Game = u64;
+
+    fn game(&self) -> u64 {
+        self.game
+    }
+
+    fn way(&self) -> String {
+        format!("{} at {}", self.manager, self.control)
+    }
 }
 
 /// Which cell of the laboratory a row belongs to.
@@ -118,6 +130,18 @@ pub(super) struct MoveRow {
 
 impl Row for MoveRow {
     const KIND: &'static str = "moves of timelab";
+}
+
+impl RowOfGame for MoveRow {
+    type Game = u64;
+
+    fn game(&self) -> u64 {
+        self.game
+    }
+
+    fn way(&self) -> String {
+        format!("{} at {}", self.manager, self.control)
+    }
 }
 
 impl MoveRow {

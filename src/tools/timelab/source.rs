@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::TimelabArgs;
 use super::games::LabGame;
 use crate::pgn::{Game, GameError, Games};
+use crate::tools::output::say;
 use crate::tools::shard::Shard;
 use crate::tools::{Failure, Verdict};
 
@@ -43,7 +44,7 @@ impl<'a> GameSource<'a> {
                     }
                 }
                 Err(broken) => {
-                    eprintln!("zeitnot: {}: {broken}", path.display());
+                    say(format_args!("{}: {broken}", path.display()));
                     *verdict = Verdict::BadInput;
                 }
             }
@@ -80,11 +81,11 @@ impl<'a> GameSource<'a> {
 
     pub(super) fn tell_what_was_left_out(&self) {
         if self.left_out > 0 {
-            eprintln!(
-                "zeitnot: {} games left out: too short, ended by an accident{}",
+            say(format_args!(
+                "{} games left out: too short, unfinished, ended by an accident{}",
                 self.left_out,
                 if self.args.recorded_clocks { ", or without clocks" } else { "" }
-            );
+            ));
         }
     }
 }

@@ -17,6 +17,7 @@ use zip::ZipArchive;
 
 use super::provider::Provider;
 use super::python::{self, Wheel};
+use super::waiting::say;
 
 /// A wheel on PyPI that has the library for one platform.
 struct Release {
@@ -178,7 +179,7 @@ pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) ->
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            eprintln!("Another process is fetching ONNX Runtime; waiting for it.");
+            say("Another process is fetching ONNX Runtime; waiting for it.");
             lock.lock().map_err(at_cache)?;
         }
         Err(TryLockError::Error(error)) => return Err(at_cache(error)),
@@ -217,13 +218,13 @@ fn fetch_locked(
         move |source| FetchError::Cache { path, source }
     };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    eprintln!(
+    say(format_args!(
         "{} is not installed; fetching {} once (about {} MB) into {}",
         package.name,
         package.version,
         package.size_mb,
         cache.display()
-    );
+    ));
     let done = download_and_unpack((package, release), &folder)
         .and_then(|()| fs::rename(&folder, destination).map_err(at(destination)));
     if done.is_err() {

@@ -10,6 +10,7 @@ use super::finder;
 use super::library::{Library, LibraryError};
 use super::nvidia;
 use super::provider::Provider;
+use super::waiting::say;
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl Runtime {
             .with_telemetry(false)
             .with_logger(Arc::new(|level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
                 if level >= LogLevel::Error {
-                    eprintln!("onnxruntime: {message}");
+                    say(format_args!("onnxruntime: {message}"));
                 }
             }))
             .build()

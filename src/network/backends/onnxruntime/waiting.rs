@@ -1,5 +1,7 @@
 //! Tells people on stderr that something takes long, and for how long it has.
 
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,12 +20,17 @@ impl Waiting {
     pub(super) fn tell(what: String) -> Waiting {
         let (told, done) = bounded::<()>(0);
         let start = Instant::now();
-        eprintln!("{what}; the first time this takes minutes.");
+        say(format_args!("{what}; the first time this takes minutes."));
         thread::spawn(move || {
             while done.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("{what}: {} s so far", start.elapsed().as_secs());
+                say(format_args!("{what}: {} s so far", start.elapsed().as_secs()));
             }
         });
         Waiting { _told: told }
     }
+}
+
+/// Writes a line to stderr. Where nobody can read it, the work goes on.
+pub(super) fn say(text: impl Display) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
