@@ -46,6 +46,67 @@ fn answers_every_kind_of_go_once() {
     assert_eq!(engine.finish(), [""; 0], "one bestmove per go");
 }
 
+/// A regression: the answer came before `stop`, and no score at all.
+#[test]
+fn without_a_legal_move_infinite_waits_too() {
+    let mut engine = Engine::random();
+    engine.send("position fen 7k/6Q1/6K1/8/8/8/8/8 b - - 0 1");
+    engine.send("go infinite");
+    engine.assert_no_best_move(Duration::from_millis(200));
+    engine.send("stop");
+    assert_eq!(engine.read_until("bestmove").last().map(String::as_str), Some("bestmove 0000"));
+    engine.send("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1");
+    engine.send("go nodes 5");
+    let lines = engine.read_until("bestmove");
+    assert!(lines.iter().any(|line| line == "info depth 0 score cp 0"), "{lines:#?}");
+}
+
+/// A regression: visits to draws made no depth, and the search went on for ever.
+#[test]
+fn a_depth_that_cannot_be_reached_ends_the_search() {
+    let mut engine = Engine::random();
+    for (position, go) in [
+        ("8/8/8/8/3k4/8/3p4/3K4 w - - 0 1", "go depth 40"),
+        ("6k1/1Q5r/8/8/8/8/8/K7 b - - 121 115", "go depth 3"),
+        ("8/8/4k3/8/8/3K4/8/8 w - - 0 1", "go mate 3"),
+    ] {
+        let best = engine.best_move(&[&format!("position fen {position}"), go]);
+        assert_ne!(best, "0000", "{position}");
+    }
+}
+
+/// A regression: a device slower than the budget got a move without any evaluation, with most of the clock left.
+#[test]
+fn a_slow_device_is_waited_for() {
+    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=300000)"]);
+    engine.send("position startpos moves e2e4");
+    engine.send("go wtime 10000 btime 10000");
+    let lines = engine.read_until("bestmove");
+    assert!(lines.iter().any(|line| line.contains(" nodes 1 ")), "{lines:#?}");
+}
+
+/// A regression: a search without an end of its own went on after the GUI had gone.
+#[test]
+fn a_search_ends_when_nobody_listens() {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .args(["--backend=random", "--threads=1"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the engine starts");
+    {
+        use std::io::Write;
+        let mut input = child.stdin.take().expect("piped");
+        input.write_all(b"position startpos\ngo nodes 100000000000\n").expect("it reads");
+    }
+    drop(child.stdout.take());
+    let began = Instant::now();
+    while child.try_wait().expect("it is ours").is_none() {
+        assert!(began.elapsed() < PATIENCE, "still searching");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// A regression: one allowed move counted as one legal move, and nothing was searched.
 #[test]
 fn searching_one_of_many_moves_takes_its_nodes() {
@@ -107,7 +168,7 @@ fn finished_games_have_no_move() {
     let mut engine = Engine::random();
     let mated = "position startpos moves f2f3 e7e5 g2g4 d8h4";
     assert_eq!(engine.best_move(&[mated, "go wtime 1000 btime 1000"]), "0000");
-    assert_eq!(engine.best_move(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go infinite"]), "0000");
+    assert_eq!(engine.best_move(&["position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go nodes 9"]), "0000");
 }
 
 #[test]
@@ -240,7 +301,8 @@ fn a_bad_network_is_named_and_the_old_one_stays() {
 
 #[test]
 fn a_missing_network_is_named_and_the_process_lives() {
-    let mut engine = Engine::start(&["--weights=/no/such/network.pb.gz"]);
+    let mut engine = Engine::start(&[]);
+    engine.send("setoption name WeightsFile value /no/such/network.pb.gz");
     engine.send("isready");
     let lines = engine.read_until("readyok");
     assert!(lines.iter().any(|line| line.contains("/no/such/network.pb.gz")), "{lines:#?}");
@@ -248,6 +310,19 @@ fn a_missing_network_is_named_and_the_process_lives() {
     assert_eq!(engine.best_move(&["position startpos", "go nodes 10"]).len(), 4);
     engine.send("setoption name Backend value random");
     engine.best_move(&["isready", "go nodes 10"]);
+}
+
+/// A regression: a match host whose command line names no file got an engine that plays any legal move.
+#[test]
+fn a_missing_network_on_the_command_line_ends_the_process() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_zeitnot"))
+        .arg("--weights=/no/such/network.pb.gz")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("the engine starts");
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("/no/such/network.pb.gz") && message.lines().count() == 1, "{message}");
 }
 
 #[test]

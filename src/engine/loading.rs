@@ -55,7 +55,7 @@ impl Order {
 pub fn open_backend(settings: &Settings) -> Result<Arc<dyn Backend>, EngineError> {
     let config = BackendConfig::parse(&settings.backend, &settings.backend_options)?;
     let network = match config.needs_network() {
-        true => Some(discover::load(named(&settings.weights_file), heads(settings)?)?),
+        true => Some(discover::load(weights_path(settings), heads(settings)?)?),
         false => None,
     };
     let config = match &network {
@@ -74,8 +74,9 @@ pub(super) fn same_backend(a: &Settings, b: &Settings) -> bool {
 /// What Lc0 has in the place of a file that is to be found.
 const AUTODISCOVER: &str = "<autodiscover>";
 
-/// The file of a text in which nothing stands for no file.
-fn named(file: &str) -> Option<&Path> {
+/// The network file that `settings` name; `None` if it is to be found.
+pub fn weights_path(settings: &Settings) -> Option<&Path> {
+    let file = &settings.weights_file;
     (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
 }
 

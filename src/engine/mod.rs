@@ -30,7 +30,7 @@ use crate::time::GoLimits;
 
 use game::{Game, Surroundings};
 use loading::Network;
-pub use loading::open_backend;
+pub use loading::{open_backend, weights_path};
 use memory::{CacheOrder, cache_capacity};
 pub use player::{Player, PlayerMove, Team};
 use running::{Running, Speaker};
@@ -40,7 +40,7 @@ use tables::Tables;
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// An option's name or value.
-    #[error(transparent)]
+    #[error("{}{}", .0, consequence(.0))]
     Option(#[from] OptionError),
     /// A parameter inside an option's value.
     #[error("{0}; the old value stays")]
@@ -63,6 +63,14 @@ pub enum EngineError {
     /// The tree.
     #[error("{0}; send ucinewgame")]
     Tree(String),
+}
+
+/// What a fault of an option means for it.
+fn consequence(fault: &OptionError) -> &'static str {
+    match fault {
+        OptionError::Unknown { .. } => "",
+        OptionError::Value { .. } => "; the old value stays",
+    }
 }
 
 impl From<TreeFull> for EngineError {
@@ -101,6 +109,8 @@ pub trait Listener: Send {
     fn note(&mut self, text: &str);
     /// How the search's time was budgeted and used; for those who want to know.
     fn time_report(&mut self, _text: &str) {}
+    /// There is nothing to search: the game is over at the root, by mate or by stalemate.
+    fn game_is_over(&mut self, _is_mate: bool) {}
     /// The search is over. Called exactly once, last.
     fn answer(&mut self, root: &History, answer: Answer);
 }
@@ -117,6 +127,8 @@ pub struct Engine {
     /// Away while a search has it.
     game: Option<Game>,
     running: Option<Running>,
+    /// Waits for `stop` or `ponderhit` with the answer that there is no move, and the position that it is for.
+    held_back: Option<(Box<dyn Listener>, History)>,
     /// Searches with workers that may still touch the tree.
     late: Vec<Arc<Job>>,
 }
@@ -142,6 +154,7 @@ impl Engine {
             network: None,
             tables: Tables::default(),
             running: None,
+            held_back: None,
             late: Vec::new(),
             settings,
         })
@@ -231,8 +244,12 @@ impl Engine {
         let legal = self.position.legal_moves();
         let Some(&fallback) = legal.first() else {
             listener.note("there is no legal move in this position");
-            let answer = Answer { best: None, ponder: None, result: None };
-            return listener.answer(&self.position, answer);
+            listener.game_is_over(self.position.current().is_check());
+            self.held_back = Some((listener, self.position.clone()));
+            if !request.limits.is_open_ended() {
+                self.answer_held_back();
+            }
+            return;
         };
         match self.begin(request, &mut *listener) {
             Ok((job, game)) => {
@@ -295,8 +312,15 @@ impl Engine {
         Ok((job, game))
     }
 
+    fn answer_held_back(&mut self) {
+        if let Some((mut listener, root)) = self.held_back.take() {
+            listener.answer(&root, Answer { best: None, ponder: None, result: None });
+        }
+    }
+
     /// Ends the running search, if any; its answer goes out at once.
     pub fn stop(&mut self) {
+        self.answer_held_back();
         if let Some(running) = &self.running {
             running.stop();
         }
@@ -304,6 +328,7 @@ impl Engine {
 
     /// The opponent has played the move that is pondered on: the search goes on with our clock running.
     pub fn ponder_hit(&mut self, received: Instant) {
+        self.answer_held_back();
         if let Some(running) = &self.running {
             running.ponder_hit(received);
         }
@@ -311,12 +336,12 @@ impl Engine {
 
     /// Is a search running whose answer is not out yet?
     pub fn is_searching(&self) -> bool {
-        self.running.as_ref().is_some_and(|running| !running.is_answered())
+        self.held_back.is_some() || self.running.as_ref().is_some_and(|running| !running.is_answered())
     }
 
     /// Would the running search go on for ever if nobody stopped it?
     pub fn is_open_ended(&self) -> bool {
-        self.running.as_ref().is_some_and(Running::is_open_ended)
+        self.held_back.is_some() || self.running.as_ref().is_some_and(Running::is_open_ended)
     }
 
     /// The backend in force, if there is one.

@@ -93,6 +93,9 @@ impl Speaker {
                 result.reason
             ));
         }
+        if result.best.is_none() && result.failure.is_none() {
+            self.listener.note("no evaluation has come back in time: the move is any legal one");
+        }
         let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(self.fallback));
         let answer = Answer { best, ponder: result.ponder, result: Some(result) };
         self.listener.answer(&job.history, answer);

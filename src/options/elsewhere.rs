@@ -30,6 +30,15 @@ pub fn instead_of(name: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
 }
 
+/// The same for Lc0's flag of this name, written without dashes in front.
+pub fn flag_instead_of(flag: &str) -> Option<&'static str> {
+    match flag {
+        "config" => instead_of("ConfigFile"),
+        "preload" => Some("the network is loaded at isready"),
+        _ => instead_of(&flag.replace('-', "")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +50,8 @@ mod tests {
         assert!(ELSEWHERE.iter().all(|(name, _)| Settings::spec(name).is_err()));
         assert!(Settings::SPECS.iter().all(|spec| instead_of(spec.name).is_none()));
         assert_eq!(instead_of("taskworkers"), Some(OWN_BATCHES));
+        assert_eq!(flag_instead_of("task-workers"), Some(OWN_BATCHES));
+        assert!(flag_instead_of("config").is_some() && flag_instead_of("threads").is_none());
+        assert!(Settings::SPECS.iter().all(|spec| flag_instead_of(spec.flag).is_none()));
     }
 }

@@ -16,7 +16,7 @@ pub enum OptionError {
         hint: String,
     },
     /// The value is not of the option's kind or outside its range.
-    #[error("option {name}: \"{value}\" is not {expected}; the old value stays")]
+    #[error("option {name}: \"{value}\" is not {expected}")]
     Value {
         /// The option's UCI name.
         name: String,
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(THREADS.parse("8"), Ok(Value::Integer(8)));
         assert_eq!(
             THREADS.parse("9").unwrap_err().to_string(),
-            "option Threads: \"9\" is not an integer from 1 to 8; the old value stays"
+            "option Threads: \"9\" is not an integer from 1 to 8"
         );
         let kind = Kind::Decimal { default: 1.0, min: 0.0, max: 2.0 };
         let decimal = OptionSpec { kind, ..THREADS };

@@ -8,6 +8,6 @@ mod flags;
 mod kind;
 mod settings;
 
-pub use elsewhere::instead_of;
+pub use elsewhere::{flag_instead_of, instead_of};
 pub use kind::{Kind, OptionError, OptionSpec, Value};
 pub use settings::Settings;

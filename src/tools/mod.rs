@@ -14,6 +14,7 @@ mod describenet;
 mod eval;
 mod failure;
 mod game_positions;
+mod lc0_flags;
 mod matches;
 mod movesleft;
 mod network_args;
@@ -26,6 +27,7 @@ mod shard;
 mod timelab;
 mod uci;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -97,6 +99,18 @@ pub enum Verdict {
 }
 
 impl Cli {
+    /// The command line of this process; flags may be written as Lc0 has them. What is wrong with it is told, and ends the
+    /// process.
+    pub fn of_process() -> Cli {
+        let lc0_flags::Translation { arguments, notes } = lc0_flags::translated(std::env::args_os());
+        let cli = Cli::parse_from(arguments);
+        for note in notes {
+            // Whoever does not hear it misses nothing that counts.
+            let _unheard = writeln!(io::stderr(), "zeitnot: {note}");
+        }
+        cli
+    }
+
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
         let mut output = Output::stdout(self.json);

@@ -5,6 +5,7 @@ use std::io;
 use clap::Args;
 
 use super::{Failure, Verdict};
+use crate::engine::weights_path;
 use crate::options::Settings;
 
 #[derive(Debug, Args, Default)]
@@ -13,8 +14,15 @@ pub(super) struct UciArgs {
     settings: Settings,
 }
 
-/// Runs the command: speaks UCI on stdin and stdout.
+/// Runs the command: speaks UCI on stdin and stdout. A network file on the command line that isn't there ends it at once:
+/// whoever started it would else lose games without one.
 pub(super) fn run(args: UciArgs) -> Result<Verdict, Failure> {
+    if let Some(path) = weights_path(&args.settings).filter(|path| !path.exists()) {
+        let path = path.display();
+        return Err(Failure::Input(format!(
+            "--weights: there is no file {path}; leave it out to play with a network in models/"
+        )));
+    }
     crate::uci::run(args.settings, io::stdin().lock(), io::stdout())?;
     Ok(Verdict::Yes)
 }

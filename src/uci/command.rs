@@ -77,9 +77,10 @@ pub struct Go {
 }
 
 impl Go {
-    /// The limits for the side that moves.
+    /// The limits for the side that moves. If only the other side's clock was sent, that one counts.
     pub fn limits_for(&self, turn: Color) -> GoLimits {
-        let side = usize::from(turn == Color::Black);
+        let mover = usize::from(turn == Color::Black);
+        let side = if self.time_ms[mover].is_none() { 1 - mover } else { mover };
         GoLimits { time_ms: self.time_ms[side], inc_ms: self.inc_ms[side], ..self.limits.clone() }
     }
 
@@ -179,7 +180,8 @@ impl Command {
     /// # Errors
     /// A [`Fault`] if it is no command.
     pub fn parse(line: &str) -> Result<Command, Fault> {
-        let mut words = line.split_ascii_whitespace();
+        // Some editors put a byte order mark at the start of a script.
+        let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();
         let Some(first) = words.next() else { return Ok(Command::Nothing) };
         Ok(match first {
             "uci" => Command::Uci,
@@ -228,6 +230,13 @@ mod tests {
         assert_eq!((black.time_ms, black.inc_ms, black.movestogo), (Some(2000.0), 20.0, Some(5)));
         assert_eq!(go.limits_for(Color::White).time_ms, Some(1000.0));
         assert!(!black.infinite);
+    }
+
+    #[test]
+    fn the_other_sides_clock_is_better_than_none() {
+        let go = go("go btime 2000 binc 20");
+        let white = go.limits_for(Color::White);
+        assert_eq!((white.time_ms, white.inc_ms, white.infinite), (Some(2000.0), 20.0, false));
     }
 
     #[test]

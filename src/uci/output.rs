@@ -13,6 +13,8 @@ pub(super) struct Output(Arc<Mutex<Channel>>);
 
 struct Channel {
     sink: Box<dyn Write + Send>,
+    /// A line could not be written: whoever read them has gone.
+    is_broken: bool,
     log: Option<Log>,
     /// The value of `LogFile` that `log` was opened with, or would have been.
     log_name: String,
@@ -21,7 +23,7 @@ struct Channel {
 impl Output {
     /// Writes to `sink`, and logs to `log_name` unless that is empty.
     pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> Output {
-        let channel = Channel { sink: Box::new(sink), log: None, log_name: String::new() };
+        let channel = Channel { sink: Box::new(sink), is_broken: false, log: None, log_name: String::new() };
         let output = Output(Arc::new(Mutex::new(channel)));
         output.log_to(log_name);
         output
@@ -38,7 +40,13 @@ impl Output {
         for line in lines {
             channel.write(line.as_ref());
         }
-        let _ = channel.sink.flush();
+        let flushed = channel.sink.flush();
+        channel.is_broken |= flushed.is_err();
+    }
+
+    /// Has whoever read the lines gone?
+    pub(super) fn is_broken(&self) -> bool {
+        self.channel().is_broken
     }
 
     pub(super) fn line(&self, line: impl AsRef<str>) {
@@ -81,7 +89,7 @@ impl Output {
 
 impl Channel {
     fn write(&mut self, line: &str) {
-        let _ = writeln!(self.sink, "{line}");
+        self.is_broken |= writeln!(self.sink, "{line}").is_err();
         self.log(Direction::Sent, line);
     }
 

@@ -12,9 +12,13 @@ use crate::options::{self, Settings};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, MoveStart, Timing};
 
+/// Between two looks at whether a search has ended after the end of the input.
+const FINISHING_TICK: Duration = Duration::from_millis(2);
+
 /// Speaks UCI on `input` and `output` until `quit` or the end of the input.
 ///
-/// At the end of the input a search that ends by itself may finish, so that commands can be piped in.
+/// At the end of the input a search that ends by itself may finish, so that commands can be piped in, as long as somebody
+/// takes the output.
 ///
 /// # Errors
 /// If `settings` don't hold together, or `input` cannot be read.
@@ -40,7 +44,7 @@ pub fn run(
         }
     }
     if !session.engine.is_open_ended() {
-        session.engine.wait();
+        session.finish();
     }
     Ok(())
 }
@@ -66,6 +70,13 @@ struct Session {
 }
 
 impl Session {
+    /// Waits for the end of the search, unless nobody hears of it any more.
+    fn finish(&mut self) {
+        while self.engine.is_searching() && !self.output.is_broken() {
+            std::thread::sleep(FINISHING_TICK);
+        }
+    }
+
     fn obey(&mut self, command: Command, received: Instant) {
         match command {
             Command::Uci => self.introduce(),
@@ -185,6 +196,10 @@ impl Listener for Speaker {
 
     fn note(&mut self, text: &str) {
         self.output.note(text);
+    }
+
+    fn game_is_over(&mut self, is_mate: bool) {
+        self.output.line(if is_mate { "info depth 0 score mate 0" } else { "info depth 0 score cp 0" });
     }
 
     fn time_report(&mut self, text: &str) {

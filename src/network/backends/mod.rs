@@ -132,12 +132,26 @@ pub fn is_for_native(network: &NetworkFile) -> bool {
     matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
 }
 
-/// The native backend for all networks that it evaluates, ONNX Runtime for the others.
+/// The native backend for all networks that it evaluates, ONNX Runtime for the others, and where a provider is named.
 fn automatic(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
-    match is_for_native(&network) {
-        true => Ok(Arc::new(native(&network, options)?)),
-        false => Ok(Arc::new(onnx_runtime(network, options)?)),
+    if !is_for_native(&network) || options.get("provider").is_some() {
+        return Ok(Arc::new(onnx_runtime(network, options)?));
     }
+    let (own, notes) = without_foreign(options);
+    Ok(noted::with_notes(Arc::new(native(&network, &own)?), notes))
+}
+
+/// `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and what to tell of them.
+fn without_foreign(options: &Params) -> (Params, Vec<String>) {
+    let foreign = ["gpu", "threads", "cuda-graph"];
+    let given = foreign.iter().filter(|key| options.get(key).is_some());
+    let note = |key| {
+        format!(
+            "the backend's option {key} has no effect: {} evaluates on the search's threads",
+            native::NAME
+        )
+    };
+    (options.without(&foreign), given.map(note).collect())
 }
 
 fn native(network: &NetworkFile, options: &Params) -> Result<Native, BackendError> {
@@ -181,6 +195,18 @@ mod tests {
             let backend = create(&config, None).unwrap();
             assert_eq!(backend.info().name, name);
         }
+    }
+
+    #[test]
+    fn options_of_onnx_runtime_are_no_obstacle_where_the_native_backend_is_chosen() {
+        let (own, notes) = without_foreign(&Params::parse("threads=2,precision=fp32,gpu=0").unwrap());
+        assert_eq!(own, Params::parse("precision=fp32").unwrap());
+        assert_eq!(notes.len(), 2);
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
+        let network = NetworkFile::load(&path, crate::network::weights::HeadChoice::default()).unwrap();
+        let backend = automatic(network, &Params::parse("threads=2").unwrap()).unwrap();
+        assert_eq!((backend.info().name.as_str(), backend.take_notes().len()), (native::NAME, 1));
     }
 
     #[test]

@@ -5,9 +5,7 @@ use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-/// Longest wait for the first evaluation when the clock is below the overhead, ms.
-const GRACE_MS: f64 = 50.0;
-/// The share of the clock, less the reserve, that this wait may take.
+/// The share of the clock, less the reserve, that the wait for the first evaluation may take.
 const GRACE_SHARE: f64 = 0.1;
 
 /// Stops when a fixed budget of time is spent.
@@ -25,11 +23,11 @@ impl Budget {
     }
 }
 
-/// How long a search may wait for its first evaluation even if its budget is smaller, ms: a move chosen
-/// without any evaluation is worth less than a sliver of the clock.
+/// How long a search may wait for its first evaluation even if its budget is smaller, ms: a move chosen without any
+/// evaluation loses games, a tenth of the clock does not, and a clock that is divided by tenths never runs out.
 pub fn first_evaluation_grace_ms(facts: &MoveFacts) -> f64 {
     let (time, _) = facts.limits.game_clock().unwrap_or_default();
-    ((time - facts.reserve_ms).max(0.0) * GRACE_SHARE).min(GRACE_MS)
+    (time - facts.reserve_ms).max(0.0) * GRACE_SHARE
 }
 
 impl Stopper for Budget {
@@ -82,5 +80,16 @@ mod tests {
         assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
         let mut late = Budget::new(&facts, MoveReport::default());
         assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
+    }
+
+    #[test]
+    fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
+        let limits = GoLimits { time_ms: Some(10_000.0), ..GoLimits::default() };
+        let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
+        let report = MoveReport { budget_ms: 200.0, ..MoveReport::default() };
+        let mut budget = Budget::new(&facts, report);
+        assert_eq!(budget.should_stop(&stats(400.0, None), &mut Hints::default()), None);
+        let evaluated = stats(401.0, Some(0.5));
+        assert_eq!(budget.should_stop(&evaluated, &mut Hints::default()), Some(StopReason::Budget));
     }
 }

@@ -3,7 +3,7 @@
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-/// Stops when the average depth is reached, or cannot be reached because the result is certain.
+/// Stops when the average depth is reached, or cannot be reached because the result is certain or nothing is left to be found.
 #[derive(Clone, Copy, Debug)]
 pub struct DepthLimit {
     depth: u32,
@@ -18,7 +18,8 @@ impl DepthLimit {
 
 impl Stopper for DepthLimit {
     fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
-        (stats.depth >= self.depth || stats.root_is_certain).then_some(StopReason::Depth)
+        (stats.depth >= self.depth || stats.root_is_certain || stats.is_exhausted())
+            .then_some(StopReason::Depth)
     }
 }
 
@@ -33,5 +34,16 @@ mod tests {
         assert_eq!(DepthLimit::new(5).should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
         let certain = SearchStats { root_is_certain: true, ..at(2) };
         assert_eq!(DepthLimit::new(5).should_stop(&certain, &mut Hints::default()), Some(StopReason::Depth));
+    }
+
+    #[test]
+    fn stops_where_all_lines_soon_end() {
+        let with = |new_nodes, known_visits| {
+            let stats = SearchStats { depth: 2, new_nodes, known_visits, ..SearchStats::default() };
+            DepthLimit::new(5).should_stop(&stats, &mut Hints::default())
+        };
+        assert_eq!(with(1000, 999), None);
+        assert_eq!(with(30_000, 28_000), None);
+        assert_eq!(with(30_000, 29_000), Some(StopReason::Depth));
     }
 }

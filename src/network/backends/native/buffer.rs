@@ -25,7 +25,7 @@ impl<T: Clone + Default> Buffer<T> {
         let alignment = if is_large { LARGE_PAGE } else { LINE } / size_of::<T>();
         let whole = length.next_multiple_of(alignment);
         // Zeros come from the system as pages that take no memory before they are written.
-        let mut memory = vec![T::default(); whole + alignment];
+        let memory = vec![T::default(); whole + alignment];
         // Alignment is only for speed: `align_offset` may decline (it does so under Miri).
         let aligned = Some(memory.as_ptr().align_offset(alignment * size_of::<T>()));
         let start = aligned.filter(|&start| start < alignment).unwrap_or(0);
