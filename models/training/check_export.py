@@ -3,7 +3,7 @@
 Usage: python check_export.py TABLE_FOLDER CHECKPOINT NETWORK.pb.gz OUT_FOLDER
 then:  ZEITNOT_GOLDENS=OUT_FOLDER cargo test --release --test goldens -- --nocapture
 
-The outputs are those of the network with its weights rounded to float16 as the file has them; how much the rounding
+The outputs are those of the network with its weights rounded as the file has them; how much the rounding
 itself changes is printed. What is compared goes two ways: here table → planes → PyTorch, there game → the engine's encoder → file → the engine's
 evaluation. So the check covers the planes, the policy map and the table as well as the export.
 """
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 import losses
 import sampler
 import table
-from export import RULE50_PLANE, RULE50_UNIT, folded, load
+from export import RULE50_PLANE, RULE50_UNIT, folded, kept, load
 from network import PLIES_PER_UNIT, ConvBlock, Network
 
 START_FEN = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -31,8 +31,8 @@ PROMOTION_LETTERS = "?nbrq"
 
 
 def rounded(values: Tensor, unit: float = 1.0) -> Tensor:
-    """What float16 keeps of `values * unit`, in the old unit."""
-    return (values * unit).half().float() / unit
+    """What a file keeps of `values * unit`, in the old unit."""
+    return torch.from_numpy(kept(values * unit).astype(np.float32)) / unit
 
 
 def as_exported(network: Network) -> Network:
@@ -99,7 +99,7 @@ def main() -> None:
     policy, wdl, moves_left = network(losses.planes_tensor(batch))
     wdl = wdl.softmax(1)
     change = (trained(losses.planes_tensor(batch))[1].softmax(1) - wdl).abs().max()
-    print(f"rounding to float16 changes win, draw and loss probabilities by at most {change:.1e}")
+    print(f"rounding changes win, draw and loss probabilities by at most {change:.1e}")
     positions = []
     for i, row in enumerate(rows):
         codes = legal_codes(data, int(row))
