@@ -117,7 +117,7 @@ def main() -> None:
                 "legal": legal,
             }
         )
-    golden = {"net": exported.name, "policy_head": "vanilla", "value_head": "winner", "history_fill": "fen_only"}
+    golden = {"net": exported.name, "policy_head": "vanilla", "value_head": "winner", "history_fill": "fen_only", "input_format": 1}
     for name in ("nets", "golden"):
         (out / name).mkdir(parents=True, exist_ok=True)
     shutil.copy(exported, out / "nets" / exported.name)

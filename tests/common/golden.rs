@@ -25,16 +25,21 @@ pub struct Golden {
     pub positions: Vec<GoldenPosition>,
 }
 
-/// A position, and what Lc0 makes of it.
+/// A position, and what Lc0 makes of it. Collections of others, such as `models/training/check_export.py` writes, have only what
+/// an evaluation is compared with.
 #[derive(Deserialize)]
 pub struct GoldenPosition {
     pub name: String,
     pub fen: String,
     pub moves: Vec<String>,
     pub c960: u8,
+    #[serde(default)]
     pub final_fen: String,
+    #[serde(default)]
     pub rule50: u32,
+    #[serde(default)]
     pub repetitions: u8,
+    #[serde(default)]
     pub transform: u8,
     pub q: f32,
     pub d: f32,
@@ -46,8 +51,10 @@ pub struct GoldenPosition {
     /// Mask in hexadecimal, value.
     pub planes: Option<Vec<(String, f32)>>,
     /// `Σ v` over all 1858 logits.
+    #[serde(default)]
     pub policy_sum: f64,
     /// `Σ v ((i % 97) + 1)` over all logits `v` with index `i`.
+    #[serde(default)]
     pub policy_wsum: f64,
 }
 
@@ -97,6 +104,8 @@ pub fn files() -> Vec<PathBuf> {
     let entries = folder("golden").read_dir().expect("golden files are part of the repository");
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert!(files.len() >= 11, "golden files are missing from {}", folder("golden").display());
+    // Another collection may be as small as one network's.
+    let least = if std::env::var_os("ZEITNOT_GOLDENS").is_some() { 1 } else { 11 };
+    assert!(files.len() >= least, "golden files are missing from {}", folder("golden").display());
     files
 }

@@ -47,7 +47,7 @@ enum Precision {
     /// float16, also input and outputs: for GPUs
     Fp16,
     /// 8-bit integers in the blocks of a residual tower, float32 elsewhere: faster on CPUs with VNNI, less exact (in 500
-    /// positions of engine games, mean error of q 0.013 for maia-1900 and 0.011 for zeitnot-small, mean KL divergence of
+    /// positions of engine games, mean error of q 0.013 for maia-1900 and 0.011 for zeitnot-tiny, mean KL divergence of
     /// the policy 0.005 and 0.001, same best move in 96 % and 98 %)
     Int8,
 }
