@@ -77,7 +77,7 @@ pub(in crate::tools) fn report(
 ) -> Result<Verdict, Failure> {
     let sprt = args.sprt()?;
     let matches = read(files)?;
-    if matches.is_empty() {
+    if matches.values().all(|of_match| of_match.games.is_empty()) {
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {

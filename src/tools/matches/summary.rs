@@ -221,3 +221,23 @@ impl fmt::Display for Summary {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nothing_bounds_is_infinite_and_the_test_names_its_scale() {
+        // So near to all points that the interval reaches them.
+        let mut counts = Counts::default();
+        for (pair, half_points) in [(0, 2), (0, 0), (1, 2), (1, 2), (2, 2), (2, 2)] {
+            counts.tally.add(pair, half_points);
+        }
+        let sprt = Sprt::parse("elo0=0,elo1=5,model=logistic").unwrap();
+        let text = Summary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
+        assert!(text.contains("Elo               +279.6 ± ∞ (95 %)\n"), "{text}");
+        assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
+        let none = Summary::new(["A", "B"], &Counts::default(), None, None).to_string();
+        assert!(none.contains("Elo               –\n"), "{none}");
+    }
+}
