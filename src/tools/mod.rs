@@ -27,7 +27,6 @@ mod shard;
 mod timelab;
 mod uci;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +36,7 @@ use crate::chess::Variant;
 pub use failure::Failure;
 pub use network_args::NetworkArgs;
 pub use output::Output;
+use output::say;
 
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
@@ -104,10 +104,7 @@ impl Cli {
     pub fn of_process() -> Cli {
         let lc0_flags::Translation { arguments, notes } = lc0_flags::translated(std::env::args_os());
         let cli = Cli::parse_from(arguments);
-        for note in notes {
-            // Whoever does not hear it misses nothing that counts.
-            let _unheard = writeln!(io::stderr(), "zeitnot: {note}");
-        }
+        notes.iter().for_each(say);
         cli
     }
 
@@ -122,7 +119,7 @@ impl Cli {
             Ok(Verdict::BadInput) => ExitCode::from(2),
             Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
             Err(failure) => {
-                eprintln!("zeitnot: {failure}");
+                say(failure);
                 ExitCode::from(2)
             }
         }
