@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::ply_median::fold;
 use super::rows::PositionRow;
 use crate::time::estimators::moves_left::{
-    KNOTS, LogLogistic, MovesLeft, MovesLeftHead, MovesLeftInput, Pieces,
+    KNOT_KEYS, LogLogistic, MovesLeft, MovesLeftHead, MovesLeftInput, Pieces,
 };
 
 /// Steps of M, per ply, in which positions are counted.
@@ -88,9 +88,9 @@ impl Fitter {
                 &self.by_pieces,
                 Family {
                     name: "mle-pieces",
-                    keys: &["at-2", "at-8", "at-16", "at-24", "at-32"],
+                    keys: &KNOT_KEYS,
                     start: Pieces::default().knots.to_vec(),
-                    least: vec![1.0; KNOTS.len()],
+                    least: vec![1.0; KNOT_KEYS.len()],
                     make: |p| {
                         let knots = std::array::from_fn(|knot| p[knot]);
                         MovesLeft::Pieces(Pieces { knots, ..Pieces::default() })
@@ -219,9 +219,9 @@ mod tests {
             fitter.add(&PositionRow { game, moves_left, pieces, ..PositionRow::default() });
         }
         let fit = &fitter.fits()[1];
-        for (knot, moves) in KNOTS.iter().zip(knots) {
-            let found = number(&fit.estimator, &format!("at-{knot}="));
-            assert!((found - moves).abs() < 1.0, "{knot} pieces: {}", fit.estimator);
+        for (key, moves) in KNOT_KEYS.iter().zip(knots) {
+            let found = number(&fit.estimator, &format!("{key}="));
+            assert!((found - moves).abs() < 1.0, "{key}: {}", fit.estimator);
         }
         assert!(fit.mae < 0.5 && fit.mae < fit.default_mae, "{fit:?}");
         crate::time::manager_from(&fit.time_manager).expect("a TimeManager string");

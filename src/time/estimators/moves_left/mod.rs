@@ -14,7 +14,7 @@ pub use blend::Blend;
 pub use log_logistic::LogLogistic;
 pub use mlh::MovesLeftHead;
 pub use parse::{ESTIMATOR_NAMES, estimator_from};
-pub use pieces::{KNOTS, Pieces};
+pub use pieces::{KNOT_KEYS, KNOTS, Pieces};
 
 /// Beyond any game; bounds every estimate, whatever a network says.
 const MOST_MOVES: f64 = 1000.0;

@@ -1,6 +1,6 @@
 //! Moves-left estimators by name: `mle-legacy(midpoint=51.5,steepness=7)`, `blend(mle-mlh(weight=2),mle-pieces)`.
 
-use super::{Blend, KNOTS, LogLogistic, MovesLeft, MovesLeftHead, Pieces};
+use super::{Blend, KNOT_KEYS, LogLogistic, MovesLeft, MovesLeftHead, Pieces};
 use crate::params::{ParamError, Params};
 
 /// The names of all estimators.
@@ -40,10 +40,10 @@ fn one(name: &str, params: &Params, curve: LogLogistic, extra: &[&str]) -> Resul
             }))
         }
         "mle-pieces" => {
-            allow(&["scale", "at-2", "at-8", "at-16", "at-24", "at-32"], &[])?;
+            allow(&[&["scale"], &KNOT_KEYS[..]].concat(), &[])?;
             let mut table = Pieces { scale: params.number("scale", 1.0, 0.01..=100.0)?, ..Pieces::default() };
-            for (knot, moves) in KNOTS.into_iter().zip(&mut table.knots) {
-                *moves = params.number(&format!("at-{knot}"), *moves, 1.0..=1000.0)?;
+            for (key, moves) in KNOT_KEYS.into_iter().zip(&mut table.knots) {
+                *moves = params.number(key, *moves, 1.0..=1000.0)?;
             }
             Ok(MovesLeft::Pieces(table))
         }

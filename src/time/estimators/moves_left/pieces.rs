@@ -18,6 +18,8 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
 
 /// Numbers of pieces at which the table can be bent.
 pub const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
+/// What the values there are called among the parameters.
+pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
 /// `mle-pieces`: a table of medians, which other kinds of games may bend.
 #[derive(Clone, Copy, Debug, PartialEq)]
