@@ -22,6 +22,9 @@ const MAX_SIZE: u64 = 10_000_000;
 /// Searches per point of the curve over threads.
 const REPEATS: usize = 5;
 const NODES_PER_REPEAT: u64 = 500_000;
+/// Trees in which the device's work is looked at: up to the first size, and then so many nodes more.
+const SMALL_TREE: u64 = 250_000;
+const LARGE_TREE: u64 = 1_000_000;
 /// 125,000 evaluations a second.
 const ACCELERATOR: &str = "simulated(latency-us=2000,per-position-ns=8000,max-batch=256)";
 
@@ -109,26 +112,33 @@ fn round_trip() -> Duration {
     began.elapsed() / TRIPS
 }
 
-/// How busy a device is that evaluates as fast as two cores can search.
+/// How busy a device is that evaluates as fast as two cores can search: while the tree is small, and then.
 fn against_an_accelerator() {
     println!("\n`{ACCELERATOR}`, batch size measured\n");
-    println!("| threads | nodes per second | device busy |");
-    println!("|---|---|---|");
+    println!(
+        "| threads | device busy up to {SMALL_TREE} nodes | in the next {LARGE_TREE} | nodes per second then |"
+    );
+    println!("|---|---|---|---|");
     for threads in [1, 2, 3, 4, 0] {
         let mut engine = engine(ACCELERATOR, threads);
         // The batch size is found here.
-        search(&mut engine, NODES_PER_REPEAT);
+        search(&mut engine, SMALL_TREE + LARGE_TREE);
         engine.new_game();
-        let (began, busy) = (Instant::now(), engine.busy_time());
-        let run = search(&mut engine, 2 * NODES_PER_REPEAT);
-        let busy = busy.zip(engine.busy_time()).map(|(before, after)| after - before).unwrap_or_default();
-        println!(
-            "| {} | {:.0} | {:.1} % |",
-            if threads == 0 { format!("default ({})", engine.threads()) } else { threads.to_string() },
-            run.summary.new_nodes as f64 / run.summary.time.as_secs_f64(),
-            100.0 * busy.as_secs_f64() / began.elapsed().as_secs_f64()
-        );
+        let (small, _) = busy_share(&mut engine, SMALL_TREE);
+        let (large, nps) = busy_share(&mut engine, SMALL_TREE + LARGE_TREE);
+        let threads =
+            if threads == 0 { format!("default ({})", engine.threads()) } else { threads.to_string() };
+        println!("| {threads} | {:.1} % | {:.1} % | {nps:.0} |", 100.0 * small, 100.0 * large);
     }
+}
+
+/// Searches until the tree has `nodes`. Returns the share of that time for which the device was busy, and the nodes per second.
+fn busy_share(engine: &mut Engine, nodes: u64) -> (f64, f64) {
+    let (began, busy) = (Instant::now(), engine.busy_time());
+    let run = search(engine, nodes);
+    let busy = busy.zip(engine.busy_time()).map(|(before, after)| after - before).unwrap_or_default();
+    let seconds = began.elapsed().as_secs_f64();
+    (busy.as_secs_f64() / seconds, run.summary.new_nodes as f64 / seconds)
 }
 
 fn engine(backend: &str, threads: usize) -> Engine {

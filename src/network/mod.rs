@@ -122,7 +122,7 @@ pub enum Processor {
 }
 
 /// Search threads that keep an accelerator busy: while it computes one's batch, others' batches travel or are gathered.
-pub const ACCELERATOR_THREADS: usize = 4;
+pub const ACCELERATOR_THREADS: usize = 5;
 
 /// The cores of this machine, as far as this process may use them.
 pub fn cores() -> usize {

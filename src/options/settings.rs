@@ -67,7 +67,7 @@ settings! {
     policy_head: Text { default: "vanilla" }, "PolicyHead", "policy-head";
     /// Value head of a network that has several.
     value_head: Text { default: "winner" }, "ValueHead", "value-head";
-    /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or 4 for an accelerator.
+    /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or 5 for an accelerator.
     threads: Integer { default: 0, min: 0, max: 256 }, "Threads", "threads";
     /// Positions per batch; 0 takes the fastest, which is measured while searching where the backend does not know it.
     minibatch_size: Integer { default: 0, min: 0, max: 65536 }, "MinibatchSize", "minibatch-size";
