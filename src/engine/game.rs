@@ -169,7 +169,7 @@ impl Game {
             facts.tactical_moves = legal.iter().filter(is_tactical).count() as u32;
             facts.reused_nodes = root.visits().into();
             facts.root_visits = root_visits(tree.tree(), tree.root());
-            facts.root = root_evaluation(tree.tree(), tree.root(), backend.has_moves_left);
+            facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::job::Job;
 use super::select;
 use super::tree::{Node, NodeId, Outcome, Proof, Tree};
+use crate::network::BackendInfo;
 use crate::time::{RootEvaluation, SearchStats};
 
 /// What the stoppers are asked with.
@@ -38,7 +39,7 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         best_by_q: (0..children.len())
             .filter(|&i| children[i].visits() > 0 && is_allowed(children[i]))
             .max_by(|&a, &b| q(children[a]).total_cmp(&q(children[b]))),
-        root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
+        root: root_evaluation(&job.tree, job.root, &job.backend),
         proven_win: outcomes().any(|outcome| outcome == Outcome::Win),
         root_is_certain: root.proof().is_some(),
         losing_moves: outcomes().filter(|outcome| *outcome == Outcome::Loss).count() as u32,
@@ -66,16 +67,16 @@ pub(crate) fn root_visits(tree: &Tree, root: NodeId) -> Vec<u32> {
 }
 
 /// The mean at `root`, for the side to move; `None` without visits.
-pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, has_moves_left: bool) -> Option<RootEvaluation> {
+pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
     let node = tree.node(root);
     if node.visits() == 0 {
         return None;
     }
     let mean = node.mean();
-    let m = has_moves_left.then_some(f64::from(mean.m));
+    let m = backend.has_moves_left.then_some(f64::from(mean.m));
     Some(RootEvaluation {
         q: -f64::from(mean.v),
-        d: mean.d.into(),
+        d: backend.has_wdl.then_some(mean.d.into()),
         m,
         m_spread: m.and_then(|m| moves_left_spread(tree, node, m)),
     })

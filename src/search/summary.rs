@@ -58,7 +58,7 @@ pub(crate) fn of(job: &Job) -> Summary {
         prefetched: count(&job.counters.prefetched),
         batches: count(&job.counters.batches),
         tree_bytes: job.tree.bytes(),
-        root: root_evaluation(&job.tree, job.root, job.backend.has_moves_left),
+        root: root_evaluation(&job.tree, job.root, &job.backend),
         root_visits: job.tree.children(root).map(|(_, child)| (child.edge().mv(), child.visits())).collect(),
     }
 }

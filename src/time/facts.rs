@@ -7,8 +7,8 @@ use super::limits::GoLimits;
 pub struct RootEvaluation {
     /// Expected result, win minus loss, in `-1..=1`; the visit-weighted average where there is a tree.
     pub q: f64,
-    /// Probability of a draw.
-    pub d: f64,
+    /// Probability of a draw; `None` for networks that don't tell.
+    pub d: Option<f64>,
     /// Plies to the end of the game by the Moves Left Head: the visit-weighted average over the searched tree,
     /// or the raw output where there is no tree yet. `None` for networks without the head.
     pub m: Option<f64>,

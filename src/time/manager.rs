@@ -42,8 +42,8 @@ pub trait TimeManager: Send + Debug {
     /// Learns from a finished move that this manager had budgeted.
     fn finish_move(&mut self, outcome: &MoveOutcome);
 
-    /// True if what it decides depends on the network's Moves Left Head.
-    fn uses_moves_left_head(&self) -> bool {
+    /// True if its budgets depend on what the network says of the position.
+    fn asks_network(&self) -> bool {
         false
     }
 

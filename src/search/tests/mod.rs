@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::tree::{GameTree, Reclaimer, State};
 use super::*;
 use crate::chess::{History, Variant};
+use crate::network::BackendInfo;
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
 use crate::time::{Chain, GoLimits, MoveFacts, StopperOptions};
@@ -239,7 +240,7 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = Bench::new("random", 1, KIWIPETE);
     let (job, _) = bench.search(2_000);
     let root = job.tree.node(job.root);
-    let found = root_evaluation(&job.tree, job.root, true).unwrap();
+    let found = root_evaluation(&job.tree, job.root, &job.backend).unwrap();
     assert!((found.m.unwrap() - f64::from(root.mean().m)).abs() < 1e-6);
     // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
     let children = || job.tree.children(root).map(|(_, child)| child);
@@ -249,7 +250,9 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
         children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
     let spread = found.m_spread.unwrap();
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
-    assert_eq!(root_evaluation(&job.tree, job.root, false).unwrap().m_spread, None, "no head, no spread");
+    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..job.backend.clone() };
+    let found = root_evaluation(&job.tree, job.root, &headless).unwrap();
+    assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
 /// A regression: the controller's tick asked the chain in the middle of a backup, and the same game under nodestime ended a

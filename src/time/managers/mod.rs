@@ -30,9 +30,9 @@ const MANAGERS: [(&str, Maker); 6] = [
     ("argo", argo::from_params),
 ];
 
-/// What plays if the option `TimeManager` is not set: the Moves Left Head's estimate, and first guesses that do not make the first
-/// moves of a game longer than the rest. `docs/match.md` has the evidence.
-pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,init-tree-reuse=0.2,init-timeuse=1)";
+/// What plays if the option `TimeManager` is not set: the Moves Left Head's estimate, first guesses that do not give the first
+/// move three times its share, and more time for moves in which more is at stake. `docs/match.md` has the evidence.
+pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
 
 /// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
 ///

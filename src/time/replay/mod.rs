@@ -34,8 +34,8 @@ pub struct ReplayMove {
     pub pieces: u32,
     /// Legal moves.
     pub legal_moves: u32,
-    /// What the Moves Left Head would say, plies; `None` for networks without it.
-    pub m: Option<f64>,
+    /// What the network says of it; `None` if it was not asked.
+    pub root: Option<RootEvaluation>,
     /// What our clock showed before it in the recorded game, ms.
     pub clock_ms: Option<f64>,
 }
@@ -154,7 +154,7 @@ fn facts(
         movestogo: clock.movestogo,
         ..GoLimits::default()
     };
-    let kept = (reused_nodes > 0).then(|| RootEvaluation { m: position.m, ..RootEvaluation::default() });
+    let kept = position.root.filter(|_| reused_nodes > 0);
     MoveFacts {
         limits,
         overhead_ms: options.overhead_ms,
@@ -164,7 +164,7 @@ fn facts(
         reused_nodes,
         root_visits: options.model.spread(reused_nodes, position.legal_moves),
         root: kept,
-        has_moves_left: position.m.is_some(),
+        has_moves_left: position.root.is_some_and(|root| root.m.is_some()),
         ..MoveFacts::default()
     }
 }

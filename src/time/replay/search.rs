@@ -56,7 +56,7 @@ impl<'a> VirtualSearch<'a> {
             new_best: 0.0,
             new_second: 0.0,
             reused_visits: facts.root_visits.clone(),
-            root: RootEvaluation { m: position.m, ..RootEvaluation::default() },
+            root: position.root.unwrap_or_default(),
             stats,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::random::Random;
 use super::{ReplayGame, ReplayMove};
+use crate::time::facts::RootEvaluation;
 
 /// Median length of a game, full moves, and the steepness of its log-logistic distribution.
 const MEDIAN_MOVES: f64 = 60.0;
@@ -11,11 +12,14 @@ const SHORTEST: f64 = 15.0;
 const LONGEST: f64 = 200.0;
 /// Pieces at the end of a game of median length.
 const FINAL_PIECES: f64 = 8.0;
+/// Share of draws in what is still open.
+const DRAWN: f64 = 0.3;
 /// Share of positions with a single legal move.
 const FORCED: f64 = 0.03;
 
 /// A game with the given seed: its length is log-logistic, pieces disappear in the course of it, some moves are
-/// forced, and M is the true distance to its end with some error.
+/// forced, M is the true distance to its end with some error, and the expected result comes ever nearer to
+/// the real one.
 pub fn game(seed: u64) -> ReplayGame {
     let mut random = Random::new(seed);
     let odds = random.between(0.01, 0.99);
@@ -23,16 +27,24 @@ pub fn game(seed: u64) -> ReplayGame {
     let length = length.clamp(SHORTEST, LONGEST) as u32;
     let book_plies = 2 * (random.between(0.0, 9.0) as u32);
     let end_ply = (2 * length).max(book_plies + 2);
+    // One game in three is drawn.
+    let result = (seed % 3) as f64 - 1.0;
     let moves = (book_plies..end_ply).step_by(2).map(|game_ply| {
         let progress = f64::from(game_ply) / (2.0 * MEDIAN_MOVES);
         let pieces = (32.0 - (32.0 - FINAL_PIECES) * progress.min(1.2)).clamp(3.0, 32.0) as u32;
         let forced = random.unit() < FORCED;
         let left = f64::from(end_ply - game_ply);
+        let q = result * (1.0 - left / f64::from(end_ply)).powi(2);
         ReplayMove {
             game_ply,
             pieces,
             legal_moves: if forced { 1 } else { random.between(5.0, 40.0) as u32 },
-            m: Some((left * (1.0 + 0.3 * random.normal())).max(0.0)),
+            root: Some(RootEvaluation {
+                q,
+                d: Some(DRAWN * (1.0 - q.abs())),
+                m: Some((left * (1.0 + 0.3 * random.normal())).max(0.0)),
+                m_spread: None,
+            }),
             clock_ms: None,
         }
     });

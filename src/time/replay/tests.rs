@@ -1,7 +1,7 @@
 //! Every manager through many games, and what they were made for.
 
 use super::*;
-use crate::time::managers::manager_from;
+use crate::time::managers::{DEFAULT_MANAGER, manager_from};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
@@ -32,7 +32,8 @@ fn summary(manager: &str, control: TimeControl, games: u64) -> Summary {
 #[test]
 fn no_manager_loses_on_time_or_moves_at_once() {
     for control in CONTROLS {
-        for manager in MANAGERS.into_iter().chain(["smooth(preset=lc0)", "smooth(limit=nodes)"]) {
+        let more = [DEFAULT_MANAGER, "smooth(preset=lc0)", "smooth(limit=nodes)"];
+        for manager in MANAGERS.into_iter().chain(more) {
             let summary = summary(manager, control, 40);
             assert_eq!((summary.losses, summary.instamoves), (0, 0), "{manager} {control:?} {summary:?}");
         }
@@ -57,6 +58,22 @@ fn smooth_uses_most_of_the_clock() {
         let summary = summary("smooth", control, 100);
         assert!(summary.time_used.value() > Some(0.8), "{control:?} {summary:?}");
     }
+}
+
+/// Moves at which more is at stake get more: the opening's trees are larger than those of decided endgames.
+#[test]
+fn stakes_take_time_from_decided_moves() {
+    let nodes_late = |manager| {
+        let games = run(manager, CONTROLS[0], &EngineModel::default(), 100);
+        let late = games.iter().flat_map(|game| game.moves.iter().skip(game.moves.len() * 3 / 4));
+        let (nodes, count) = late.fold((0, 0), |(nodes, count), moved| (nodes + moved.new_nodes, count + 1));
+        nodes / count
+    };
+    let (even, stakes) = (nodes_late("smooth(mle-mlh)"), nodes_late("smooth(mle-mlh,move-weight=stakes)"));
+    assert!(
+        stakes * 10 < even * 9,
+        "{stakes} new nodes late in the game, {even} where all moves weigh the same"
+    );
 }
 
 /// A device with half a second per batch in a game of one second.

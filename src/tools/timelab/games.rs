@@ -77,7 +77,7 @@ fn replay_moves(recorded: &pgn::Game, first_ply: usize, control: Option<TimeCont
                 game_ply: position.game_ply(),
                 pieces: position.piece_count() as u32,
                 legal_moves: position.legal_moves().len() as u32,
-                m: None,
+                root: None,
                 clock_ms: before,
             });
         }

@@ -1,11 +1,12 @@
-//! What the Moves Left Head says of the positions of recorded games.
+//! What the network says of the positions of recorded games: result, draws and moves left.
 
 use std::sync::Arc;
 
 use super::games::LabGame;
 use crate::network::encode::{HistoryFill, encode};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, policy_map};
+use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, policy_map};
 use crate::options::Settings;
+use crate::time::RootEvaluation;
 
 /// The largest batch.
 const MAX_BATCH: usize = 256;
@@ -35,7 +36,7 @@ impl Heads {
         })
     }
 
-    /// Fills in M of every move of `games`.
+    /// Fills in what the network says of every move of `games`.
     ///
     /// # Errors
     /// If an evaluation fails.
@@ -80,7 +81,13 @@ fn fill_in_part(
             let batch = slots.len().min(largest);
             evaluator.evaluate(&mut slots[..batch])?;
             for ((game, place), slot) in origins.drain(..batch).zip(slots.drain(..batch)) {
-                games[game].replay.moves[place].m = Some(f64::from(slot.evaluation.m));
+                let Evaluation { q, d, m } = slot.evaluation;
+                games[game].replay.moves[place].root = Some(RootEvaluation {
+                    q: q.into(),
+                    d: info.has_wdl.then_some(d.into()),
+                    m: info.has_moves_left.then_some(m.into()),
+                    m_spread: None,
+                });
             }
         }
     }

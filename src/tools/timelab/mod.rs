@@ -149,23 +149,22 @@ fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
     repeated("tc", args.controls.iter().map(ToString::to_string).collect())
 }
 
-/// The network, if a manager asks for the Moves Left Head. All managers are checked on the way.
+/// The network, if a manager asks for it. All managers are checked on the way.
 fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
-    let mut uses_head = false;
+    let mut asks_network = false;
     for text in &args.managers {
         let manager =
             manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))?;
-        uses_head |= manager.uses_moves_left_head();
+        asks_network |= manager.asks_network();
     }
-    if !uses_head {
+    if !asks_network {
         return Ok(None);
     }
     let backend = args.network.backend()?;
-    if backend.info().has_moves_left {
-        return Ok(Some(backend));
+    if !backend.info().has_moves_left {
+        say("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
     }
-    say("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
-    Ok(None)
+    Ok(Some(backend))
 }
 
 fn progress_bar(games: Option<u64>) -> ProgressBar {

@@ -1,16 +1,18 @@
 //! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the game.
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
-//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `stopper`
-//! holds a search to it, `params` the parameters and presets; `piggybank` and `trend` belong to `preset=lc0`.
+//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `stakes` the weight
+//! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` and `trend` belong to
+//! `preset=lc0`.
 
 mod params;
 mod piggybank;
 mod plan;
+mod stakes;
 mod stopper;
 mod trend;
 
-pub use params::{Limit, NpsUnit, PiggybankParams, Reuse, SmoothParams, Target};
+pub use params::{Limit, MoveWeight, NpsUnit, PiggybankParams, Reuse, SmoothParams, Target};
 pub use plan::{Plan, PlanInput, Saving};
 
 use crate::params::{ParamError, Params};
@@ -103,6 +105,7 @@ impl Smooth {
             overhead_ms: facts.overhead_ms,
             movestogo: facts.limits.movestogo,
             moves_left,
+            weight_ahead: self.params.weight_ahead(facts.root, moves_left / estimate),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
@@ -227,8 +230,8 @@ impl TimeManager for Smooth {
         }
     }
 
-    fn uses_moves_left_head(&self) -> bool {
-        self.params.moves_left.uses_head()
+    fn asks_network(&self) -> bool {
+        self.params.move_weight == MoveWeight::Stakes || self.params.moves_left.uses_head()
     }
 
     fn take_notice(&mut self) -> Option<String> {

@@ -3,6 +3,9 @@
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
 use crate::time::estimators::{LogLogistic, MovesLeft, NpsRule};
+use crate::time::facts::RootEvaluation;
+
+use super::stakes;
 
 /// What should be the same at every move's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,15 @@ pub enum Reuse {
     Tree,
     /// Nodes by how much their root move is visited: those under the best move in full, dead branches hardly.
     Distribution,
+}
+
+/// Which moves are to get more nodes than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoveWeight {
+    /// All get the same.
+    Even,
+    /// Those in which more is at stake: early ones, and more so where few games are drawn.
+    Stakes,
 }
 
 /// The reserve of today's Lc0, for moves that turn out to need more than their budget.
@@ -92,6 +104,8 @@ pub struct SmoothParams {
     pub max_move_budget: f64,
     /// `min-move-share`: least search time of a move with a choice, as a share of the average move time.
     pub min_move_share: f64,
+    /// `move-weight`
+    pub move_weight: MoveWeight,
     /// `target`
     pub target: Target,
     /// `limit`
@@ -123,6 +137,7 @@ impl SmoothParams {
             timeuse_update_rate: 10.0,
             max_move_budget: 0.3,
             min_move_share: 0.1,
+            move_weight: MoveWeight::Even,
             target: Target::Tree,
             limit: Limit::Time,
             reuse: Reuse::Tree,
@@ -191,6 +206,10 @@ impl SmoothParams {
             timeuse_update_rate: rate("timeuse-update-rate", base.timeuse_update_rate)?,
             max_move_budget: positive_share("max-move-budget", base.max_move_budget)?,
             min_move_share: params.number("min-move-share", base.min_move_share, 0.0..=1.0)?,
+            move_weight: match params.choice("move-weight", "even", &["even", "stakes"])? {
+                "stakes" => MoveWeight::Stakes,
+                _ => MoveWeight::Even,
+            },
             target: match params.choice("target", "tree", &["tree", "bestmove"])? {
                 "bestmove" => Target::BestMove,
                 _ => Target::Tree,
@@ -208,6 +227,14 @@ impl SmoothParams {
             curve: base.curve,
             moves_left: estimator_from("smooth", params, base.curve)?.unwrap_or(base.moves_left),
         })
+    }
+
+    /// What the moves ahead weigh on average against this one, of which `root` is known; `part` as for [`stakes::weight_ahead`].
+    pub(super) fn weight_ahead(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
+        match self.move_weight {
+            MoveWeight::Even => 1.0,
+            MoveWeight::Stakes => stakes::weight_ahead(root, part),
+        }
     }
 
     /// The nps rule for a move whose average move time is `average_ms`.
@@ -239,7 +266,7 @@ impl PiggybankParams {
 }
 
 /// Every key that `smooth` knows, in the order of its documentation.
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "preset",
     "init-tree-reuse",
     "max-tree-reuse",
@@ -254,6 +281,7 @@ const KEYS: [&str; 25] = [
     "timeuse-update-rate",
     "max-move-budget",
     "min-move-share",
+    "move-weight",
     "target",
     "limit",
     "reuse",

@@ -13,6 +13,8 @@ pub struct PlanInput {
     pub movestogo: Option<u32>,
     /// Full moves our side still has to make, already capped by `movestogo`; at least 1.
     pub moves_left: f64,
+    /// What the moves ahead weigh on average against this one: 1 where all are alike.
+    pub weight_ahead: f64,
     /// New nodes per second.
     pub nps: f64,
     /// Expected share of the tree that survives a move, below 1.
@@ -50,7 +52,7 @@ pub struct Saving {
 pub struct Plan {
     /// Time left for the whole game or to the time control.
     pub game_ms: f64,
-    /// Average move time.
+    /// Average move time; with `move-weight=stakes` that of moves which weigh as much as this one.
     pub average_ms: f64,
     /// Nodes that a move should end with, reused ones included (of the best move for `target=bestmove`).
     pub average_total_nodes: f64,
@@ -69,7 +71,7 @@ impl PlanInput {
     pub fn plan(&self) -> Plan {
         let clock_ms = self.time_ms + self.inc_ms * (self.moves_left - 1.0) - self.overhead_ms;
         let game_ms = (clock_ms - self.reserve_ms).max(0.0);
-        let average_ms = game_ms / self.moves_left;
+        let average_ms = game_ms / (1.0 + (self.moves_left - 1.0) * self.weight_ahead);
         let average_new_nodes = average_ms / 1000.0 * self.nps * self.share_of_new;
         let average_total_nodes = average_new_nodes / (1.0 - self.tree_reuse);
         let wanted = (average_total_nodes - self.reused_nodes).max(0.0) / self.share_of_new;
@@ -115,6 +117,7 @@ mod tests {
             overhead_ms: 200.0,
             movestogo: None,
             moves_left: 41.0,
+            weight_ahead: 1.0,
             nps: 1_000.0,
             tree_reuse: 0.5,
             reused_nodes: 2_000.0,
@@ -143,6 +146,14 @@ mod tests {
         assert!(close(plan.target_new_nodes, 4_819.512_195));
         assert!(close(plan.target_ms, 4_819.512_195));
         assert!(close(plan.budget_ms, 6_885.017_422));
+    }
+
+    #[test]
+    fn a_move_that_weighs_more_than_those_ahead_gets_more() {
+        // T = 139,800 as above, over 1 + 40·0.6 = 25 moves.
+        let plan = PlanInput { weight_ahead: 0.6, ..input() }.plan();
+        assert!(close(plan.game_ms, 139_800.0));
+        assert!(close(plan.average_ms, 5_592.0));
     }
 
     #[test]

@@ -80,9 +80,16 @@ impl SmoothStopper {
             self.basis.position.m = root.m;
             self.basis.position.m_spread = root.m_spread;
         }
-        self.moves_left = self.basis.moves_left();
-        let input =
-            PlanInput { nps: self.nps.cautious(), moves_left: self.moves_left.moves, ..self.basis.input };
+        let estimate = self.basis.params.moves_left.estimate(&self.basis.position);
+        self.moves_left =
+            MovesLeftEstimate { moves: self.basis.limits.cap_moves_left(estimate.moves), ..estimate };
+        let moves_left = self.moves_left.moves;
+        let input = PlanInput {
+            nps: self.nps.cautious(),
+            moves_left,
+            weight_ahead: self.basis.params.weight_ahead(stats.root, moves_left / estimate.moves),
+            ..self.basis.input
+        };
         self.plan = input.plan();
     }
 

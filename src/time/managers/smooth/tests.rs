@@ -205,6 +205,25 @@ fn a_fresh_root_revises_its_budget_when_m_is_known() {
 }
 
 #[test]
+fn a_move_gets_more_where_more_is_at_stake() {
+    let params = "mle-mlh,init-tree-reuse=0,init-timeuse=1,move-weight=stakes";
+    let root = RootEvaluation { q: 0.6, d: Some(0.2), m: Some(39.0), m_spread: None };
+    let known = MoveFacts { root: Some(root), has_moves_left: true, ..facts(60_000.0, 0.0) };
+    // 20 moves; those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
+    assert!(close(report_of(&mut smooth(params), &known).budget_ms, 4_439.907_193));
+    // A time control after 10 of the 20 moves: 0.53/0.64 of the weight now; 59,800/(1 + 9·0.828125)
+    let limits = GoLimits { movestogo: Some(10), ..known.limits.clone() };
+    let control = MoveFacts { limits, ..known.clone() };
+    assert!(close(report_of(&mut smooth(params), &control).budget_ms, 7_074.306_839));
+    // On a fresh root the first evaluation tells.
+    let fresh = MoveFacts { root: None, ..known };
+    let mut manager = smooth(params);
+    let mut stopper = manager.start_move(&fresh).unwrap();
+    stopper.should_stop(&SearchStats { root: Some(root), ..stats(10.0, 0) }, &mut Hints::default());
+    assert!(close(stopper.report().unwrap().budget_ms, 4_439.907_193));
+}
+
+#[test]
 fn a_network_without_the_head_is_noticed_once() {
     let mut manager = smooth("blend(mle-mlh,mle-legacy)");
     let report = report_of(&mut manager, &facts(60_000.0, 0.0));

@@ -1,0 +1,51 @@
+//! What is at stake in a move: how much the result can still change by it.
+
+use crate::time::facts::RootEvaluation;
+
+/// What the moves ahead weigh on average against the one to be made, `0.5..=1`; 1 where nothing is known of the result.
+///
+/// With the expected result q, what better play gains is in proportion to 1 − q² (q as a logistic function of an advantage has
+/// that derivative). For moves of that weight w the most is made of a clock T by giving each T·w/(w + weights ahead), if
+/// strength grows with the logarithm of the nodes. The expected result wanders without a drift, so that the mean of q² rises evenly
+/// from q² now to that of the final results, 1 − d for the probability d of a draw: the mean of w falls from 1 − q² to d.
+///
+/// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes before its end.
+pub(super) fn weight_ahead(root: Option<RootEvaluation>, part: f64) -> f64 {
+    let Some(RootEvaluation { q, d: Some(d), .. }) = root else { return 1.0 };
+    let now = 1.0 - q * q;
+    // d ≤ 1 − |q| ≤ 1 − q², but for rounding.
+    let end = if now > 0.0 { (d / now).clamp(0.0, 1.0) } else { 1.0 };
+    1.0 - (1.0 - end) * part / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(q: f64, d: f64, part: f64) -> f64 {
+        weight_ahead(Some(RootEvaluation { q, d: Some(d), ..RootEvaluation::default() }), part)
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-9
+    }
+
+    #[test]
+    fn draws_keep_what_is_at_stake() {
+        // No draws: the weights ahead fall to 0, half on average; only draws: they stay.
+        assert!(close(weight(0.0, 0.0, 1.0), 0.5));
+        assert!(close(weight(0.0, 1.0, 1.0), 1.0));
+        // q 0.6, 20 % draws: from 0.64 to 0.2, the mean 0.42 is 0.65625 of 0.64.
+        assert!(close(weight(0.6, 0.2, 1.0), 0.656_25));
+        // Over the first half of the way: from 0.64 to 0.42, the mean 0.53.
+        assert!(close(weight(0.6, 0.2, 0.5), 0.53 / 0.64));
+    }
+
+    #[test]
+    fn certain_and_unknown_results() {
+        assert_eq!(weight(1.0, 0.0, 1.0), 1.0);
+        assert_eq!(weight(-0.5, 0.9, 1.0), 1.0, "rounded figures");
+        assert_eq!(weight_ahead(None, 1.0), 1.0);
+        assert_eq!(weight_ahead(Some(RootEvaluation::default()), 1.0), 1.0, "a network without draws");
+    }
+}
