@@ -21,7 +21,7 @@ const FIRST_SIZE: u64 = 100_000;
 const MAX_SIZE: u64 = 10_000_000;
 /// Searches per point of the curve over threads.
 const REPEATS: usize = 5;
-const NODES_PER_REPEAT: u64 = 500_000;
+const NODES_PER_REPEAT: u64 = 1_000_000;
 /// Trees in which the device's work is looked at: up to the first size, and then so many nodes more.
 const SMALL_TREE: u64 = 250_000;
 const LARGE_TREE: u64 = 1_000_000;

@@ -1,5 +1,6 @@
 //! A search that is under way: the thread that watches over it and answers.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -9,7 +10,7 @@ use super::game::Game;
 use super::{Answer, Listener};
 use crate::chess::Move;
 use crate::network::Backend;
-use crate::search::{Job, SearchInfo, SearchResult, Summary, run};
+use crate::search::{EndReason, Job, SearchInfo, SearchResult, Summary, conclude, run};
 
 /// The running search. The game is with its thread until that ends.
 pub(super) struct Running {
@@ -30,7 +31,13 @@ impl Running {
                 speaker.pass_on_notes();
                 speaker.listener.info(&job.history, info);
             };
-            let result = run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
+            let watch = || run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
+            // A panic here is a bug of ours; the game goes on with what the search has found so far.
+            let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
+                job.fail("the search's watcher panicked".into());
+                job.stop();
+                conclude(&job, EndReason::Failure)
+            });
             let end = result.reason;
             // Whoever hears the answer finds no search running.
             answering.store(true, Ordering::Release);
@@ -99,5 +106,48 @@ impl Speaker {
         let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(self.fallback));
         let answer = Answer { best, ponder: result.ponder, result: Some(result) };
         self.listener.answer(&job.history, answer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::chess::History;
+    use crate::engine::{Engine, GoRequest};
+    use crate::options::Settings;
+    use crate::time::GoLimits;
+
+    /// Panics at the first information about a search.
+    struct Clumsy(Sender<Answer>);
+
+    impl Listener for Clumsy {
+        fn info(&mut self, _: &History, _: &SearchInfo) {
+            panic!("this is how the test wants it");
+        }
+
+        fn note(&mut self, _: &str) {}
+
+        fn answer(&mut self, _: &History, answer: Answer) {
+            self.0.send(answer).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_watcher_costs_no_move() {
+        let mut engine = Engine::new(Settings { backend: "random".into(), ..Settings::default() }).unwrap();
+        for _ in 0..2 {
+            engine.set_position("startpos").unwrap();
+            let (sender, answers) = channel();
+            let limits = GoLimits { infinite: true, ..GoLimits::default() };
+            let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+            engine.go(request, Box::new(Clumsy(sender)));
+            let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert!(answer.best.is_some());
+            assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));
+            engine.wait();
+        }
     }
 }

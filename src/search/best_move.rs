@@ -29,15 +29,17 @@ pub(crate) fn ranked_root_moves(job: &Job) -> Vec<RootMove> {
         let mv = child.edge().mv();
         RootMove { mv, node, policy: job.root_policy(mv, child.edge().policy()) }
     };
-    let allowed = || job.tree.children(root).filter(|(_, child)| job.allows(child.edge().mv()));
-    let mut visited: Vec<_> = allowed().filter(|(_, child)| child.visits() > 0).collect();
-    visited.sort_by(|(_, a), (_, b)| compare(b, a, draw_score));
-    let losses = visited.split_off(visited.partition_point(|(_, child)| !child.is_lost()));
-    let children =
-        allowed().filter(|(_, child)| child.visits() == 0).map(|(_, child)| root_move(None, child));
+    // The figures change while workers are at it: each is looked at once.
+    let allowed = job.tree.children(root).filter(|(_, child)| job.allows(child.edge().mv()));
+    let standings = allowed.map(|(id, child)| (Standing::of(child, draw_score), id, child));
+    let (mut visited, unvisited): (Vec<_>, Vec<_>) =
+        standings.partition(|(standing, ..)| standing.visits > 0);
+    visited.sort_by(|(a, ..), (b, ..)| b.compare(a));
+    let losses = visited.split_off(visited.partition_point(|(standing, ..)| !standing.is_lost()));
+    let children = unvisited.into_iter().map(|(_, _, child)| root_move(None, child));
     let mut others: Vec<_> = children.chain(moves_without_child(job, root)).collect();
     others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
-    let of_visited = |(id, child)| root_move(Some(id), child);
+    let of_visited = |(_, id, child)| root_move(Some(id), child);
     visited.into_iter().map(of_visited).chain(others).chain(losses.into_iter().map(of_visited)).collect()
 }
 
@@ -101,27 +103,67 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
     if node.state() != State::Expanded {
         return None;
     }
+    let standings = visited(tree, node).map(|(id, child)| (Standing::of(child, draw_score), id, child));
     // `max_by` prefers the last of equals; children were made by falling policy.
-    visited(tree, node).max_by(|(_, a), (_, b)| compare(a, b, draw_score).then(Ordering::Greater))
+    let best = standings.max_by(|(a, ..), (b, ..)| a.compare(b).then(Ordering::Greater));
+    best.map(|(_, id, child)| (id, child))
 }
 
 fn visited<'a>(tree: &'a Tree, node: &'a Node) -> impl Iterator<Item = (NodeId, &'a Node)> {
     tree.children(node).filter(|(_, child)| child.visits() > 0)
 }
 
-/// Is `a` the better move to play? A certain win is best, by mate before by the endgame tables, the shortest first; a
-/// certain loss is worst, the longest last to go. The side that chooses gets `draw_score` for a draw.
-fn compare(a: &Node, b: &Node, draw_score: f32) -> Ordering {
-    let q = |node: &Node| select::child_q(node.mean(), draw_score);
-    let rank = |node: &Node| match node.proof() {
-        Some(Proof { outcome: Outcome::Win, plies, is_mate }) => (3 + i8::from(is_mate), -plies),
-        Some(Proof { outcome: Outcome::Loss, plies, is_mate }) => (1 - i8::from(is_mate), plies),
-        _ => (2, 0.0),
-    };
-    let ((a_class, a_plies), (b_class, b_plies)) = (rank(a), rank(b));
-    (a_class.cmp(&b_class))
-        .then(a_plies.total_cmp(&b_plies))
-        .then(a.visits().cmp(&b.visits()))
-        .then_with(|| q(a).total_cmp(&q(b)))
-        .then(a.edge().policy().total_cmp(&b.edge().policy()))
+/// What a move is judged by, at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    class: Class,
+    /// To the certain end of the game, the longer the better; 0 without one.
+    delay: f32,
+    visits: u32,
+    q: f32,
+    policy: f32,
+}
+
+/// From worst to best: a certain loss is worst, the longest last to go, by mate before by the endgame tables; a certain win is
+/// best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Mated,
+    LostByTables,
+    Open,
+    WonByTables,
+    Mate,
+}
+
+impl Standing {
+    /// That of the move that leads to `child`. The side that chooses gets `draw_score` for a draw.
+    fn of(child: &Node, draw_score: f32) -> Standing {
+        let (class, delay) = match child.proof() {
+            Some(Proof { outcome: Outcome::Win, plies, is_mate: true }) => (Class::Mate, -plies),
+            Some(Proof { outcome: Outcome::Win, plies, is_mate: false }) => (Class::WonByTables, -plies),
+            Some(Proof { outcome: Outcome::Loss, plies, is_mate: false }) => (Class::LostByTables, plies),
+            Some(Proof { outcome: Outcome::Loss, plies, is_mate: true }) => (Class::Mated, plies),
+            _ => (Class::Open, 0.0),
+        };
+        Standing {
+            class,
+            delay,
+            visits: child.visits(),
+            q: select::child_q(child.mean(), draw_score),
+            policy: child.edge().policy(),
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.class < Class::Open
+    }
+
+    /// Is this the better move to play?
+    fn compare(&self, other: &Standing) -> Ordering {
+        (self.class.cmp(&other.class))
+            .then(self.delay.total_cmp(&other.delay))
+            .then(self.visits.cmp(&other.visits))
+            .then(self.q.total_cmp(&other.q))
+            .then(self.policy.total_cmp(&other.policy))
+    }
 }

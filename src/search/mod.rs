@@ -47,7 +47,7 @@ pub use temperature::TemperatureParams;
 pub use wdl::Rescale;
 
 pub(crate) use batch::buffer_bytes;
-pub(crate) use controller::run;
+pub(crate) use controller::{conclude, run};
 pub(crate) use job::{Job, JobSpec};
 pub(crate) use stats::{collect as collect_stats, root_evaluation, root_visits};
 pub(crate) use stepwise::Stepwise;

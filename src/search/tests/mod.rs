@@ -99,6 +99,20 @@ fn visits_are_exact_on_any_number_of_threads() {
     }
 }
 
+/// A regression: root moves were sorted by figures that workers changed meanwhile; the sort noticed, panicked, and no move was
+/// played.
+#[test]
+fn root_moves_are_ranked_while_workers_change_them() {
+    let bench = Bench::new("random", 4, KIWIPETE);
+    let job = bench.start(None, &[]);
+    while job.nodes() < 100_000 {
+        assert!(best_move::ranked_root_moves(&job).len() <= job.moves().len());
+    }
+    job.stop();
+    job.wait_idle(Duration::from_secs(60));
+    assert_eq!(best_move::ranked_root_moves(&job).len(), job.moves().len());
+}
+
 #[test]
 fn one_thread_is_deterministic() {
     let visits = || Bench::new("random", 1, "startpos").search(3_000).1.summary.root_visits;
