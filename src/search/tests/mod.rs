@@ -102,11 +102,12 @@ fn visits_are_exact_on_any_number_of_threads() {
 /// A regression: root moves were sorted by figures that workers changed meanwhile; the sort noticed, panicked, and no move was
 /// played.
 #[test]
-fn root_moves_are_ranked_while_workers_change_them() {
+fn a_search_is_told_of_while_workers_change_it() {
     let bench = Bench::new("random", 4, KIWIPETE);
     let job = bench.start(None, &[]);
     while job.nodes() < 100_000 {
         assert!(best_move::ranked_root_moves(&job).len() <= job.moves().len());
+        let _ = (info::snapshot(&job), move_stats::collect(&job), collect_stats(&job), summary::of(&job));
     }
     job.stop();
     job.wait_idle(Duration::from_secs(60));

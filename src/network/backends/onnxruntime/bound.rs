@@ -110,7 +110,7 @@ mod tests {
                 .masks
                 .iter_mut()
                 .zip(number..)
-                .for_each(|(mask, n)| *mask = n * 0x9e37_79b9_7f4a_7c15);
+                .for_each(|(mask, n)| *mask = n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             slot.moves.extend([0, 700, 1857]);
             slot
         };
