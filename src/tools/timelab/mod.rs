@@ -26,8 +26,8 @@ use super::shard::Shard;
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::network::Backend;
 use crate::report::{MergedGames, Row, files_of};
-use crate::time::manager_from;
 use crate::time::replay::{EngineModel, TimeControl};
+use crate::time::{DEFAULT_MANAGER, manager_from};
 
 use bench::Bench;
 use files::{RowFiles, row_fault};
@@ -44,7 +44,7 @@ pub(super) struct TimelabArgs {
     pgn: Vec<PathBuf>,
     /// A time manager as in the option TimeManager; may be given several times
     #[arg(long = "manager", value_name = "MANAGER", default_values = [
-        "smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo",
+        DEFAULT_MANAGER, "smooth", "smooth(mle-mlh)", "smooth(blend)", "legacy", "alphazero", "simple", "stockfish", "argo",
     ])]
     managers: Vec<String>,
     /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
