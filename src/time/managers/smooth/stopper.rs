@@ -31,10 +31,11 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Moves left, capped by `movestogo`.
-    pub fn moves_left(&self) -> MovesLeftEstimate {
+    /// Moves left, capped by `movestogo`, and what part of the rest of the game they are.
+    pub fn moves_left(&self) -> (MovesLeftEstimate, f64) {
         let estimate = self.params.moves_left.estimate(&self.position);
-        MovesLeftEstimate { moves: self.limits.cap_moves_left(estimate.moves), ..estimate }
+        let moves = self.limits.cap_moves_left(estimate.moves);
+        (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
     }
 }
 
@@ -55,7 +56,7 @@ pub struct SmoothStopper {
 impl SmoothStopper {
     /// Starts a move.
     pub fn new(basis: Basis, nps: NpsEstimator) -> Self {
-        let moves_left = basis.moves_left();
+        let (moves_left, _) = basis.moves_left();
         SmoothStopper {
             moves_left,
             plan: basis.input.plan(),
@@ -80,14 +81,12 @@ impl SmoothStopper {
             self.basis.position.m = root.m;
             self.basis.position.m_spread = root.m_spread;
         }
-        let estimate = self.basis.params.moves_left.estimate(&self.basis.position);
-        self.moves_left =
-            MovesLeftEstimate { moves: self.basis.limits.cap_moves_left(estimate.moves), ..estimate };
-        let moves_left = self.moves_left.moves;
+        let (moves_left, part) = self.basis.moves_left();
+        self.moves_left = moves_left;
         let input = PlanInput {
             nps: self.nps.cautious(),
-            moves_left,
-            weight_ahead: self.basis.params.weight_ahead(stats.root, moves_left / estimate.moves),
+            moves_left: moves_left.moves,
+            weight_ahead: self.basis.params.weight_ahead(stats.root, part),
             ..self.basis.input
         };
         self.plan = input.plan();
