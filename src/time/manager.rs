@@ -42,8 +42,8 @@ pub trait TimeManager: Send + Debug {
     /// Learns from a finished move that this manager had budgeted.
     fn finish_move(&mut self, outcome: &MoveOutcome);
 
-    /// True if its budgets depend on what the network says of the position.
-    fn asks_network(&self) -> bool {
+    /// True if its budgets depend on what a network says of the position, one with or without a Moves Left Head.
+    fn asks_network(&self, _has_moves_left: bool) -> bool {
         false
     }
 

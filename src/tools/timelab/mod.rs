@@ -1,6 +1,6 @@
 //! `zeitnot timelab`: time managers over recorded games in virtual time.
 //!
-//! `source` reads recorded games, `games` makes replays of them, `heads` asks the network for the moves left, `bench` has the
+//! `source` reads recorded games, `games` makes replays of them, `heads` asks the network, `bench` has the
 //! library's [`replay`](crate::time::replay) play them; `rows` are the results, which `files` keeps, `lab` adds up and
 //! `show` makes tables and the page of.
 
@@ -151,20 +151,19 @@ fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
 
 /// The network, if a manager asks for it. All managers are checked on the way.
 fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
-    let mut asks_network = false;
-    for text in &args.managers {
-        let manager =
-            manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")))?;
-        asks_network |= manager.asks_network();
-    }
-    if !asks_network {
+    let manager =
+        |text| manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")));
+    let managers: Vec<_> = args.managers.iter().map(|text| manager(text)).collect::<Result<_, _>>()?;
+    let is_asked = |has_moves_left| managers.iter().any(|manager| manager.asks_network(has_moves_left));
+    if !is_asked(true) {
         return Ok(None);
     }
     let backend = args.network.backend()?;
-    if !backend.info().has_moves_left {
-        say("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    if backend.info().has_moves_left {
+        return Ok(Some(backend));
     }
-    Ok(Some(backend))
+    say("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    Ok(is_asked(false).then_some(backend))
 }
 
 fn progress_bar(games: Option<u64>) -> ProgressBar {

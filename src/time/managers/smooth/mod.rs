@@ -93,8 +93,8 @@ impl Smooth {
         self.notice_missing_head(facts);
 
         let position = moves_left_input(facts);
-        let estimate = self.params.moves_left.estimate(&position).moves;
-        let moves_left = facts.limits.cap_moves_left(estimate);
+        let (estimate, part) = self.params.moves_left_within(&facts.limits, &position);
+        let moves_left = estimate.moves;
         let bank = &self.params.piggybank;
         let cap_ms = bank.max_moves * facts.time_to_control_ms(moves_left)? / moves_left;
         self.piggybank.prepare(bank, time_ms, cap_ms);
@@ -105,7 +105,7 @@ impl Smooth {
             overhead_ms: facts.overhead_ms,
             movestogo: facts.limits.movestogo,
             moves_left,
-            weight_ahead: self.params.weight_ahead(facts.root, moves_left / estimate),
+            weight_ahead: self.params.weight_ahead(facts.root, part),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
@@ -230,8 +230,8 @@ impl TimeManager for Smooth {
         }
     }
 
-    fn asks_network(&self) -> bool {
-        self.params.move_weight == MoveWeight::Stakes || self.params.moves_left.uses_head()
+    fn asks_network(&self, has_moves_left: bool) -> bool {
+        self.params.move_weight == MoveWeight::Stakes || has_moves_left && self.params.moves_left.uses_head()
     }
 
     fn take_notice(&mut self) -> Option<String> {

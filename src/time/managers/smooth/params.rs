@@ -2,8 +2,9 @@
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
-use crate::time::estimators::{LogLogistic, MovesLeft, NpsRule};
+use crate::time::estimators::{LogLogistic, MovesLeft, MovesLeftEstimate, MovesLeftInput, NpsRule};
 use crate::time::facts::RootEvaluation;
+use crate::time::limits::GoLimits;
 
 use super::stakes;
 
@@ -227,6 +228,17 @@ impl SmoothParams {
             curve: base.curve,
             moves_left: estimator_from("smooth", params, base.curve)?.unwrap_or(base.moves_left),
         })
+    }
+
+    /// Moves left, capped by `movestogo`, and what part of the rest of the game they are.
+    pub(super) fn moves_left_within(
+        &self,
+        limits: &GoLimits,
+        position: &MovesLeftInput,
+    ) -> (MovesLeftEstimate, f64) {
+        let estimate = self.moves_left.estimate(position);
+        let moves = limits.cap_moves_left(estimate.moves);
+        (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
     }
 
     /// What the moves ahead weigh on average against this one, of which `root` is known; `part` as for [`stakes::weight_ahead`].

@@ -31,11 +31,9 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Moves left, capped by `movestogo`, and what part of the rest of the game they are.
-    pub fn moves_left(&self) -> (MovesLeftEstimate, f64) {
-        let estimate = self.params.moves_left.estimate(&self.position);
-        let moves = self.limits.cap_moves_left(estimate.moves);
-        (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
+    /// As [`SmoothParams::moves_left_within`].
+    fn moves_left(&self) -> (MovesLeftEstimate, f64) {
+        self.params.moves_left_within(&self.limits, &self.position)
     }
 }
 
