@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::network::backends::onnxruntime::{self, Provider, Runtime, Target, finder};
+use crate::network::backends::onnxruntime::{self, DeviceOptions, Provider, Runtime, finder};
 use crate::network::backends::{AUTO, BackendConfig, is_for_native, is_tower, native};
 use crate::network::weights::NetworkFile;
 use crate::network::{BackendError, folders};
@@ -38,12 +38,12 @@ const TICK: Duration = Duration::from_millis(20);
 /// The file of choices made before, in the cache folder.
 const FILE: &str = "backends.json";
 
-/// Choices made before, by processor and network.
-type Choices = BTreeMap<String, Choice>;
+/// RememberedChoices made before, by processor and network.
+type RememberedChoices = BTreeMap<String, RememberedChoice>;
 
 /// A choice made before.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-struct Choice {
+struct RememberedChoice {
     /// One of [`CANDIDATES`].
     backend: String,
     /// Starts for which it has been a guess; 0 if it was measured.
@@ -52,7 +52,7 @@ struct Choice {
 
 /// What a child has measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Rate {
+struct MeasuredThroughput {
     /// Evaluations per CPU second.
     nps: f64,
     /// Standard deviation of the rounds, as a share.
@@ -61,7 +61,7 @@ struct Rate {
 
 /// The candidate to take, and why.
 #[derive(Clone, Debug, PartialEq)]
-struct Verdict {
+struct AutoChoice {
     name: &'static str,
     why: String,
     is_guess: bool,
@@ -101,7 +101,7 @@ fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
         Some((name, 0)) => return (name, Some("it was the fastest here when they were measured".into())),
         Some((name, starts)) if !(starts + 1).is_power_of_two() => {
             if let Some(file) = &file {
-                remember(file, &key, Choice { backend: (*name).into(), guessed: starts + 1 });
+                remember(file, &key, RememberedChoice { backend: (*name).into(), guessed: starts + 1 });
             }
             return (name, Some("a guess; a later start will measure again".into()));
         }
@@ -112,12 +112,12 @@ fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
     if possible.len() < 2 {
         return (usual, None);
     }
-    let verdict = judge(&possible, &measure(&network.path, &possible));
+    let choice = judge(&possible, &measure(&network.path, &possible));
     if let Some(file) = file {
-        let guessed = if verdict.is_guess { guessed + 1 } else { 0 };
-        remember(&file, &key, Choice { backend: verdict.name.into(), guessed });
+        let guessed = if choice.is_guess { guessed + 1 } else { 0 };
+        remember(&file, &key, RememberedChoice { backend: choice.name.into(), guessed });
     }
-    (verdict.name, Some(verdict.why))
+    (choice.name, Some(choice.why))
 }
 
 /// The usual candidate, and those whose libraries are installed.
@@ -131,17 +131,17 @@ fn possible(usual: &'static str) -> Vec<&'static str> {
 }
 
 /// The fastest of the `possible` candidates and what speaks for it; what is usual, if that was not measured in time.
-fn judge(possible: &[&'static str], measured: &[(&'static str, Rate)]) -> Verdict {
+fn judge(possible: &[&'static str], measured: &[(&'static str, MeasuredThroughput)]) -> AutoChoice {
     let usual = usual(possible);
     let mut best = None;
     for &(name, rate) in measured {
-        if best.is_none_or(|(_, best): (_, Rate)| rate.nps > best.nps * (1.0 + LEAST_GAIN)) {
+        if best.is_none_or(|(_, best): (_, MeasuredThroughput)| rate.nps > best.nps * (1.0 + LEAST_GAIN)) {
             best = Some((name, rate));
         }
     }
     let Some((name, rate)) = best.filter(|_| measured.iter().any(|(name, _)| *name == usual)) else {
         let why = "that is usual for this processor; measuring took too long, a later start will try again";
-        return Verdict { name: usual, why: why.into(), is_guess: true };
+        return AutoChoice { name: usual, why: why.into(), is_guess: true };
     };
     let mut why = format!("{:.0} positions per CPU second", rate.nps);
     for (other, rate) in measured.iter().filter(|(other, _)| *other != name) {
@@ -154,13 +154,13 @@ fn judge(possible: &[&'static str], measured: &[(&'static str, Rate)]) -> Verdic
         (false, true) => "; the machine was noisy, a later start will measure again",
         (false, false) => "",
     };
-    Verdict { name, why, is_guess: is_late || is_noisy }
+    AutoChoice { name, why, is_guess: is_late || is_noisy }
 }
 
 /// What is most often the fastest of the `possible` candidates.
 fn usual(possible: &[&'static str]) -> &'static str {
     let options = Params::default().with("provider", OPENVINO);
-    let has_bfloat16 = || Target::parse(&options).is_ok_and(|target| target.precision == "bf16");
+    let has_bfloat16 = || DeviceOptions::parse(&options).is_ok_and(|target| target.precision == "bf16");
     match possible.first().copied().unwrap_or(onnxruntime::NAME) {
         onnxruntime::NAME if possible.contains(&OPENVINO) && has_bfloat16() => OPENVINO,
         first => first,
@@ -168,7 +168,7 @@ fn usual(possible: &[&'static str]) -> &'static str {
 }
 
 /// What the candidates reach that could be measured in time.
-fn measure(network: &Path, candidates: &[&'static str]) -> Vec<(&'static str, Rate)> {
+fn measure(network: &Path, candidates: &[&'static str]) -> Vec<(&'static str, MeasuredThroughput)> {
     let deadline = Instant::now() + PATIENCE;
     let Some(program) =
         std::env::current_exe().ok().filter(|path| path.file_stem().is_some_and(|stem| stem == "zeitnot"))
@@ -194,7 +194,7 @@ fn bench(program: &Path, network: &Path, backend: &str) -> Command {
 }
 
 /// What the child has measured; it is ended if it is not done at `deadline`.
-fn rate(mut child: Child, deadline: Instant) -> Option<Rate> {
+fn rate(mut child: Child, deadline: Instant) -> Option<MeasuredThroughput> {
     while child.try_wait().ok()?.is_none() {
         if Instant::now() >= deadline {
             // It may have ended by itself meanwhile.
@@ -210,24 +210,24 @@ fn rate(mut child: Child, deadline: Instant) -> Option<Rate> {
 }
 
 /// The rate in a report of one batch size; by the clock where the system does not tell CPU time.
-fn rate_of(report: &Value) -> Option<Rate> {
+fn rate_of(report: &Value) -> Option<MeasuredThroughput> {
     let row = report.get(0)?;
     let figure = |name: &str| row.get(name).and_then(Value::as_f64);
     let (nps, deviation) = figure("cpu_nps")
         .zip(figure("cpu_deviation_nps"))
         .or_else(|| figure("median_nps").zip(figure("deviation_nps")))?;
-    Some(Rate { nps, deviation: deviation / nps.max(1e-9) })
+    Some(MeasuredThroughput { nps, deviation: deviation / nps.max(1e-9) })
 }
 
 /// The backend and the starts for which it has been a guess.
 fn remembered(file: &Path, key: &str) -> Option<(&'static str, u32)> {
-    let Choice { backend, guessed } = read(file).remove(key)?;
+    let RememberedChoice { backend, guessed } = read(file).remove(key)?;
     let name = CANDIDATES.into_iter().find(|candidate| *candidate == backend)?;
     Some((name, guessed))
 }
 
 /// Keeps a choice. Whatever goes wrong: the next start measures again.
-fn remember(file: &PathBuf, key: &str, choice: Choice) {
+fn remember(file: &PathBuf, key: &str, choice: RememberedChoice) {
     let mut choices = read(file);
     choices.insert(key.into(), choice);
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -238,7 +238,7 @@ fn remember(file: &PathBuf, key: &str, choice: Choice) {
         fs::create_dir_all(folder).and_then(|()| fs::write(&new, text)).and_then(|()| fs::rename(&new, file));
 }
 
-fn read(file: &Path) -> Choices {
+fn read(file: &Path) -> RememberedChoices {
     fs::read_to_string(file).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
@@ -256,8 +256,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn choice(backend: &str, guessed: u32) -> Choice {
-        Choice { backend: backend.into(), guessed }
+    fn choice(backend: &str, guessed: u32) -> RememberedChoice {
+        RememberedChoice { backend: backend.into(), guessed }
     }
 
     #[test]
@@ -278,14 +278,15 @@ mod tests {
 
     #[test]
     fn the_fastest_one_is_taken_if_all_were_measured() {
-        let rate = |nps| Rate { nps, deviation: 0.02 };
+        let rate = |nps| MeasuredThroughput { nps, deviation: 0.02 };
         let measured = [("native", rate(234.0)), ("onnxruntime", rate(117.2)), ("openvino", rate(240.4))];
-        let verdict = judge(&CANDIDATES, &measured);
+        let choice = judge(&CANDIDATES, &measured);
         let why = "234 positions per CPU second, 117 with onnxruntime, 240 with openvino".to_owned();
-        assert_eq!(verdict, Verdict { name: "native", why, is_guess: false }, "3 % are no reason");
+        assert_eq!(choice, AutoChoice { name: "native", why, is_guess: false }, "3 % are no reason");
         let faster = [measured[0], measured[1], ("openvino", rate(270.0))];
         assert_eq!(judge(&CANDIDATES, &faster).name, "openvino");
-        let noisy = [measured[0], ("onnxruntime", Rate { nps: 117.2, deviation: 0.3 }), measured[2]];
+        let noisy =
+            [measured[0], ("onnxruntime", MeasuredThroughput { nps: 117.2, deviation: 0.3 }), measured[2]];
         assert!(judge(&CANDIDATES, &noisy).is_guess);
         let late = judge(&CANDIDATES, &measured[1..]);
         assert_eq!((late.name, late.is_guess), ("native", true));
@@ -297,9 +298,9 @@ mod tests {
     fn cpu_time_counts_where_it_is_told() {
         let told =
             json!([{"median_nps": 5.0, "deviation_nps": 1.0, "cpu_nps": 8.0, "cpu_deviation_nps": 2.0}]);
-        assert_eq!(rate_of(&told), Some(Rate { nps: 8.0, deviation: 0.25 }));
+        assert_eq!(rate_of(&told), Some(MeasuredThroughput { nps: 8.0, deviation: 0.25 }));
         let untold = json!([{"median_nps": 5.0, "deviation_nps": 1.0, "cpu_nps": null}]);
-        assert_eq!(rate_of(&untold), Some(Rate { nps: 5.0, deviation: 0.2 }));
+        assert_eq!(rate_of(&untold), Some(MeasuredThroughput { nps: 5.0, deviation: 0.2 }));
         assert_eq!(rate_of(&json!({"error": "no network"})), None);
     }
 

@@ -8,7 +8,7 @@ use super::{EngineError, choice};
 use crate::chess::Color;
 use crate::network::backends::{self, BackendConfig};
 use crate::network::encode::HistoryFill;
-use crate::network::gauged::Gauged;
+use crate::network::instrumented::Instrumented;
 use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
 use crate::options::Settings;
@@ -104,7 +104,7 @@ impl Network {
         let same_backend = old.filter(|old| Order { threads: order.threads, ..old.order.clone() } == order);
         let backend = match same_backend {
             Some(old) => old.backend.clone(),
-            None => Arc::new(Gauged::new(open_backend(settings)?)),
+            None => Arc::new(Instrumented::new(open_backend(settings)?)),
         };
         let threads = match order.threads {
             0 => backend.info().preferred_threads,

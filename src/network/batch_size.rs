@@ -2,7 +2,7 @@
 //!
 //! Beginning with small batches, the size is doubled as long as that makes evaluation clearly faster; the smallest one
 //! that is about as fast as the best stays. No evaluation is made for the sake of measuring, so that nothing has to wait
-//! for it, and the search is free to send smaller batches meanwhile. Used by [`super::gauged`].
+//! for it, and the search is free to send smaller batches meanwhile. Used by [`super::instrumented`].
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

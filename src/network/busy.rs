@@ -1,6 +1,6 @@
 //! How busy a backend's processors are, as seen from outside: by when its evaluators are asked and when they answer.
 //!
-//! Used by [`super::gauged`] for backends that don't know it themselves.
+//! Used by [`super::instrumented`] for backends that don't know it themselves.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use super::Processor;
 #[derive(Debug)]
 pub(super) struct BusyMeter {
     processor: Processor,
-    state: Mutex<State>,
+    state: Mutex<BusyState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct BusyState {
     /// Evaluators that exist, and how many of them are at work.
     evaluators: u32,
     active: u32,
@@ -24,7 +24,7 @@ struct State {
     busy: Duration,
 }
 
-impl State {
+impl BusyState {
     /// Counts the time until `now`.
     fn count(&mut self, processor: Processor, now: Instant) {
         let passed = now.saturating_duration_since(self.until);
@@ -40,11 +40,11 @@ impl State {
 
 impl BusyMeter {
     pub(super) fn new(processor: Processor, now: Instant) -> BusyMeter {
-        let state = State { evaluators: 0, active: 0, until: now, busy: Duration::ZERO };
+        let state = BusyState { evaluators: 0, active: 0, until: now, busy: Duration::ZERO };
         BusyMeter { processor, state: Mutex::new(state) }
     }
 
-    fn counted(&self, now: Instant) -> MutexGuard<'_, State> {
+    fn counted(&self, now: Instant) -> MutexGuard<'_, BusyState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.count(self.processor, now);
         state

@@ -28,7 +28,7 @@ pub(crate) fn expand(bits: u16) -> f32 {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CachedEvaluation {
     evaluation: Evaluation,
     /// Compressed policy of the legal moves, in their order.
     policy: Box<[u16]>,
@@ -37,7 +37,7 @@ struct Entry {
 /// Parts of the map with a lock of their own.
 const SHARDS: usize = 64;
 /// Bytes that a place of the map takes: entry, key, and control byte.
-const PLACE_BYTES: usize = size_of::<(u64, Entry)>() + 1;
+const PLACE_BYTES: usize = size_of::<(u64, CachedEvaluation)>() + 1;
 /// Bytes that an entry takes elsewhere: the policy of up to 44 moves, as the allocator rounds it, and its place in the
 /// queue.
 const OUTSIDE_BYTES: usize = 96 + 16;
@@ -65,7 +65,7 @@ impl Hasher for KeyHasher {
 /// See the module.
 #[derive(Debug)]
 pub struct EvalCache {
-    entries: DashMap<u64, Entry, BuildHasherDefault<KeyHasher>>,
+    entries: DashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>,
     /// Keys in the order of their insertion; each key of `entries` stands here once.
     order: SegQueue<u64>,
     capacity: usize,
@@ -137,7 +137,7 @@ impl EvalCache {
         if self.capacity == 0 {
             return;
         }
-        let entry = Entry { evaluation, policy: policy.iter().copied().map(compress).collect() };
+        let entry = CachedEvaluation { evaluation, policy: policy.iter().copied().map(compress).collect() };
         if self.entries.insert(key, entry).is_none() {
             self.order.push(key);
             if self.len.fetch_add(1, Ordering::Relaxed) >= self.capacity {

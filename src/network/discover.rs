@@ -24,7 +24,7 @@ pub enum DiscoverError {
     #[error(
         "no network found: name one with --weights (or WeightsFile under UCI), or put a .pb.gz file into {}{}",
         list(.folders.iter().map(|folder| folder.display())),
-        but(.refused)
+        refused_suffix(.refused)
     )]
     NoneFound {
         /// The folders that were looked into.
@@ -38,7 +38,7 @@ fn list(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(" or ")
 }
 
-fn but(refused: &[NetworkError]) -> String {
+fn refused_suffix(refused: &[NetworkError]) -> String {
     let faults: Vec<String> = refused.iter().map(NetworkError::to_string).collect();
     if faults.is_empty() { String::new() } else { format!("; not usable: {}", faults.join("; ")) }
 }

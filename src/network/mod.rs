@@ -11,7 +11,7 @@ pub mod cache;
 pub mod discover;
 pub mod encode;
 pub mod folders;
-pub mod gauged;
+pub mod instrumented;
 pub mod onnx;
 pub mod policy_map;
 pub mod weights;
@@ -172,7 +172,7 @@ pub enum BackendError {
 
 impl BackendError {
     /// Is it what the user wrote that is wrong, rather than a device, a library or a file?
-    pub fn is_the_users(&self) -> bool {
+    pub fn is_user_error(&self) -> bool {
         matches!(
             self,
             BackendError::Params(_) | BackendError::NoParams { .. } | BackendError::NoNetwork { .. }
@@ -191,7 +191,7 @@ pub trait Backend: Send + Sync + Debug {
     /// If the device has no room for another one.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
 
-    /// How long its processors have computed since it was made; `None` where it doesn't know. [`gauged::Gauged`] knows
+    /// How long its processors have computed since it was made; `None` where it doesn't know. [`instrumented::Instrumented`] knows
     /// for every backend.
     ///
     /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their mean.

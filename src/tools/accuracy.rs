@@ -53,7 +53,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<Verdict, F
     for batch in found.chunks_mut(GAMES.min(tested.info().max_batch)) {
         evaluator.evaluate(batch)?;
     }
-    let report = Report::new(&*tested, &*reference, (&found, &expected));
+    let report = AccuracyReport::new(&*tested, &*reference, (&found, &expected));
     output.write(&report, &report)?;
     Ok(Verdict::Yes)
 }
@@ -104,52 +104,53 @@ fn draw(probabilities: &[f32], share: f32) -> usize {
 
 /// The mean and the largest of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-struct Spread {
+struct ErrorSpread {
     mean: f64,
     max: f64,
 }
 
-impl Spread {
-    fn of(numbers: impl Iterator<Item = f64>) -> Spread {
+impl ErrorSpread {
+    fn of(numbers: impl Iterator<Item = f64>) -> ErrorSpread {
         let (mut sum, mut max, mut count) = (0.0, 0.0f64, 0);
         for number in numbers {
             sum += number;
             max = max.max(number);
             count += 1;
         }
-        Spread { mean: sum / f64::from(count.max(1)), max }
+        ErrorSpread { mean: sum / f64::from(count.max(1)), max }
     }
 }
 
 /// How two backends differ.
 #[derive(Debug, Serialize)]
-struct Report {
+struct AccuracyReport {
     backend: String,
     reference: String,
     positions: usize,
     /// Kullback-Leibler divergence of the policy from the reference's, nats.
-    policy_kl: Spread,
+    policy_kl: ErrorSpread,
     /// Difference of the expected result, of `-1..=1`.
-    q_error: Spread,
+    q_error: ErrorSpread,
     /// Difference of the probability of a draw.
-    d_error: Spread,
+    d_error: ErrorSpread,
     /// Difference of the moves left, plies.
-    m_error: Spread,
+    m_error: ErrorSpread,
     /// Share of positions in which both find the same move likeliest.
     top1_agreement: f64,
 }
 
-impl Report {
+impl AccuracyReport {
     fn new(
         tested: &dyn Backend,
         reference: &dyn Backend,
         (found, expected): (&[EvalSlot], &[EvalSlot]),
-    ) -> Report {
+    ) -> AccuracyReport {
         let pairs = || found.iter().zip(expected);
-        let spread =
-            |difference: fn(&EvalSlot, &EvalSlot) -> f64| Spread::of(pairs().map(|(a, b)| difference(a, b)));
+        let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
+            ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))
+        };
         let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
-        Report {
+        AccuracyReport {
             backend: tested.info().description.clone(),
             reference: reference.info().description.clone(),
             positions: expected.len(),
@@ -174,7 +175,7 @@ fn divergence(p: &[f32], q: &[f32]) -> f64 {
     p.iter().zip(q).map(term).sum::<f64>().max(0.0)
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for AccuracyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "backend         {}", self.backend)?;
         writeln!(f, "reference       {}", self.reference)?;
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn spreads_tell_mean_and_maximum() {
-        assert_eq!(Spread::of([1.0, 3.0, 2.0].into_iter()), Spread { mean: 2.0, max: 3.0 });
-        assert_eq!(Spread::of(std::iter::empty()), Spread::default());
+        assert_eq!(ErrorSpread::of([1.0, 3.0, 2.0].into_iter()), ErrorSpread { mean: 2.0, max: 3.0 });
+        assert_eq!(ErrorSpread::of(std::iter::empty()), ErrorSpread::default());
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct EvalArgs {
 
 /// What the network says of one position, from the point of view of the side to move.
 #[derive(Serialize)]
-struct Report {
+struct PositionReport {
     position: String,
     q: f32,
     w: f32,
@@ -39,18 +39,18 @@ struct Report {
     /// Plies to the end; `None` without a Moves Left Head.
     m: Option<f32>,
     /// Legal moves, likeliest first.
-    policy: Vec<ReportedMove>,
+    policy: Vec<MoveReport>,
 }
 
 #[derive(Serialize)]
-struct ReportedMove {
+struct MoveReport {
     r#move: String,
     index: u16,
     logit: f32,
     p: f32,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for PositionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.position)?;
         write!(f, "q {:+.4}  w {:.4}  d {:.4}  l {:.4}", self.q, self.w, self.d, self.l)?;
@@ -68,7 +68,7 @@ impl fmt::Display for Report {
 
 /// Runs the command.
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<Verdict, Failure> {
-    let source = Source::open(args.positions.as_ref())?;
+    let source = PositionSource::open(args.positions.as_ref())?;
     let backend = args.network.backend()?;
     let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
     let mut verdict = Verdict::Yes;
@@ -96,21 +96,22 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<Verdict, Failu
 }
 
 /// Where the lines come from.
-struct Source {
+struct PositionSource {
     name: String,
     lines: BufReader<Box<dyn Read>>,
 }
 
-impl Source {
-    fn open(path: Option<&PathBuf>) -> Result<Source, Failure> {
+impl PositionSource {
+    fn open(path: Option<&PathBuf>) -> Result<PositionSource, Failure> {
         match path.filter(|path| path.as_os_str() != "-") {
-            None => {
-                Ok(Source { name: "standard input".into(), lines: BufReader::new(Box::new(io::stdin())) })
-            }
+            None => Ok(PositionSource {
+                name: "standard input".into(),
+                lines: BufReader::new(Box::new(io::stdin())),
+            }),
             Some(path) => {
                 let file = File::open(path)
                     .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))?;
-                Ok(Source { name: path.display().to_string(), lines: BufReader::new(Box::new(file)) })
+                Ok(PositionSource { name: path.display().to_string(), lines: BufReader::new(Box::new(file)) })
             }
         }
     }
@@ -180,17 +181,17 @@ impl PositionEvaluator {
     }
 }
 
-fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> Report {
+fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> PositionReport {
     let Queued { text, history, legal } = queued;
     let evaluation = slot.evaluation;
-    let mut policy: Vec<ReportedMove> = legal
+    let mut policy: Vec<MoveReport> = legal
         .iter()
         .zip(&slot.moves)
         .zip(slot.logits.iter().zip(softmax(&slot.logits)))
-        .map(|((&m, &index), (&logit, p))| ReportedMove { r#move: history.format_move(m), index, logit, p })
+        .map(|((&m, &index), (&logit, p))| MoveReport { r#move: history.format_move(m), index, logit, p })
         .collect();
     policy.sort_by(|a, b| b.p.total_cmp(&a.p));
-    Report {
+    PositionReport {
         position: text,
         q: evaluation.q,
         w: (1.0 + evaluation.q - evaluation.d) / 2.0,

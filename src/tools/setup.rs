@@ -22,7 +22,7 @@ pub(super) struct SetupArgs {
 struct Setup {
     library: String,
     version: String,
-    source: crate::network::backends::onnxruntime::library::Source,
+    source: crate::network::backends::onnxruntime::library::LibrarySource,
     providers: Vec<&'static str>,
 }
 

@@ -19,10 +19,10 @@
 pub mod aliases;
 pub mod config;
 pub mod native;
-mod noted;
 pub mod onnxruntime;
 pub mod several;
 pub mod synthetic;
+mod with_notes;
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use super::{Backend, BackendError};
 use crate::params::Params;
 pub use config::BackendConfig;
 use native::Native;
-use onnxruntime::{OnnxRuntime, Target};
+use onnxruntime::{DeviceOptions, OnnxRuntime};
 use several::Device;
 
 /// The name of the choice that is made for the user.
@@ -65,7 +65,7 @@ pub fn create(
     let mut notes = config.notes.clone();
     let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
     let backend = match (make(config, network), spare) {
-        (Err(error), Some(network)) if !error.is_the_users() => {
+        (Err(error), Some(network)) if !error.is_user_error() => {
             notes.push(format!("error: {error}"));
             let backend = automatic(network, &Params::default())?;
             notes.push(format!("the CPU evaluates instead: {}", backend.info().description));
@@ -73,7 +73,7 @@ pub fn create(
         }
         (made, _) => made?,
     };
-    Ok(noted::with_notes(backend, notes))
+    Ok(with_notes::with_notes(backend, notes))
 }
 
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
@@ -109,7 +109,7 @@ fn several_devices(
                 threads: device.threads,
                 join_up_to: device.join_up_to,
             }),
-            Err(error) if error.is_the_users() => return Err(error),
+            Err(error) if error.is_user_error() => return Err(error),
             Err(error) => {
                 left_out.push(format!("error: {}: {} is left out: {error}", config.name, device.label));
                 last_error = Some(error);
@@ -138,7 +138,7 @@ fn automatic(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>,
         return Ok(Arc::new(onnx_runtime(network, options)?));
     }
     let (own, notes) = without_foreign(options);
-    Ok(noted::with_notes(Arc::new(native(&network, &own)?), notes))
+    Ok(with_notes::with_notes(Arc::new(native(&network, &own)?), notes))
 }
 
 /// `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and what to tell of them.
@@ -168,7 +168,7 @@ fn onnx_runtime(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, B
     let name = network.path.display().to_string();
     let model = match network.model {
         Model::Layers(network, _) => {
-            let precision = Target::parse(options)?.model_precision();
+            let precision = DeviceOptions::parse(options)?.model_precision();
             onnx::build(*network, &BuildOptions { precision, ..BuildOptions::default() })
         }
         Model::Onnx(model) => model,

@@ -1,6 +1,6 @@
 //! Reads attention bodies and attention policies.
 
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 use super::format::{EmbeddingKind, NetworkFormat};
 use super::heads::PolicyLayers;
 use super::layer::{self, Shape};
@@ -28,10 +28,10 @@ const EPSILON_PIECES: f32 = 1e-3;
 ///
 /// # Errors
 /// The first part that is missing, of the wrong size, or not finite.
-pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, Fault> {
+pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, NetworkErrorKind> {
     if weights.encoder.is_empty() {
         let reason = "the format says attention body".into();
-        return Err(Fault::Missing { part: "encoders".into(), reason });
+        return Err(NetworkErrorKind::Missing { part: "encoders".into(), reason });
     }
     let width = layer::count(&weights.ip_emb_b);
     let alpha = (2.0 * weights.encoder.len() as f32).powf(-0.25);
@@ -72,7 +72,7 @@ pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, F
             }
             EmbeddingKind::None => {
                 let reason = "an attention body without a tower needs 1 PE_MAP or 2 PE_DENSE".into();
-                return Err(Fault::Missing { part: "format.input_embedding".into(), reason });
+                return Err(NetworkErrorKind::Missing { part: "format.input_embedding".into(), reason });
             }
         }
     };
@@ -110,7 +110,7 @@ pub fn policy(
     width: usize,
     activation: Activation,
     format: &NetworkFormat,
-) -> Result<AttentionPolicy, Fault> {
+) -> Result<AttentionPolicy, NetworkErrorKind> {
     let embedding = layer::dense(layers.ip_pol_w, layers.ip_pol_b, "policy embedding", width)?;
     let encoder_shape = EncoderShape {
         width: embedding.outputs,
@@ -148,12 +148,15 @@ struct EncoderShape {
     epsilon: f32,
 }
 
-fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Result<Encoder, Fault> {
+fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Result<Encoder, NetworkErrorKind> {
     let Some(mha) = layers.mha else {
-        return Err(Fault::Missing { part: format!("{part} attention"), reason: "encoders need it".into() });
+        return Err(NetworkErrorKind::Missing {
+            part: format!("{part} attention"),
+            reason: "encoders need it".into(),
+        });
     };
     if mha.rpe_q.is_some() || mha.rpe_k.is_some() || mha.rpe_v.is_some() {
-        return Err(Fault::Unsupported {
+        return Err(NetworkErrorKind::Unsupported {
             part: format!("{part} attention"),
             found: "relative position encoding (RPE)".into(),
             supported: "none and smolgen".into(),
@@ -165,7 +168,7 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Result<Enc
     let heads = shape.heads as usize;
     if heads == 0 || !model.is_multiple_of(heads) {
         let reason = format!("{heads} attention heads cannot share {model} channels");
-        return Err(Fault::Mismatch { part: format!("{part} query"), reason });
+        return Err(NetworkErrorKind::Mismatch { part: format!("{part} query"), reason });
     }
     let key = layer::dense_sized(mha.k_w, mha.k_b, &format!("{part} key"), (width, model))?;
     let value = layer::dense_sized(mha.v_w, mha.v_b, &format!("{part} value"), (width, model))?;
@@ -187,7 +190,7 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Result<Enc
     })
 }
 
-fn feed_forward(ffn: Option<Ffn>, part: &str, shape: &EncoderShape) -> Result<FeedForward, Fault> {
+fn feed_forward(ffn: Option<Ffn>, part: &str, shape: &EncoderShape) -> Result<FeedForward, NetworkErrorKind> {
     let ffn = ffn.unwrap_or_default();
     let hidden = layer::dense(ffn.dense1_w, ffn.dense1_b, &format!("{part} dense1"), shape.width)?;
     let sizes = (hidden.outputs, shape.width);
@@ -195,16 +198,16 @@ fn feed_forward(ffn: Option<Ffn>, part: &str, shape: &EncoderShape) -> Result<Fe
     Ok(FeedForward { hidden, output, activation: shape.ffn_activation })
 }
 
-fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Result<Smolgen, Fault> {
+fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Result<Smolgen, NetworkErrorKind> {
     let Some(generated) = shape.smolgen else {
         let reason = "encoders have smolgen".into();
-        return Err(Fault::Missing { part: "shared smolgen weights".into(), reason });
+        return Err(NetworkErrorKind::Missing { part: "shared smolgen weights".into(), reason });
     };
     let width = shape.width;
     let compress = layer::numbers(layers.compress, &format!("{part} compress"))?;
     if width == 0 || !compress.len().is_multiple_of(width) {
         let reason = format!("{} weights are no whole number of rows of {width}", compress.len());
-        return Err(Fault::Mismatch { part: format!("{part} compress"), reason });
+        return Err(NetworkErrorKind::Mismatch { part: format!("{part} compress"), reason });
     }
     let channels = compress.len() / width;
     let hidden =
@@ -224,12 +227,12 @@ fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Result
     })
 }
 
-fn smolgen_weights(layer: Option<Layer>) -> Result<SmolgenWeights, Fault> {
+fn smolgen_weights(layer: Option<Layer>) -> Result<SmolgenWeights, NetworkErrorKind> {
     let part = "shared smolgen weights";
     let weights = layer::numbers(layer, part)?;
     if !weights.len().is_multiple_of(PAIRS) {
         let reason = format!("{} weights are no multiple of {PAIRS}", weights.len());
-        return Err(Fault::Mismatch { part: part.into(), reason });
+        return Err(NetworkErrorKind::Mismatch { part: part.into(), reason });
     }
     Ok(SmolgenWeights { generated: weights.len() / PAIRS, weights })
 }
@@ -242,12 +245,12 @@ struct PieceLayers {
     norm2: (Option<Layer>, Option<Layer>),
 }
 
-fn piece_embedding(layers: PieceLayers, shape: &EncoderShape) -> Result<PieceEmbedding, Fault> {
+fn piece_embedding(layers: PieceLayers, shape: &EncoderShape) -> Result<PieceEmbedding, NetworkErrorKind> {
     let (weights, bias) = layers.preprocess;
     let preprocess = layer::dense(weights, bias, "piece embedding", SQUARES * PIECE_PLANES)?;
     if !preprocess.outputs.is_multiple_of(SQUARES) {
         let reason = format!("{} outputs cannot be shared by {SQUARES} squares", preprocess.outputs);
-        return Err(Fault::Mismatch { part: "piece embedding".into(), reason });
+        return Err(NetworkErrorKind::Mismatch { part: "piece embedding".into(), reason });
     }
     let norm = |(gammas, betas), part| layer::layer_norm(gammas, betas, part, shape.width);
     Ok(PieceEmbedding {

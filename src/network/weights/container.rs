@@ -13,7 +13,7 @@ use flate2::bufread::GzDecoder;
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 
 /// Below the size from which glibc maps memory page by page, so that freed chunks are reused.
 const CHUNK: usize = 64 << 10;
@@ -29,7 +29,7 @@ const ONNX_START: u8 = 0x08;
 
 /// What kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// Lc0's own format.
     Lc0,
     /// A bare ONNX model.
@@ -40,7 +40,7 @@ pub enum Kind {
 #[derive(Debug)]
 pub struct Content {
     /// By its first bytes.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// The inflated content.
     pub chunks: Chunks,
     /// SHA-256 of the file as it is on disk, in hexadecimal.
@@ -52,12 +52,15 @@ pub struct Content {
 /// Reads and inflates `path`.
 ///
 /// # Errors
-/// [`Fault::Read`], [`Fault::Gzip`], [`Fault::TooLarge`], or [`Fault::Foreign`] (after the first chunk only).
-pub fn open(path: &Path) -> Result<Content, Fault> {
-    let file = File::open(path).map_err(Fault::Read)?;
-    let metadata = file.metadata().map_err(Fault::Read)?;
+/// [`NetworkErrorKind::Read`], [`NetworkErrorKind::Gzip`], [`NetworkErrorKind::TooLarge`], or [`NetworkErrorKind::Foreign`] (after the first chunk only).
+pub fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
+    let file = File::open(path).map_err(NetworkErrorKind::Read)?;
+    let metadata = file.metadata().map_err(NetworkErrorKind::Read)?;
     if !metadata.is_file() {
-        return Err(Fault::Read(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")));
+        return Err(NetworkErrorKind::Read(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is no regular file",
+        )));
     }
     read(file, metadata.len())
 }
@@ -66,56 +69,56 @@ pub fn open(path: &Path) -> Result<Content, Fault> {
 ///
 /// # Errors
 /// As [`open`].
-pub fn read(source: impl Read, size: u64) -> Result<Content, Fault> {
+pub fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
-    let zipped = reader.fill_buf().map_err(Fault::Read)?.starts_with(&GZIP_MAGIC);
-    let mut collector = Collector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
+    let zipped = reader.fill_buf().map_err(NetworkErrorKind::Read)?.starts_with(&GZIP_MAGIC);
+    let mut collector = ChunkCollector { chunks: Chunks::default(), kind: None, size, limit: u64::MAX };
     if zipped {
         collector.limit = ALWAYS_ALLOWED.max(size.saturating_mul(MAX_RATIO));
-        while reader.fill_buf().map_err(Fault::Read)?.starts_with(&GZIP_MAGIC) {
+        while reader.fill_buf().map_err(NetworkErrorKind::Read)?.starts_with(&GZIP_MAGIC) {
             let mut member = GzDecoder::new(&mut reader);
-            collector.read_from(&mut member).map_err(|fault| name_gzip(fault, &collector))?;
+            collector.read_from(&mut member).map_err(|error| name_gzip(error, &collector))?;
         }
         // What follows the last gzip member is not ours to judge; it only counts for the fingerprint.
-        io::copy(&mut reader, &mut io::sink()).map_err(Fault::Read)?;
+        io::copy(&mut reader, &mut io::sink()).map_err(NetworkErrorKind::Read)?;
     } else {
         collector.read_from(&mut reader)?;
     }
     let Some(kind) = collector.kind else {
-        return Err(Fault::Foreign { found: "nothing, the file is empty".into() });
+        return Err(NetworkErrorKind::Foreign { found: "nothing, the file is empty".into() });
     };
     let digest = reader.into_inner().sha256.finalize();
     let sha256 = digest.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Content { kind, chunks: collector.chunks, sha256, size })
 }
 
-/// Read errors inside a gzip member are faults of its data, not of the disk.
-fn name_gzip(fault: Fault, collector: &Collector) -> Fault {
-    match fault {
-        Fault::Read(error) => {
+/// Turns a read error inside a gzip member, which its data cause and not the disk, into an error of the gzip layer.
+fn name_gzip(error: NetworkErrorKind, collector: &ChunkCollector) -> NetworkErrorKind {
+    match error {
+        NetworkErrorKind::Read(error) => {
             let reason = match error.kind() {
                 io::ErrorKind::UnexpectedEof => "data end early".to_owned(),
                 _ => error.to_string(),
             };
-            Fault::Gzip { reason, decoded: collector.chunks.remaining as u64 }
+            NetworkErrorKind::Gzip { reason, decoded: collector.chunks.remaining as u64 }
         }
         other => other,
     }
 }
 
 /// Gathers chunks and judges the first of them.
-struct Collector {
+struct ChunkCollector {
     chunks: Chunks,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
     size: u64,
     limit: u64,
 }
 
-impl Collector {
-    fn read_from(&mut self, source: &mut impl Read) -> Result<(), Fault> {
+impl ChunkCollector {
+    fn read_from(&mut self, source: &mut impl Read) -> Result<(), NetworkErrorKind> {
         loop {
             let mut chunk = Vec::with_capacity(CHUNK);
-            source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk).map_err(Fault::Read)?;
+            source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk).map_err(NetworkErrorKind::Read)?;
             if chunk.is_empty() {
                 return Ok(());
             }
@@ -124,17 +127,17 @@ impl Collector {
             }
             self.chunks.push(chunk.into());
             if self.chunks.remaining as u64 > self.limit {
-                return Err(Fault::TooLarge { compressed: self.size, limit: self.limit });
+                return Err(NetworkErrorKind::TooLarge { compressed: self.size, limit: self.limit });
             }
         }
     }
 }
 
 /// Tells networks from everything else that people give us by mistake.
-fn recognise(start: &[u8]) -> Result<Kind, Fault> {
+fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
     let found = match start {
-        _ if start.starts_with(&NETWORK_START) => return Ok(Kind::Lc0),
-        [ONNX_START, ..] if start.len() > 16 => return Ok(Kind::Onnx),
+        _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
+        [ONNX_START, ..] if start.len() > 16 => return Ok(FileKind::Onnx),
         [b'1' | b'2', b'\n', ..] => "Lc0's old text format, which Lc0 itself no longer reads".into(),
         _ if start.starts_with(&GZIP_MAGIC) => "gzip inside gzip; unpack it once".into(),
         _ if start.starts_with(b"PK") => "a zip archive (a PyTorch checkpoint?)".into(),
@@ -147,7 +150,7 @@ fn recognise(start: &[u8]) -> Result<Kind, Fault> {
             format!("starts with {}", bytes.join(" "))
         }
     };
-    Err(Fault::Foreign { found })
+    Err(NetworkErrorKind::Foreign { found })
 }
 
 /// Hashes what passes through.
@@ -189,11 +192,11 @@ impl Chunks {
     /// Parses a message.
     ///
     /// # Errors
-    /// [`Fault::Protobuf`].
-    pub fn decode<M: Message + Default>(mut self) -> Result<M, Fault> {
+    /// [`NetworkErrorKind::Protobuf`].
+    pub fn decode<M: Message + Default>(mut self) -> Result<M, NetworkErrorKind> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {
-            return Err(Fault::Protobuf { reason: "more fields than any network has".into() });
+            return Err(NetworkErrorKind::Protobuf { reason: "more fields than any network has".into() });
         }
         Ok(message?)
     }

@@ -6,25 +6,25 @@ use thiserror::Error;
 
 /// A network file that cannot be used.
 #[derive(Debug, Error)]
-#[error("{}: {fault}", path.display())]
+#[error("{}: {kind}", path.display())]
 pub struct NetworkError {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
     #[source]
-    pub fault: Fault,
+    pub kind: NetworkErrorKind,
 }
 
 impl NetworkError {
-    pub(super) fn new(path: &Path, fault: Fault) -> NetworkError {
-        NetworkError { path: path.into(), fault }
+    pub(super) fn new(path: &Path, kind: NetworkErrorKind) -> NetworkError {
+        NetworkError { path: path.into(), kind }
     }
 }
 
 /// What is wrong with a network file. The texts say what the fields hold.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
-pub enum Fault {
+pub enum NetworkErrorKind {
     /// The operating system refused.
     #[error("cannot be read: {0}")]
     Read(#[source] std::io::Error),
@@ -63,11 +63,11 @@ pub enum Fault {
     Head { kind: &'static str, wanted: String, present: String },
 }
 
-impl From<prost::DecodeError> for Fault {
-    /// Keeps the path of the field at fault, and says in plain words what prost says in its own.
-    fn from(error: prost::DecodeError) -> Fault {
+impl From<prost::DecodeError> for NetworkErrorKind {
+    /// Keeps the path of the field that is wrong, and says in plain words what prost says in its own.
+    fn from(error: prost::DecodeError) -> NetworkErrorKind {
         let text = error.to_string();
         let reason = text.trim_start_matches("failed to decode Protobuf message: ");
-        Fault::Protobuf { reason: reason.replace("buffer underflow", "data end early") }
+        NetworkErrorKind::Protobuf { reason: reason.replace("buffer underflow", "data end early") }
     }
 }

@@ -1,6 +1,6 @@
 //! The format fields of a network file, checked, with the defaults that old files need.
 
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 use super::message::{self, Weights};
 use super::network::Activation;
 use crate::network::encode::InputFormat;
@@ -86,18 +86,18 @@ const PIECES: i32 = 2;
 /// The format of a file that holds layers.
 ///
 /// # Errors
-/// [`Fault::Unsupported`] for every field with an unknown number.
+/// [`NetworkErrorKind::Unsupported`] for every field with an unknown number.
 pub fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
-) -> Result<NetworkFormat, Fault> {
+) -> Result<NetworkFormat, NetworkErrorKind> {
     let fields = correct_old(declared, weights);
     let body = match fields.network.unwrap_or_default() {
         CLASSICAL_WITH_HEADFORMAT | SE_WITH_HEADFORMAT => BodyKind::Tower,
         ATTENTION_BODY | ATTENTION_BODY_MULTIHEAD => BodyKind::Attention,
         ONNX => {
             let reason = "the format says ONNX, but the file holds layers".into();
-            return Err(Fault::Mismatch { part: "format.network".into(), reason });
+            return Err(NetworkErrorKind::Mismatch { part: "format.network".into(), reason });
         }
         found => {
             let supported = "1 classical, 2 SE, 3 and 4 the same with head formats, 5 ONNX, 6 attention body, \
@@ -115,7 +115,7 @@ pub fn layers_format(
     };
     if body == BodyKind::Attention && policy != PolicyKind::Attention {
         let found = format!("{policy:?} policy on an attention body");
-        return Err(Fault::Unsupported {
+        return Err(NetworkErrorKind::Unsupported {
             part: "format.policy".into(),
             found,
             supported: "3 attention".into(),
@@ -159,8 +159,8 @@ pub fn layers_format(
 /// The input format that a number of Lc0's proto stands for.
 ///
 /// # Errors
-/// [`Fault::Unsupported`] for an unknown number.
-pub fn input_format(number: Option<i32>) -> Result<InputFormat, Fault> {
+/// [`NetworkErrorKind::Unsupported`] for an unknown number.
+pub fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
     let number = number.unwrap_or_default();
     InputFormat::from_number(number).ok_or_else(|| {
         unsupported("format.input", number, "1, 2, 3, 4, 5, 132 and 133 (112 planes in Lc0's variants)")
@@ -206,7 +206,7 @@ fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> m
 }
 
 /// `None` for "the default".
-fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, Fault> {
+fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, NetworkErrorKind> {
     match number.unwrap_or_default() {
         0 => Ok(None),
         1 => Ok(Some(Activation::Mish)),
@@ -225,8 +225,8 @@ fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, 
     }
 }
 
-fn unsupported(part: &str, found: i32, supported: &str) -> Fault {
-    Fault::Unsupported { part: part.into(), found: found.to_string(), supported: supported.into() }
+fn unsupported(part: &str, found: i32, supported: &str) -> NetworkErrorKind {
+    NetworkErrorKind::Unsupported { part: part.into(), found: found.to_string(), supported: supported.into() }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 use super::message::{self, ConvBlock, EncoderLayer, Layer, Weights};
 
 /// A policy head by Lc0's name.
@@ -151,12 +151,12 @@ impl PolicyLayers {
     /// Takes one head out of the file and drops the others.
     ///
     /// # Errors
-    /// [`Fault::Head`] if it is not there.
-    pub fn take(weights: &mut Weights, name: PolicyHeadName) -> Result<PolicyLayers, Fault> {
+    /// [`NetworkErrorKind::Head`] if it is not there.
+    pub fn take(weights: &mut Weights, name: PolicyHeadName) -> Result<PolicyLayers, NetworkErrorKind> {
         let present = policy_heads(weights);
         if !present.contains(&name) {
             let present: Vec<_> = present.into_iter().map(PolicyHeadName::name).collect();
-            return Err(Fault::Head {
+            return Err(NetworkErrorKind::Head {
                 kind: "policy",
                 wanted: name.to_string(),
                 present: present.join(", "),
@@ -209,12 +209,16 @@ impl ValueLayers {
     /// Takes one head out of the file and drops the others.
     ///
     /// # Errors
-    /// [`Fault::Head`] if it is not there.
-    pub fn take(weights: &mut Weights, name: ValueHeadName) -> Result<ValueLayers, Fault> {
+    /// [`NetworkErrorKind::Head`] if it is not there.
+    pub fn take(weights: &mut Weights, name: ValueHeadName) -> Result<ValueLayers, NetworkErrorKind> {
         let present = value_heads(weights);
         if !present.contains(&name) {
             let present: Vec<_> = present.into_iter().map(ValueHeadName::name).collect();
-            return Err(Fault::Head { kind: "value", wanted: name.to_string(), present: present.join(", ") });
+            return Err(NetworkErrorKind::Head {
+                kind: "value",
+                wanted: name.to_string(),
+                present: present.join(", "),
+            });
         }
         let Some(heads) = weights.value_heads.take() else {
             return Ok(ValueLayers {

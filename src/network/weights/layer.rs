@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 use super::message::{ConvBlock, Layer};
 use super::network::{Convolution, Dense, LayerNorm};
 
@@ -62,22 +62,25 @@ impl Encoding {
 /// All numbers of a layer that must be there; any number of them.
 ///
 /// # Errors
-/// [`Fault::Missing`], [`Fault::Unsupported`] encodings, [`Fault::Size`] for odd bytes, [`Fault::NotFinite`].
-pub fn numbers(layer: Option<Layer>, part: &str) -> Result<Vec<f32>, Fault> {
+/// [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Unsupported`] encodings, [`NetworkErrorKind::Size`] for odd bytes, [`NetworkErrorKind::NotFinite`].
+pub fn numbers(layer: Option<Layer>, part: &str) -> Result<Vec<f32>, NetworkErrorKind> {
     let layer = layer.unwrap_or_default();
-    let encoding = Encoding::of(&layer).ok_or_else(|| Fault::Unsupported {
+    let encoding = Encoding::of(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
         part: format!("{part} encoding"),
         found: layer.encoding.unwrap_or_default().to_string(),
         supported: "1 LINEAR16, 2 FLOAT16, 3 BFLOAT16, 4 FLOAT32".into(),
     })?;
     let params = layer.params.unwrap_or_default();
     if params.is_empty() {
-        return Err(Fault::Missing { part: part.into(), reason: "the network's format needs it".into() });
+        return Err(NetworkErrorKind::Missing {
+            part: part.into(),
+            reason: "the network's format needs it".into(),
+        });
     }
     let width = if matches!(encoding, Encoding::Float32) { 4 } else { 2 };
     if !params.len().is_multiple_of(width) {
         let reason = format!("{} bytes are no whole number of {width}-byte values", params.len());
-        return Err(Fault::Mismatch { part: part.into(), reason });
+        return Err(NetworkErrorKind::Mismatch { part: part.into(), reason });
     }
     let halves = || params.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
     let values: Vec<f32> = match encoding {
@@ -100,21 +103,21 @@ pub fn numbers(layer: Option<Layer>, part: &str) -> Result<Vec<f32>, Fault> {
 }
 
 /// Passes `values` on if all are finite.
-fn require_finite(values: Vec<f32>, part: &str) -> Result<Vec<f32>, Fault> {
+fn require_finite(values: Vec<f32>, part: &str) -> Result<Vec<f32>, NetworkErrorKind> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
-        Some(index) => Err(Fault::NotFinite { part: part.into(), index, value: values[index] }),
+        Some(index) => Err(NetworkErrorKind::NotFinite { part: part.into(), index, value: values[index] }),
     }
 }
 
 /// The numbers of a layer that must have exactly the size that `shape` says.
 ///
 /// # Errors
-/// As [`numbers`], and [`Fault::Size`].
-pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>, Fault> {
+/// As [`numbers`], and [`NetworkErrorKind::Size`].
+pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>, NetworkErrorKind> {
     let values = numbers(layer, part)?;
     if values.len() != shape.len {
-        return Err(Fault::Size {
+        return Err(NetworkErrorKind::Size {
             part: part.into(),
             what: shape.what.into(),
             expected: shape.len,
@@ -129,7 +132,12 @@ pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>,
 ///
 /// # Errors
 /// As [`sized`].
-pub fn dense(weights: Option<Layer>, bias: Option<Layer>, part: &str, inputs: usize) -> Result<Dense, Fault> {
+pub fn dense(
+    weights: Option<Layer>,
+    bias: Option<Layer>,
+    part: &str,
+    inputs: usize,
+) -> Result<Dense, NetworkErrorKind> {
     let bias = numbers(bias, &format!("{part} biases"))?;
     let outputs = bias.len();
     let words = format!("{inputs}→{outputs}");
@@ -147,7 +155,7 @@ pub fn dense_sized(
     bias: Option<Layer>,
     part: &str,
     (inputs, outputs): (usize, usize),
-) -> Result<Dense, Fault> {
+) -> Result<Dense, NetworkErrorKind> {
     let words = format!("{inputs}→{outputs}");
     let shape = |what, len| Shape { what, len, words: &words };
     let bias = sized(bias, &format!("{part} biases"), shape("values", outputs))?;
@@ -164,7 +172,7 @@ pub fn layer_norm(
     betas: Option<Layer>,
     part: &str,
     size: usize,
-) -> Result<LayerNorm, Fault> {
+) -> Result<LayerNorm, NetworkErrorKind> {
     let words = format!("a layer norm over {size}");
     let gammas = sized(gammas, part, Shape { what: "gammas", len: size, words: &words })?;
     let betas = sized(betas, part, Shape { what: "betas", len: size, words: &words })?;
@@ -185,20 +193,23 @@ pub struct ConvolutionShape {
 /// A convolution with its batch norm folded into weights and bias.
 ///
 /// # Errors
-/// As [`sized`], for every layer of the block; [`Fault::Mismatch`] for a negative variance.
+/// As [`sized`], for every layer of the block; [`NetworkErrorKind::Mismatch`] for a negative variance.
 pub fn convolution(
     block: Option<ConvBlock>,
     part: &str,
     shape: ConvolutionShape,
-) -> Result<Convolution, Fault> {
+) -> Result<Convolution, NetworkErrorKind> {
     let Some(block) = block else {
-        return Err(Fault::Missing { part: part.into(), reason: "the network's format needs it".into() });
+        return Err(NetworkErrorKind::Missing {
+            part: part.into(),
+            reason: "the network's format needs it".into(),
+        });
     };
     let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
     let Some(outputs) = shape.outputs.or(counted) else {
         let reason = "a convolution needs biases or a batch norm".into();
-        return Err(Fault::Missing { part: format!("{part} biases"), reason });
+        return Err(NetworkErrorKind::Missing { part: format!("{part} biases"), reason });
     };
     let (inputs, kernel) = (shape.inputs, shape.kernel);
     let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
@@ -226,7 +237,7 @@ pub fn convolution(
             let variance = variances[channel];
             if variance < 0.0 {
                 let reason = format!("batch norm variance {channel} is {variance}, below zero");
-                return Err(Fault::Mismatch { part: part.into(), reason });
+                return Err(NetworkErrorKind::Mismatch { part: part.into(), reason });
             }
             let scale = gammas[channel] * (1.0 / (variance + BATCH_NORM_EPSILON).sqrt());
             for weight in &mut weights[channel * fan_in..(channel + 1) * fan_in] {

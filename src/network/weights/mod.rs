@@ -24,13 +24,13 @@ mod read;
 
 pub use attention::PIECE_PLANES;
 pub use cost::Cost;
-pub use error::{Fault, NetworkError};
+pub use error::{NetworkError, NetworkErrorKind};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
 pub use heads::{HeadChoice, PolicyHeadName, UnknownHead, ValueHeadName};
 pub use network::*;
 pub use onnx_model::*;
 
-use container::{Content, Kind};
+use container::{Content, FileKind};
 use message::Net;
 
 /// The newest Lc0 whose files we know: major, minor.
@@ -52,7 +52,7 @@ pub struct NetworkFile {
     /// Size of the file as it is on disk, in bytes.
     pub size: u64,
     /// What the file tells of itself.
-    pub facts: Facts,
+    pub metadata: NetworkMetadata,
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
     /// The value heads to choose from.
@@ -72,7 +72,7 @@ pub enum Model {
 
 /// What a network file tells of its making; nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
+pub struct NetworkMetadata {
     /// Its licence text.
     pub license: Option<String>,
     /// The oldest Lc0 that can read it, like `0.21.0`.
@@ -99,7 +99,7 @@ impl NetworkFile {
     /// nothing is allocated that a file merely claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::open(path)?, choice);
-        read().map_err(|fault| NetworkError::new(path, fault))
+        read().map_err(|kind| NetworkError::new(path, kind))
     }
 
     /// Reads a file's content that is in memory already; `path` tells people where it came from.
@@ -108,64 +108,67 @@ impl NetworkFile {
     /// As [`NetworkFile::load`].
     pub fn from_bytes(path: &Path, bytes: &[u8], choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::read(bytes, bytes.len() as u64)?, choice);
-        read().map_err(|fault| NetworkError::new(path, fault))
+        read().map_err(|kind| NetworkError::new(path, kind))
     }
 }
 
-fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkFile, Fault> {
+fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkFile, NetworkErrorKind> {
     let Content { kind, mut chunks, sha256, size } = content;
     let only_heads = (vec![PolicyHeadName::Vanilla], vec![ValueHeadName::Winner]);
-    let (facts, (policy_heads, value_heads), model) = match kind {
-        Kind::Onnx => {
+    let (metadata, (policy_heads, value_heads), model) = match kind {
+        FileKind::Onnx => {
             let bytes = chunks.copy_to_bytes(chunks.remaining());
-            (Facts::default(), only_heads, Model::Onnx(onnx_model::bare(bytes)?))
+            (NetworkMetadata::default(), only_heads, Model::Onnx(onnx_model::bare(bytes)?))
         }
-        Kind::Lc0 => {
+        FileKind::Lc0 => {
             let net: Net = chunks.decode()?;
             check_version(&net)?;
-            let facts = Facts::of(&net);
+            let metadata = NetworkMetadata::of(&net);
             let declared = net.format.and_then(|format| format.network_format);
             match (net.weights, net.onnx_model) {
                 (Some(weights), None) => {
                     let format = format::layers_format(declared, &weights)?;
                     let heads = (heads::policy_heads(&weights), heads::value_heads(&weights));
                     let network = read::network(weights, format, choice)?;
-                    (facts, heads, Model::Layers(Box::new(network), format))
+                    (metadata, heads, Model::Layers(Box::new(network), format))
                 }
                 (None, Some(model)) => {
-                    (facts, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))
+                    (metadata, only_heads, Model::Onnx(onnx_model::embedded(model, declared)?))
                 }
                 (weights, _) => return Err(one_body_only(weights.is_some())),
             }
         }
     };
-    Ok(NetworkFile { path: path.into(), sha256, size, facts, policy_heads, value_heads, model })
+    Ok(NetworkFile { path: path.into(), sha256, size, metadata, policy_heads, value_heads, model })
 }
 
 /// A file must have either layers or an ONNX model.
-fn one_body_only(has_both: bool) -> Fault {
+fn one_body_only(has_both: bool) -> NetworkErrorKind {
     let part = "weights".to_owned();
     match has_both {
-        true => Fault::Mismatch { part, reason: "the file has layers and an ONNX model as well".into() },
-        false => Fault::Missing { part, reason: "a network needs layers or an ONNX model".into() },
+        true => NetworkErrorKind::Mismatch {
+            part,
+            reason: "the file has layers and an ONNX model as well".into(),
+        },
+        false => NetworkErrorKind::Missing { part, reason: "a network needs layers or an ONNX model".into() },
     }
 }
 
 /// Refuses files for a newer Lc0, and old ones that do not name the one encoding of their time.
-fn check_version(net: &Net) -> Result<(), Fault> {
+fn check_version(net: &Net) -> Result<(), NetworkErrorKind> {
     let version = version_of(net).unwrap_or_default();
     if version == SIGNATURE_VERSION {
         return Ok(());
     }
     if (version.0, version.1) > KNOWN_VERSION {
-        return Err(Fault::Version {
+        return Err(NetworkErrorKind::Version {
             needed: version_text(version),
             known: format!("{}.{}", KNOWN_VERSION.0, KNOWN_VERSION.1),
         });
     }
     let encoding = net.format.as_ref().and_then(|format| format.weights_encoding).unwrap_or_default();
     if net.weights.is_some() && encoding != LINEAR16 && (version.0, version.1) < FREE_ENCODING_SINCE {
-        return Err(Fault::Unsupported {
+        return Err(NetworkErrorKind::Unsupported {
             part: "format.weights_encoding".into(),
             found: format!("{encoding} in a file for Lc0 {}", version_text(version)),
             supported: "1 LINEAR16 (files for 0.33 and newer may leave it out)".into(),
@@ -184,10 +187,10 @@ fn version_text((major, minor, patch): (u32, u32, u32)) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-impl Facts {
-    fn of(net: &Net) -> Facts {
+impl NetworkMetadata {
+    fn of(net: &Net) -> NetworkMetadata {
         let training = net.training_params.clone().unwrap_or_default();
-        Facts {
+        NetworkMetadata {
             license: net.license.clone(),
             min_version: version_of(net).map(version_text),
             training_steps: training.training_steps,

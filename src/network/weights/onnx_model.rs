@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use super::container::Chunks;
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 use super::onnx_message::{self, ValueInfo};
 use super::{format, message};
 use crate::network::encode::InputFormat;
@@ -99,12 +99,13 @@ impl DataType {
 /// The model that an Lc0 file embeds.
 ///
 /// # Errors
-/// [`Fault::Missing`], [`Fault::Mismatch`] or [`Fault::Unsupported`] if the model is not what the file says.
+/// [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Mismatch`] or [`NetworkErrorKind::Unsupported`] if the model is not what the file says.
 pub fn embedded(
     model: message::OnnxModel,
     declared: Option<message::NetworkFormat>,
-) -> Result<OnnxModel, Fault> {
-    let missing = |part: &str| Fault::Missing { part: part.into(), reason: "ONNX networks need it".into() };
+) -> Result<OnnxModel, NetworkErrorKind> {
+    let missing =
+        |part: &str| NetworkErrorKind::Missing { part: part.into(), reason: "ONNX networks need it".into() };
     let bytes = model.model.filter(|bytes| !bytes.is_empty()).ok_or_else(|| missing("onnx_model.model"))?;
     let named = |name: Option<String>| name.filter(|name| !name.is_empty());
     let value = match (named(model.output_wdl), named(model.output_value)) {
@@ -129,7 +130,7 @@ pub fn embedded(
 ///
 /// # Errors
 /// As [`embedded`]; the names that are there are listed.
-pub fn bare(bytes: Bytes) -> Result<OnnxModel, Fault> {
+pub fn bare(bytes: Bytes) -> Result<OnnxModel, NetworkErrorKind> {
     let model = parse(&bytes)?;
     let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
         Some(entry) => format::input_format(entry.value().parse().ok())?,
@@ -149,11 +150,14 @@ pub fn bare(bytes: Bytes) -> Result<OnnxModel, Fault> {
     checked(bytes, graph, input_format, names)
 }
 
-fn parse(bytes: &Bytes) -> Result<onnx_message::Model, Fault> {
+fn parse(bytes: &Bytes) -> Result<onnx_message::Model, NetworkErrorKind> {
     let model: onnx_message::Model = Chunks::from(bytes.clone()).decode()?;
     match &model.graph {
         Some(graph) if !graph.node.is_empty() => Ok(model),
-        _ => Err(Fault::Missing { part: "ONNX graph".into(), reason: "a model needs one with nodes".into() }),
+        _ => Err(NetworkErrorKind::Missing {
+            part: "ONNX graph".into(),
+            reason: "a model needs one with nodes".into(),
+        }),
     }
 }
 
@@ -163,7 +167,7 @@ fn checked(
     graph: onnx_message::Graph,
     input_format: InputFormat,
     names: TensorNames,
-) -> Result<OnnxModel, Fault> {
+) -> Result<OnnxModel, NetworkErrorKind> {
     let constants: Vec<_> = graph.initializer.iter().map(onnx_message::Tensor::name).collect();
     let inputs: Vec<_> = graph.input.iter().filter(|input| !constants.contains(&input.name())).collect();
     let outputs: Vec<_> = graph.output.iter().collect();
@@ -175,7 +179,7 @@ fn checked(
         require(&outputs, "output", moves_left, &[1])?;
     }
     let number = tensor_type(input).elem_type.unwrap_or_default();
-    let data_type = DataType::from_number(number).ok_or_else(|| Fault::Unsupported {
+    let data_type = DataType::from_number(number).ok_or_else(|| NetworkErrorKind::Unsupported {
         part: format!("ONNX input \"{}\"", names.input),
         found: format!("element type {number}"),
         supported: "1 float32, 10 float16, 16 bfloat16".into(),
@@ -191,18 +195,21 @@ fn require<'a>(
     kind: &str,
     name: &str,
     shape: &[usize],
-) -> Result<&'a ValueInfo, Fault> {
+) -> Result<&'a ValueInfo, NetworkErrorKind> {
     let part = format!("ONNX {kind} \"{name}\"");
     let Some(tensor) = tensors.iter().find(|tensor| tensor.name() == name) else {
         let present: Vec<_> = tensors.iter().map(|tensor| tensor.name()).collect();
         let reason = format!("it is not among the model's {kind}s: {}", present.join(", "));
-        return Err(Fault::Mismatch { part, reason });
+        return Err(NetworkErrorKind::Mismatch { part, reason });
     };
     let found = dimensions(tensor);
     let fits = |(&found, &wanted): (&i64, &usize)| found <= 0 || found == wanted as i64;
     if !found.is_empty() && (found.len() != shape.len() + 1 || !found[1..].iter().zip(shape).all(fits)) {
         let reason = format!("its shape is {found:?}, but [batch, {shape:?}] is expected");
-        return Err(Fault::Mismatch { part, reason: reason.replace(", [", ", ").replace("]]", "]") });
+        return Err(NetworkErrorKind::Mismatch {
+            part,
+            reason: reason.replace(", [", ", ").replace("]]", "]"),
+        });
     }
     Ok(tensor)
 }

@@ -1,6 +1,6 @@
 //! Turns the layers of a file into a [`Network`], checking every size against the format on the way.
 
-use super::error::Fault;
+use super::error::NetworkErrorKind;
 use super::format::{BodyKind, NetworkFormat, PolicyKind, ValueKind};
 use super::heads::{PolicyLayers, ValueLayers};
 use super::layer::{self, ConvolutionShape};
@@ -16,7 +16,11 @@ use crate::network::{PLANES, POLICY_SIZE};
 ///
 /// # Errors
 /// The first part that is missing, of the wrong size, or not finite.
-pub fn network(mut weights: Weights, format: NetworkFormat, choice: HeadChoice) -> Result<Network, Fault> {
+pub fn network(
+    mut weights: Weights,
+    format: NetworkFormat,
+    choice: HeadChoice,
+) -> Result<Network, NetworkErrorKind> {
     let policy_layers = PolicyLayers::take(&mut weights, choice.policy)?;
     let value_layers = ValueLayers::take(&mut weights, choice.value)?;
     let moves_left_layers = MovesLeftLayers::take(&mut weights);
@@ -38,7 +42,7 @@ pub fn network(mut weights: Weights, format: NetworkFormat, choice: HeadChoice) 
 ///
 /// # Errors
 /// As [`network`].
-pub(super) fn tower(input: Option<ConvBlock>, residual: Vec<Residual>) -> Result<Tower, Fault> {
+pub(super) fn tower(input: Option<ConvBlock>, residual: Vec<Residual>) -> Result<Tower, NetworkErrorKind> {
     let shape = ConvolutionShape { inputs: PLANES, outputs: None, kernel: 3 };
     let input = layer::convolution(input, "input convolution", shape)?;
     let filters = input.outputs;
@@ -49,12 +53,12 @@ pub(super) fn tower(input: Option<ConvBlock>, residual: Vec<Residual>) -> Result
         .collect::<Result<Vec<_>, _>>()?;
     if blocks.is_empty() {
         let reason = "a tower needs at least one residual block".into();
-        return Err(Fault::Missing { part: "residual blocks".into(), reason });
+        return Err(NetworkErrorKind::Missing { part: "residual blocks".into(), reason });
     }
     Ok(Tower { input, blocks })
 }
 
-fn residual_block(block: Residual, part: &str, filters: usize) -> Result<ResidualBlock, Fault> {
+fn residual_block(block: Residual, part: &str, filters: usize) -> Result<ResidualBlock, NetworkErrorKind> {
     let shape = ConvolutionShape { inputs: filters, outputs: Some(filters), kernel: 3 };
     Ok(ResidualBlock {
         conv1: layer::convolution(block.conv1, &format!("{part} conv1"), shape)?,
@@ -63,14 +67,18 @@ fn residual_block(block: Residual, part: &str, filters: usize) -> Result<Residua
     })
 }
 
-fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Result<SqueezeExcite, Fault> {
+fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Result<SqueezeExcite, NetworkErrorKind> {
     let squeeze = layer::dense(se.w1, se.b1, &format!("{part} squeeze"), filters)?;
     let sizes = (squeeze.outputs, 2 * filters);
     let excite = layer::dense_sized(se.w2, se.b2, &format!("{part} excite"), sizes)?;
     Ok(SqueezeExcite { squeeze, excite })
 }
 
-fn policy_head(layers: PolicyLayers, body: &Body, format: &NetworkFormat) -> Result<PolicyHead, Fault> {
+fn policy_head(
+    layers: PolicyLayers,
+    body: &Body,
+    format: &NetworkFormat,
+) -> Result<PolicyHead, NetworkErrorKind> {
     let width = body.width();
     match format.policy {
         PolicyKind::Classical => {
@@ -86,7 +94,7 @@ fn policy_head(layers: PolicyLayers, body: &Body, format: &NetworkFormat) -> Res
             let shape = ConvolutionShape { outputs: None, ..shape };
             let conv2 = layer::convolution(layers.policy, "policy conv2", shape)?;
             if conv2.outputs < CONVOLUTION_POLICY_PLANES {
-                return Err(Fault::Size {
+                return Err(NetworkErrorKind::Size {
                     part: "policy conv2".into(),
                     what: "planes".into(),
                     expected: CONVOLUTION_POLICY_PLANES,
@@ -108,7 +116,11 @@ fn policy_head(layers: PolicyLayers, body: &Body, format: &NetworkFormat) -> Res
     }
 }
 
-fn value_head(layers: ValueLayers, body: &Body, format: &NetworkFormat) -> Result<ScalarHead, Fault> {
+fn value_head(
+    layers: ValueLayers,
+    body: &Body,
+    format: &NetworkFormat,
+) -> Result<ScalarHead, NetworkErrorKind> {
     let outputs = match format.value {
         ValueKind::Classical => 1,
         ValueKind::Wdl => 3,
@@ -128,7 +140,7 @@ fn head_input(
     bias: Option<Layer>,
     head: &str,
     body: &Body,
-) -> Result<HeadInput, Fault> {
+) -> Result<HeadInput, NetworkErrorKind> {
     let inputs = body.width();
     match body {
         Body::Tower(_) => {
@@ -165,7 +177,7 @@ impl MovesLeftLayers {
         }
     }
 
-    fn head(self, body: &Body) -> Result<ScalarHead, Fault> {
+    fn head(self, body: &Body) -> Result<ScalarHead, NetworkErrorKind> {
         let input = head_input(self.moves_left, self.ip_mov_w, self.ip_mov_b, "moves left", body)?;
         let inputs = input.channels() * SQUARES;
         let hidden = layer::dense(self.ip1_mov_w, self.ip1_mov_b, "moves left dense1", inputs)?;

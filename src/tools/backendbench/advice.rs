@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::summary::Row;
+use super::summary::BatchSizeRow;
 
 /// A fall of throughput below this share is none.
 const LEAST_FALL: f64 = 0.05;
@@ -20,13 +20,13 @@ pub(super) struct Cliff {
     pub(super) from: usize,
     /// The size behind.
     pub(super) to: usize,
-    kind: Kind,
+    kind: CliffKind,
     /// Throughput lost, or time gained by the batch, as a share.
     share: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
+enum CliffKind {
     Throughput,
     Latency,
 }
@@ -36,37 +36,37 @@ impl fmt::Display for Cliff {
         let Cliff { from, to, share, .. } = self;
         let percent = share * 100.0;
         match self.kind {
-            Kind::Throughput => write!(f, "throughput falls by {percent:.0} % from {from} to {to}"),
-            Kind::Latency => write!(f, "a batch takes {percent:.0} % longer from {from} to {to}"),
+            CliffKind::Throughput => write!(f, "throughput falls by {percent:.0} % from {from} to {to}"),
+            CliffKind::Latency => write!(f, "a batch takes {percent:.0} % longer from {from} to {to}"),
         }
     }
 }
 
 /// The cliffs between neighbours among `rows`, which ascend by size.
-pub(super) fn cliffs(rows: &[Row]) -> Vec<Cliff> {
+pub(super) fn cliffs(rows: &[BatchSizeRow]) -> Vec<Cliff> {
     let per_position = match rows {
         [first, .., last] => (last.p50_ms - first.p50_ms).max(0.0) / (last.batch - first.batch) as f64,
         _ => 0.0,
     };
-    let cliff = |pair: &[Row]| {
+    let cliff = |pair: &[BatchSizeRow]| {
         let [a, b] = pair else { return None };
         let (from, to) = (a.batch, b.batch);
         let fall = 1.0 - b.median_nps / a.median_nps;
         if fall > LEAST_FALL.max(CERTAINTY * (relative_error(a) + relative_error(b))) {
-            return Some(Cliff { from, to, kind: Kind::Throughput, share: fall });
+            return Some(Cliff { from, to, kind: CliffKind::Throughput, share: fall });
         }
         let jump = b.p50_ms - a.p50_ms;
         let usual = JUMP_IN_POSITIONS * per_position * (to - from) as f64;
         let noise = CERTAINTY * (relative_error(a) + relative_error(b));
         let is_jump = jump > usual && jump > LEAST_JUMP.max(noise) * a.p50_ms;
         // From 1 to 2 positions a batch may well take twice the time.
-        (is_jump && from > 1).then(|| Cliff { from, to, kind: Kind::Latency, share: jump / a.p50_ms })
+        (is_jump && from > 1).then(|| Cliff { from, to, kind: CliffKind::Latency, share: jump / a.p50_ms })
     };
     rows.windows(2).filter_map(cliff).collect()
 }
 
 /// Standard error of a row's median rate as a share of it.
-fn relative_error(row: &Row) -> f64 {
+fn relative_error(row: &BatchSizeRow) -> f64 {
     // Of a normal distribution's median: √(π/2) of the mean's.
     let error = 1.2533 * row.deviation_nps / (row.rounds.max(1) as f64).sqrt();
     error / row.median_nps.max(1e-9)
@@ -80,9 +80,9 @@ pub(super) const GAMES: [(&str, f64); 3] = [("bullet", 1.0), ("rapid", 15.0), ("
 /// Visits of one batch do not know of each other, so a larger batch must pay in speed. By Lc0's rule for its
 /// `backendbench --clippy` the gain as a share of the speed must exceed the growth as a share of the size times
 /// 0.16947·exp(−4.1695·10⁻⁶·n) + 0.02, where n are the nodes of a move, taken as (mean of old and new rate)^1.085 per second.
-pub(super) fn recommended(rows: &[Row], seconds: f64) -> usize {
+pub(super) fn recommended(rows: &[BatchSizeRow], seconds: f64) -> usize {
     let Some((first, larger)) = rows.split_first() else { return 1 };
-    let better = |best: &Row, row: &Row| {
+    let better = |best: &BatchSizeRow, row: &BatchSizeRow| {
         let nodes = ((row.median_nps + best.median_nps) / 2.0).powf(1.085) * seconds;
         let price = 0.16947 * (-4.1695e-6 * nodes).exp() + 0.02;
         let gain = row.median_nps / best.median_nps - 1.0;
@@ -97,10 +97,10 @@ mod tests {
     use super::*;
 
     /// Rows of a device whose batch of n takes `ms(n)`.
-    fn rows(sizes: &[usize], ms: impl Fn(usize) -> f64) -> Vec<Row> {
+    fn rows(sizes: &[usize], ms: impl Fn(usize) -> f64) -> Vec<BatchSizeRow> {
         let row = |&batch: &usize| {
             let nps = batch as f64 / ms(batch) * 1e3;
-            Row { batch, median_nps: nps, p50_ms: ms(batch), rounds: 11, ..Row::default() }
+            BatchSizeRow { batch, median_nps: nps, p50_ms: ms(batch), rounds: 11, ..BatchSizeRow::default() }
         };
         sizes.iter().map(row).collect()
     }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn longer_games_take_larger_batches() {
-        let recommended = |rows: &[Row]| GAMES.map(|(_, seconds)| recommended(rows, seconds));
+        let recommended = |rows: &[BatchSizeRow]| GAMES.map(|(_, seconds)| recommended(rows, seconds));
         let gpu = rows(&[1, 8, 32, 64, 128, 256, 512], |n| 5.0 + 0.05 * n as f64);
         assert_eq!(recommended(&gpu), [256, 512, 512]);
         let cpu = rows(&[1, 8, 32, 64], |n| 0.1 + n as f64);

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::Plan;
-use super::summary::{Row, summarize};
+use super::MeasurementPlan;
+use super::summary::{BatchSizeRow, summarize};
 use crate::network::{Backend, EvalSlot, Evaluator};
 use crate::tools::bench::cpu_time;
 use crate::tools::{Failure, game_positions};
@@ -15,7 +15,7 @@ const WARM_UP_BATCHES: usize = 2;
 
 /// How much one measurement takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pace {
+pub(super) enum RoundLength {
     /// Batches until this time is over.
     Time(Duration),
     /// So many batches.
@@ -37,30 +37,30 @@ pub(super) struct Series {
 }
 
 impl Series {
-    pub(super) fn summarize(&self) -> Row {
+    pub(super) fn summarize(&self) -> BatchSizeRow {
         summarize(self)
     }
 }
 
 /// The threads' evaluators and positions.
-pub(super) struct Workers(Vec<Worker>);
+pub(super) struct BenchThreads(Vec<BenchThread>);
 
-impl Workers {
-    pub(super) fn new(backend: &dyn Backend, threads: usize) -> Result<Workers, Failure> {
-        let worker = |index| Worker::new(backend, index);
-        Ok(Workers((0..threads).map(worker).collect::<Result<_, _>>()?))
+impl BenchThreads {
+    pub(super) fn new(backend: &dyn Backend, threads: usize) -> Result<BenchThreads, Failure> {
+        let thread = |index| BenchThread::new(backend, index);
+        Ok(BenchThreads((0..threads).map(thread).collect::<Result<_, _>>()?))
     }
 
     /// Gives every thread's device enough work to wake up.
     pub(super) fn warm_up(&mut self, size: usize) -> Result<(), Failure> {
-        self.run(size, Pace::Batches(WARM_UP_BATCHES)).map(|_| ())
+        self.run(size, RoundLength::Batches(WARM_UP_BATCHES)).map(|_| ())
     }
 
     /// Tries a size: times its first batch, and evaluates once more without a look at the clock.
-    pub(super) fn begin(&mut self, size: usize, pace: Pace) -> Result<Series, Failure> {
-        let first = self.run(size, Pace::Batches(1))?;
+    pub(super) fn begin(&mut self, size: usize, round_length: RoundLength) -> Result<Series, Failure> {
+        let first = self.run(size, RoundLength::Batches(1))?;
         let first_ms = first.iter().flat_map(|times| &times.batch_ms).copied().fold(0.0, f64::max);
-        self.run(size, pace)?;
+        self.run(size, round_length)?;
         Ok(Series { size, first_ms, nps: Vec::new(), cpu_nps: Vec::new(), batch_ms: Vec::new() })
     }
 
@@ -69,13 +69,13 @@ impl Workers {
         &mut self,
         series: &mut [Series],
         places: &[usize],
-        plan: &Plan,
+        plan: &MeasurementPlan,
     ) -> Result<(), Failure> {
         for _ in 0..plan.rounds {
             for &place in places {
                 let series = &mut series[place];
                 let before = cpu_time();
-                let times = self.run(series.size, plan.pace)?;
+                let times = self.run(series.size, plan.round_length)?;
                 let spent = cpu_time().zip(before).map(|(after, before)| (after - before).as_secs_f64());
                 let evaluations = series.size * times.iter().map(|times| times.batch_ms.len()).sum::<usize>();
                 series.cpu_nps.extend(spent.map(|seconds| evaluations as f64 / seconds.max(1e-9)));
@@ -87,10 +87,10 @@ impl Workers {
     }
 
     /// All threads at once.
-    fn run(&mut self, size: usize, pace: Pace) -> Result<Vec<Times>, Failure> {
+    fn run(&mut self, size: usize, round_length: RoundLength) -> Result<Vec<Times>, Failure> {
         std::thread::scope(|scope| {
             let handles: Vec<_> =
-                self.0.iter_mut().map(|worker| scope.spawn(move || worker.run(size, pace))).collect();
+                self.0.iter_mut().map(|thread| scope.spawn(move || thread.run(size, round_length))).collect();
             let times = handles.into_iter().map(|handle| match handle.join() {
                 Ok(times) => times,
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -113,31 +113,31 @@ impl Times {
 }
 
 /// A thread's evaluator and positions.
-struct Worker {
+struct BenchThread {
     evaluator: Box<dyn Evaluator>,
     positions: Vec<EvalSlot>,
     next: usize,
 }
 
-impl Worker {
-    fn new(backend: &dyn Backend, index: usize) -> Result<Worker, Failure> {
+impl BenchThread {
+    fn new(backend: &dyn Backend, index: usize) -> Result<BenchThread, Failure> {
         let info = backend.info();
         let count = POSITIONS.max(info.max_batch);
         // Threads begin at different positions.
         let positions = game_positions::encoded(index * 97, count, info.input_format);
-        Ok(Worker { evaluator: backend.evaluator()?, positions, next: 0 })
+        Ok(BenchThread { evaluator: backend.evaluator()?, positions, next: 0 })
     }
 
-    fn run(&mut self, size: usize, pace: Pace) -> Result<Times, Failure> {
+    fn run(&mut self, size: usize, round_length: RoundLength) -> Result<Times, Failure> {
         let start = Instant::now();
         let mut batch_ms = Vec::new();
         loop {
             let before = Instant::now();
             self.evaluate_next(size)?;
             batch_ms.push(before.elapsed().as_secs_f64() * 1e3);
-            let is_done = match pace {
-                Pace::Time(time) => start.elapsed() >= time,
-                Pace::Batches(count) => batch_ms.len() >= count,
+            let is_done = match round_length {
+                RoundLength::Time(time) => start.elapsed() >= time,
+                RoundLength::Batches(count) => batch_ms.len() >= count,
             };
             if is_done {
                 return Ok(Times { batch_ms });

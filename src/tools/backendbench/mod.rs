@@ -18,8 +18,8 @@ use clap::builder::RangedU64ValueParser;
 
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::network::BackendInfo;
-use measure::{Pace, Series, Workers};
-use report::Report;
+use measure::{BenchThreads, RoundLength, Series};
+use report::ThroughputReport;
 
 /// Sizes that are measured unless the user names others: around every multiple where devices are known to have cliffs.
 const SIZES: [usize; 24] =
@@ -65,18 +65,18 @@ pub(super) struct BackendbenchArgs {
 
 /// The sizes to measure, and how long each of them.
 #[derive(Debug, PartialEq)]
-struct Plan {
+struct MeasurementPlan {
     sizes: Vec<usize>,
-    pace: Pace,
+    round_length: RoundLength,
     rounds: u32,
     /// The user named the sizes: no others are measured.
     is_fixed: bool,
 }
 
 impl BackendbenchArgs {
-    fn plan(&self, info: &BackendInfo) -> Result<Plan, Failure> {
-        let pace = Pace::Time(Duration::from_millis(self.round_ms));
-        let plan = |sizes, is_fixed| Plan { sizes, pace, rounds: self.rounds, is_fixed };
+    fn plan(&self, info: &BackendInfo) -> Result<MeasurementPlan, Failure> {
+        let round_length = RoundLength::Time(Duration::from_millis(self.round_ms));
+        let plan = |sizes, is_fixed| MeasurementPlan { sizes, round_length, rounds: self.rounds, is_fixed };
         let has_range =
             self.start_batch_size.is_some() || self.max_batch_size.is_some() || self.batch_step.is_some();
         let largest = self.max_batch_size.unwrap_or(LARGEST.min(info.max_batch));
@@ -94,8 +94,8 @@ impl BackendbenchArgs {
                     [] => plan(sizes, !is_choice),
                     [count] => {
                         let rounds = self.rounds.min(u32::try_from(*count).unwrap_or(u32::MAX));
-                        let pace = Pace::Batches(count.div_ceil(rounds as usize));
-                        Plan { sizes, pace, rounds, is_fixed: !is_choice }
+                        let round_length = RoundLength::Batches(count.div_ceil(rounds as usize));
+                        MeasurementPlan { sizes, round_length, rounds, is_fixed: !is_choice }
                     }
                     _ => {
                         let text = "--batches with several sizes leaves no room for --start-batch-size, \
@@ -108,7 +108,7 @@ impl BackendbenchArgs {
         self.check(plan, info)
     }
 
-    fn check(&self, mut plan: Plan, info: &BackendInfo) -> Result<Plan, Failure> {
+    fn check(&self, mut plan: MeasurementPlan, info: &BackendInfo) -> Result<MeasurementPlan, Failure> {
         let largest = info.max_batch;
         let is_named = plan.is_fixed || self.max_batch_size.is_some();
         if is_named && let Some(size) = plan.sizes.iter().find(|&&size| size > largest) {
@@ -129,18 +129,18 @@ impl BackendbenchArgs {
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<Verdict, Failure> {
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
-    let mut workers = Workers::new(&*backend, args.threads as usize)?;
-    workers.warm_up(plan.sizes.last().copied().unwrap_or(1))?;
+    let mut threads = BenchThreads::new(&*backend, args.threads as usize)?;
+    threads.warm_up(plan.sizes.last().copied().unwrap_or(1))?;
     let mut series = Vec::new();
     for &size in &plan.sizes {
-        series.push(workers.begin(size, plan.pace)?);
+        series.push(threads.begin(size, plan.round_length)?);
     }
     let all: Vec<usize> = (0..series.len()).collect();
-    workers.measure(&mut series, &all, &plan)?;
+    threads.measure(&mut series, &all, &plan)?;
     if !plan.is_fixed {
-        find_edges(&mut workers, &mut series, &plan)?;
+        find_edges(&mut threads, &mut series, &plan)?;
     }
-    let report = Report::new(backend.info(), args.threads, &series);
+    let report = ThroughputReport::new(backend.info(), args.threads, &series);
     if let Some(folder) = &args.out {
         report.write_files(folder)?;
     }
@@ -153,16 +153,20 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<Verdic
 }
 
 /// Halves the distance between sizes around a cliff until it lies between neighbours.
-fn find_edges(workers: &mut Workers, series: &mut Vec<Series>, plan: &Plan) -> Result<(), Failure> {
+fn find_edges(
+    threads: &mut BenchThreads,
+    series: &mut Vec<Series>,
+    plan: &MeasurementPlan,
+) -> Result<(), Failure> {
     for _ in 0..MAX_SEARCHES {
         let rows: Vec<_> = series.iter().map(Series::summarize).collect();
         let cliffs = advice::cliffs(&rows);
         let Some(wide) = cliffs.iter().find(|cliff| cliff.to - cliff.from > 1) else { break };
         let middle = wide.from + (wide.to - wide.from) / 2;
         let place = series.partition_point(|series| series.size < middle);
-        series.insert(place, workers.begin(middle, plan.pace)?);
+        series.insert(place, threads.begin(middle, plan.round_length)?);
         // With its neighbours, so that all three meet the same machine.
-        workers.measure(series, &[place - 1, place, place + 1], plan)?;
+        threads.measure(series, &[place - 1, place, place + 1], plan)?;
     }
     Ok(())
 }
@@ -174,14 +178,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct TestCommandLine {
         #[command(flatten)]
         args: BackendbenchArgs,
     }
 
-    fn plan(line: &str) -> Result<Plan, String> {
+    fn plan(line: &str) -> Result<MeasurementPlan, String> {
         let words = ["backendbench"].into_iter().chain(line.split_ascii_whitespace());
-        let args = Line::try_parse_from(words).unwrap().args;
+        let args = TestCommandLine::try_parse_from(words).unwrap().args;
         let config = BackendConfig::parse("simulated(max-batch=100)", "").unwrap();
         let backend = backends::create(&config, None).unwrap();
         args.plan(backend.info()).map_err(|failure| failure.to_string())
@@ -202,6 +206,6 @@ mod tests {
     #[test]
     fn one_number_beside_a_range_counts_batches_as_in_lc0() {
         let plan = plan("--batches 100 --start-batch-size 8 --max-batch-size 8").unwrap();
-        assert_eq!((plan.sizes, plan.rounds, plan.pace), (vec![8], 11, Pace::Batches(10)));
+        assert_eq!((plan.sizes, plan.rounds, plan.round_length), (vec![8], 11, RoundLength::Batches(10)));
     }
 }

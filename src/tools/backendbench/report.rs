@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::advice::{Cliff, GAMES, cliffs, recommended};
 use super::measure::Series;
-use super::summary::{Row, Sorted};
+use super::summary::{BatchSizeRow, Sorted};
 use crate::network::BackendInfo;
 use crate::report::{Align, Page, Plot, Table};
 use crate::tools::Failure;
@@ -17,11 +17,11 @@ const NOISY: f64 = 0.05;
 
 /// All that was found.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct ThroughputReport {
     backend: String,
     description: String,
     threads: u32,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<BatchSizeRow>,
     #[serde(skip)]
     cliffs: Vec<Cliff>,
     recommended: Vec<Recommendation>,
@@ -34,8 +34,8 @@ struct Recommendation {
     batch: usize,
 }
 
-impl Report {
-    pub(super) fn new(info: &BackendInfo, threads: u32, series: &[Series]) -> Report {
+impl ThroughputReport {
+    pub(super) fn new(info: &BackendInfo, threads: u32, series: &[Series]) -> ThroughputReport {
         let mut rows: Vec<_> = series.iter().map(Series::summarize).collect();
         let cliffs = cliffs(&rows);
         for cliff in &cliffs {
@@ -51,7 +51,7 @@ impl Report {
             Recommendation { game, seconds_per_move: seconds, batch }
         });
         let (backend, description) = (info.name.clone(), info.description.clone());
-        Report { backend, description, threads, rows, cliffs, recommended: recommended.into() }
+        ThroughputReport { backend, description, threads, rows, cliffs, recommended: recommended.into() }
     }
 
     /// The part about the size to play with.
@@ -112,7 +112,7 @@ impl Report {
     }
 
     /// A value over the batch size.
-    fn points(&self, value: fn(&Row) -> f64) -> Vec<(f64, f64)> {
+    fn points(&self, value: fn(&BatchSizeRow) -> f64) -> Vec<(f64, f64)> {
         self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
     }
 
@@ -160,7 +160,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ThroughputReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.title())?;
         write!(f, "{}", self.table())?;

@@ -6,7 +6,7 @@ use super::measure::Series;
 
 /// What is reported of a batch size. Rates are of all threads together, times of one batch on its thread.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Row {
+pub(super) struct BatchSizeRow {
     pub(super) batch: usize,
     /// Evaluations per second, of the rounds.
     pub(super) mean_nps: f64,
@@ -37,11 +37,11 @@ pub(super) struct Row {
     pub(super) recommended_for: Vec<&'static str>,
 }
 
-pub(super) fn summarize(series: &Series) -> Row {
+pub(super) fn summarize(series: &Series) -> BatchSizeRow {
     let nps = Sorted::of(&series.nps);
     let ms = Sorted::of(&series.batch_ms);
     let cpu = Some(Sorted::of(&series.cpu_nps)).filter(|cpu| !cpu.0.is_empty());
-    Row {
+    BatchSizeRow {
         batch: series.size,
         mean_nps: nps.mean(),
         median_nps: nps.percentile(50.0),

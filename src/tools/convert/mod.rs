@@ -26,7 +26,7 @@ pub(super) struct ConvertArgs {
     output: PathBuf,
     /// Of the computation
     #[arg(long, value_enum, default_value_t)]
-    precision: Precision,
+    precision: ConvertPrecision,
     /// The only batch size that the model shall take [default: any]
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
@@ -40,7 +40,7 @@ pub(super) struct ConvertArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
-enum Precision {
+enum ConvertPrecision {
     /// float32
     #[default]
     Fp32,
@@ -79,16 +79,16 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Verdict, Fa
         Model::Layers(network, _) => {
             let options = BuildOptions {
                 precision: match args.precision {
-                    Precision::Fp32 | Precision::Int8 => onnx::Precision::Float32,
-                    Precision::Fp16 => onnx::Precision::Float16,
+                    ConvertPrecision::Fp32 | ConvertPrecision::Int8 => onnx::Precision::Float32,
+                    ConvertPrecision::Fp16 => onnx::Precision::Float16,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 quantization: Quantization::None,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
             match args.precision {
-                Precision::Int8 => quantized(*network, options, args)?,
-                Precision::Fp32 | Precision::Fp16 => onnx::build(*network, &options),
+                ConvertPrecision::Int8 => quantized(*network, options, args)?,
+                ConvertPrecision::Fp32 | ConvertPrecision::Fp16 => onnx::build(*network, &options),
             }
         }
         Model::Onnx(model) => as_it_is(model, args)?,
@@ -119,7 +119,7 @@ fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Res
 
 /// A file's own ONNX model, which is only ever written unchanged.
 fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
-    if args.batch.is_some() || args.precision != Precision::Fp32 {
+    if args.batch.is_some() || args.precision != ConvertPrecision::Fp32 {
         let text =
             "already holds an ONNX model, which is written as it is: leave --batch and --precision out";
         return Err(Failure::Input(format!("{}: {text}", args.file.display())));

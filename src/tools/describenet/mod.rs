@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::{Failure, Output, Verdict};
 use crate::network::weights::{
-    DataType, Facts, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
-    ValueOutput,
+    DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
+    ValueHeadName, ValueOutput,
 };
 use structure::Structure;
 
@@ -88,7 +88,7 @@ pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<Verdict, F
 }
 
 fn describe(file: &NetworkFile, load_ms: f64) -> Description {
-    let Facts {
+    let NetworkMetadata {
         license,
         min_version,
         training_steps,
@@ -97,7 +97,7 @@ fn describe(file: &NetworkFile, load_ms: f64) -> Description {
         policy_loss,
         accuracy,
         training_params,
-    } = file.facts.clone();
+    } = file.metadata.clone();
     let description = Description {
         file: file.path.display().to_string(),
         sha256: file.sha256.clone(),

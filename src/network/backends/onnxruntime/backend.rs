@@ -14,11 +14,11 @@ use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use sha2::{Digest, Sha256};
 
-use super::evaluator::{self, Interface, Run};
+use super::evaluator::{self, ModelInterface, RunBatch};
 use super::nvidia;
-use super::provider::{Provider, Target};
+use super::progress_message::ProgressMessage;
+use super::provider::{DeviceOptions, Provider};
 use super::runtime::Runtime;
-use super::waiting::Waiting;
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
     ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
@@ -44,50 +44,50 @@ pub(super) const PREFERRED_GPU_BATCH: usize = 256;
 #[derive(Debug)]
 pub struct OnnxRuntime {
     info: BackendInfo,
-    shared: Arc<Shared>,
+    sessions: Arc<SessionPool>,
     notes: Mutex<Vec<String>>,
 }
 
 /// What all evaluators share. Only `idle` changes, under its lock.
-struct Shared {
+struct SessionPool {
     runtime: &'static Runtime,
     model: Bytes,
     data_type: DataType,
-    interface: Interface,
-    target: Target,
+    interface: ModelInterface,
+    device: DeviceOptions,
     /// For what the provider builds once.
     engines: PathBuf,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SessionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("interface", &self.interface).finish_non_exhaustive()
+        f.debug_struct("SessionPool").field("interface", &self.interface).finish_non_exhaustive()
     }
 }
 
 impl OnnxRuntime {
     /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// `network` tells people which network it is, [`Target::parse`] what the options are.
+    /// `network` tells people which network it is, [`DeviceOptions::parse`] what the options are.
     ///
     /// # Errors
     /// [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for other
     /// options, [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
     pub fn new(model: OnnxModel, network: &str, options: &Params) -> Result<OnnxRuntime, BackendError> {
-        let target = Target::parse(options)?;
-        let runtime = Runtime::get(target.provider)?;
+        let device = DeviceOptions::parse(options)?;
+        let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let (processor, preferred_batch, preferred_threads) = match target.provider.is_accelerator() {
+        let (processor, preferred_batch, preferred_threads) = match device.provider.is_accelerator() {
             true => (Processor::Accelerator, PREFERRED_GPU_BATCH, ACCELERATOR_THREADS),
-            false => (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(target.threads)),
+            false => (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads)),
         };
         let info = BackendInfo {
             name: NAME.into(),
             description: format!(
                 "{network} on ONNX Runtime {version}, {}",
-                describe(&target, model.data_type)
+                describe(&device, model.data_type)
             ),
             input_format: model.input_format,
             has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
@@ -98,48 +98,51 @@ impl OnnxRuntime {
             processor,
             preferred_threads,
         };
-        let builds_engines = target.provider == Provider::TensorRt;
+        let builds_engines = device.provider == Provider::TensorRt;
         let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
-        let _waiting = builds_engines.then(|| {
-            Waiting::tell(format!("TensorRT builds its engines or reads them from {}", engines.display()))
+        let _message = builds_engines.then(|| {
+            ProgressMessage::tell(format!(
+                "TensorRT builds its engines or reads them from {}",
+                engines.display()
+            ))
         });
-        let shared = |cuda_graph| {
-            Arc::new(Shared {
+        let sessions = |cuda_graph| {
+            Arc::new(SessionPool {
                 runtime,
                 model: model.bytes.clone(),
                 data_type: model.data_type,
-                interface: Interface { names: model.names.clone(), fixed_batch: model.fixed_batch },
-                target: Target { cuda_graph, ..target.clone() },
+                interface: ModelInterface { names: model.names.clone(), fixed_batch: model.fixed_batch },
+                device: DeviceOptions { cuda_graph, ..device.clone() },
                 engines: engines.clone(),
                 prepacked: PrepackedWeights::new(),
                 idle: Mutex::default(),
             })
         };
-        let plain = shared(false);
+        let plain = sessions(false);
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
         plain.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
-        if !target.cuda_graph {
-            return Ok(OnnxRuntime { info, shared: plain, notes: Mutex::default() });
+        if !device.cuda_graph {
+            return Ok(OnnxRuntime { info, sessions: plain, notes: Mutex::default() });
         }
-        let recorded = shared(true);
-        let (shared, note) = match recorded.agrees_with(&plain) {
+        let recorded = sessions(true);
+        let (sessions, note) = match recorded.agrees_with(&plain) {
             Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
             Err(reason) => {
                 (plain, format!("error: CUDA graphs are of no use here ({reason}); going on without them"))
             }
         };
-        Ok(OnnxRuntime { info, shared, notes: Mutex::new(vec![note]) })
+        Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })
     }
 }
 
 /// For people: device and precision.
-fn describe(target: &Target, data_type: DataType) -> String {
+fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     let precision = match data_type {
-        DataType::Float32 => target.precision,
+        DataType::Float32 => device.precision,
         DataType::Float16 => "fp16",
         DataType::Bfloat16 => "bf16",
     };
-    let Target { provider, gpu, .. } = target;
+    let DeviceOptions { provider, gpu, .. } = device;
     let device = match provider {
         Provider::Cpu => "CPU".to_owned(),
         Provider::OpenVino => "OpenVINO on the CPU".to_owned(),
@@ -173,7 +176,7 @@ impl Backend for OnnxRuntime {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(self.shared.evaluator()?))
+        Ok(Box::new(self.sessions.evaluator()?))
     }
 
     fn take_notes(&self) -> Vec<String> {
@@ -181,8 +184,8 @@ impl Backend for OnnxRuntime {
     }
 }
 
-impl Shared {
-    fn evaluator(self: &Arc<Shared>) -> Result<SessionEvaluator, BackendError> {
+impl SessionPool {
+    fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let session = match idle {
             Some(session) => session,
@@ -190,23 +193,23 @@ impl Shared {
                 .open()
                 .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })?,
         };
-        let Target { provider, gpu, .. } = self.target;
+        let DeviceOptions { provider, gpu, .. } = self.device;
         let memory = match provider {
-            Provider::Cuda | Provider::TensorRt if self.target.cuda_graph => {
-                evaluator::Memory::Recorded { gpu }
+            Provider::Cuda | Provider::TensorRt if self.device.cuda_graph => {
+                evaluator::HostMemory::Recorded { gpu }
             }
-            Provider::Cuda | Provider::TensorRt => evaluator::Memory::Pinned { gpu },
-            _ => evaluator::Memory::Plain,
+            Provider::Cuda | Provider::TensorRt => evaluator::HostMemory::Pinned { gpu },
+            _ => evaluator::HostMemory::Plain,
         };
         Ok(SessionEvaluator {
             session: Some(session),
             run: evaluator::runner(self.data_type, memory),
-            shared: Arc::clone(self),
+            sessions: Arc::clone(self),
         })
     }
 
     /// Does this evaluate as `other` does, from batch to batch? What is recorded wrongly shows when it is replayed.
-    fn agrees_with(self: &Arc<Shared>, other: &Arc<Shared>) -> Result<(), String> {
+    fn agrees_with(self: &Arc<SessionPool>, other: &Arc<SessionPool>) -> Result<(), String> {
         let text = |error: BackendError| error.to_string();
         let (mut own, mut others) = (self.evaluator().map_err(text)?, other.evaluator().map_err(text)?);
         for trial in 1..=TRIALS {
@@ -230,16 +233,16 @@ impl Shared {
     fn open(&self) -> ort::Result<Session> {
         let mut builder = Session::builder(self.runtime.environment())?
             .with_optimization_level(GraphOptimizationLevel::All)?
-            .with_intra_threads(self.target.threads)?
+            .with_intra_threads(self.device.threads)?
             .with_inter_threads(1)?
             .with_intra_op_spinning(false)?
             .with_inter_op_spinning(false)?
             // Keeps 8-bit models exact where their sums could saturate; slower, also where they could not.
             .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
-            // Weights that can be shared must not lie in a session's own arena.
+            // Weights that can be sessions must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
             .with_prepacked_weights(&self.prepacked)?;
-        if let Some(provider) = self.target.registration(&self.interface.names.input, &self.engines) {
+        if let Some(provider) = self.device.registration(&self.interface.names.input, &self.engines) {
             builder = builder.with_execution_providers([provider])?;
         }
         builder.commit_from_memory(&self.model)
@@ -257,14 +260,14 @@ fn sums_bytes_exactly() -> bool {
 struct SessionEvaluator {
     /// `None` only while it is dropped.
     session: Option<Session>,
-    run: Box<dyn Run>,
-    shared: Arc<Shared>,
+    run: Box<dyn RunBatch>,
+    sessions: Arc<SessionPool>,
 }
 
 impl Evaluator for SessionEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         let Some(session) = &mut self.session else { return Ok(()) };
-        let interface = &self.shared.interface;
+        let interface = &self.sessions.interface;
         for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
             self.run
                 .run(session, interface, part)
@@ -276,7 +279,7 @@ impl Evaluator for SessionEvaluator {
 
 impl Drop for SessionEvaluator {
     fn drop(&mut self) {
-        let mut idle = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.sessions.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.extend(self.session.take());
     }
 }
@@ -301,8 +304,8 @@ mod tests {
     #[test]
     fn what_evaluates_otherwise_is_found_out() {
         let (tiny, other) = (backend("tiny.pb.gz"), backend("se_mlh.pb.gz"));
-        assert_eq!(tiny.shared.agrees_with(&tiny.shared), Ok(()));
-        let fault = tiny.shared.agrees_with(&other.shared).unwrap_err();
+        assert_eq!(tiny.sessions.agrees_with(&tiny.sessions), Ok(()));
+        let fault = tiny.sessions.agrees_with(&other.sessions).unwrap_err();
         assert_eq!(fault, "they give other numbers than the ordinary way");
     }
 }

@@ -8,7 +8,7 @@ use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, Memory
 use ort::session::{IoBinding, Session};
 use ort::value::Tensor;
 
-use super::evaluator::{Interface, Number, Outputs, Run, numbers, write_batch};
+use super::evaluator::{ModelInterface, Outputs, RunBatch, TensorElement, numbers, write_batch};
 use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
 
@@ -17,7 +17,7 @@ const STEP: usize = 32;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct BoundRunner<T: Number> {
+pub(super) struct BoundRunner<T: TensorElement> {
     memory: AllocationDevice<'static>,
     device: i32,
     /// By batch size.
@@ -26,18 +26,18 @@ pub(super) struct BoundRunner<T: Number> {
 
 /// The tensors of one batch size; the binding holds the outputs.
 #[derive(Debug)]
-struct Bound<T: Number> {
+struct Bound<T: TensorElement> {
     input: Tensor<T>,
     binding: IoBinding,
 }
 
-impl<T: Number> BoundRunner<T> {
+impl<T: TensorElement> BoundRunner<T> {
     /// A runner with tensors in `memory`, which belongs to the device of number `device`.
     pub(super) fn new(memory: AllocationDevice<'static>, device: i32) -> BoundRunner<T> {
         BoundRunner { memory, device, bound: BTreeMap::new() }
     }
 
-    fn bind(&self, session: &Session, interface: &Interface, positions: usize) -> ort::Result<Bound<T>> {
+    fn bind(&self, session: &Session, interface: &ModelInterface, positions: usize) -> ort::Result<Bound<T>> {
         let allocator = |kind| {
             let memory = MemoryInfo::new(self.memory.clone(), self.device, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
@@ -52,11 +52,11 @@ impl<T: Number> BoundRunner<T> {
     }
 }
 
-impl<T: Number> Run for BoundRunner<T> {
+impl<T: TensorElement> RunBatch for BoundRunner<T> {
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &Interface,
+        interface: &ModelInterface,
         batch: &mut [EvalSlot],
     ) -> Result<(), String> {
         let text = |error: ort::Error| error.to_string();
@@ -96,7 +96,7 @@ pub(super) fn filled_up(positions: usize) -> usize {
 mod tests {
     use std::path::Path;
 
-    use super::super::evaluator::{Memory, runner};
+    use super::super::evaluator::{HostMemory, runner};
     use super::super::graphs::GraphRunner;
     use super::super::{Provider, Runtime};
     use super::*;
@@ -126,8 +126,8 @@ mod tests {
         let model = onnx::build(*network, &BuildOptions::default());
         let environment = Runtime::get(Provider::Cpu).unwrap().environment();
         let mut session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
-        let interface = Interface { names: model.names, fixed_batch: None };
-        let mut plain = runner(DataType::Float32, Memory::Plain);
+        let interface = ModelInterface { names: model.names, fixed_batch: None };
+        let mut plain = runner(DataType::Float32, HostMemory::Plain);
         let mut bound = BoundRunner::<f32>::new(AllocationDevice::CPU, 0);
         let memories = (AllocationDevice::CPU, AllocationDevice::CPU);
         let mut graphs = GraphRunner::<f32>::new(memories, 0);
@@ -136,7 +136,7 @@ mod tests {
             let mut expected = slots(size + round).split_off(round);
             let input = expected.clone();
             plain.run(&mut session, &interface, &mut expected).unwrap();
-            for run in [&mut bound as &mut dyn Run, &mut graphs] {
+            for run in [&mut bound as &mut dyn RunBatch, &mut graphs] {
                 let mut found = input.clone();
                 run.run(&mut session, &interface, &mut found).unwrap();
                 for (found, expected) in found.iter().zip(&expected) {

@@ -18,26 +18,26 @@ const INPUT_SIZE: usize = PLANES * 64;
 
 /// How to call a model.
 #[derive(Clone, Debug)]
-pub(super) struct Interface {
+pub(super) struct ModelInterface {
     pub names: TensorNames,
     /// The only batch size that the model takes, if it takes but one.
     pub fixed_batch: Option<usize>,
 }
 
 /// Runs batches of one model, whatever its number type.
-pub(super) trait Run: Debug + Send {
+pub(super) trait RunBatch: Debug + Send {
     /// Fills the outputs of `batch`, which fits the model's batch size; fails with the library's words.
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &Interface,
+        interface: &ModelInterface,
         batch: &mut [EvalSlot],
     ) -> Result<(), String>;
 }
 
 /// Where a batch's numbers lie on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(super) enum HostMemory {
     /// Anywhere; sessions on a CPU read it there.
     Plain,
     /// Where a GPU of NVIDIA's can fetch and put them itself; batches then have few sizes, each with its tensors.
@@ -47,7 +47,7 @@ pub(super) enum Memory {
 }
 
 /// The runner for models of this type.
-pub(super) fn runner(data_type: DataType, memory: Memory) -> Box<dyn Run> {
+pub(super) fn runner(data_type: DataType, memory: HostMemory) -> Box<dyn RunBatch> {
     match data_type {
         DataType::Float32 => typed_runner::<f32>(memory),
         DataType::Float16 => typed_runner::<f16>(memory),
@@ -55,11 +55,13 @@ pub(super) fn runner(data_type: DataType, memory: Memory) -> Box<dyn Run> {
     }
 }
 
-fn typed_runner<T: Number>(memory: Memory) -> Box<dyn Run> {
+fn typed_runner<T: TensorElement>(memory: HostMemory) -> Box<dyn RunBatch> {
     match memory {
-        Memory::Plain => Box::new(Runner::<T>::default()),
-        Memory::Pinned { gpu } => Box::new(BoundRunner::<T>::new(AllocationDevice::CUDA_PINNED, gpu as i32)),
-        Memory::Recorded { gpu } => {
+        HostMemory::Plain => Box::new(PlainRunner::<T>::default()),
+        HostMemory::Pinned { gpu } => {
+            Box::new(BoundRunner::<T>::new(AllocationDevice::CUDA_PINNED, gpu as i32))
+        }
+        HostMemory::Recorded { gpu } => {
             let memories = (AllocationDevice::CUDA, AllocationDevice::CUDA_PINNED);
             Box::new(GraphRunner::<T>::new(memories, gpu as i32))
         }
@@ -67,14 +69,16 @@ fn typed_runner<T: Number>(memory: Memory) -> Box<dyn Run> {
 }
 
 /// A number type of models.
-pub(super) trait Number: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static {
+pub(super) trait TensorElement:
+    PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static
+{
     /// Writes the dense tensor `[112, 8, 8]` into `out`.
     fn write_planes(planes: &InputPlanes, out: &mut [Self]);
     /// The number as `f32`.
     fn to_f32(self) -> f32;
 }
 
-impl Number for f32 {
+impl TensorElement for f32 {
     fn write_planes(planes: &InputPlanes, out: &mut [f32]) {
         planes.write_dense(out);
     }
@@ -84,7 +88,7 @@ impl Number for f32 {
     }
 }
 
-impl Number for f16 {
+impl TensorElement for f16 {
     fn write_planes(planes: &InputPlanes, out: &mut [f16]) {
         out.convert_from_f32_slice(&dense(planes));
     }
@@ -94,7 +98,7 @@ impl Number for f16 {
     }
 }
 
-impl Number for bf16 {
+impl TensorElement for bf16 {
     fn write_planes(planes: &InputPlanes, out: &mut [bf16]) {
         out.convert_from_f32_slice(&dense(planes));
     }
@@ -111,23 +115,23 @@ fn dense(planes: &InputPlanes) -> [f32; INPUT_SIZE] {
 }
 
 /// Writes the planes of all positions, one behind the other, to `input`: `[batch, 112, 8, 8]`, or longer.
-pub(super) fn write_batch<T: Number>(batch: &[EvalSlot], input: &mut [T]) {
+pub(super) fn write_batch<T: TensorElement>(batch: &[EvalSlot], input: &mut [T]) {
     for (slot, dense) in batch.iter().zip(input.chunks_exact_mut(INPUT_SIZE)) {
         T::write_planes(&slot.planes, dense);
     }
 }
 
 #[derive(Debug, Default)]
-struct Runner<T> {
+struct PlainRunner<T> {
     /// `[batch, 112, 8, 8]`, as long as the largest batch so far.
     input: Vec<T>,
 }
 
-impl<T: Number> Run for Runner<T> {
+impl<T: TensorElement> RunBatch for PlainRunner<T> {
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &Interface,
+        interface: &ModelInterface,
         batch: &mut [EvalSlot],
     ) -> Result<(), String> {
         let positions = interface.fixed_batch.unwrap_or(batch.len());
@@ -161,7 +165,7 @@ enum ValueRows<'a, T> {
     Scalar(&'a [T]),
 }
 
-impl<'a, T: Number> Outputs<'a, T> {
+impl<'a, T: TensorElement> Outputs<'a, T> {
     /// `numbers` finds those of an output by its name and makes sure of their count.
     pub(super) fn of(
         names: &TensorNames,
@@ -199,7 +203,7 @@ impl<'a, T: Number> Outputs<'a, T> {
 }
 
 /// The numbers of output `name`, which must be `count`.
-pub(super) fn numbers<'a, T: Number>(
+pub(super) fn numbers<'a, T: TensorElement>(
     outputs: &'a SessionOutputs,
     name: &str,
     count: usize,

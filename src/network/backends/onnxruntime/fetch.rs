@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
 
+use super::progress_message::eprint_message;
 use super::provider::Provider;
 use super::python::{self, Wheel};
-use super::waiting::say;
 
 /// A wheel on PyPI that has the library for one platform.
 struct Release {
@@ -179,7 +179,7 @@ pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) ->
     match lock.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            say("Another process is fetching ONNX Runtime; waiting for it.");
+            eprint_message("Another process is fetching ONNX Runtime; waiting for it.");
             lock.lock().map_err(at_cache)?;
         }
         Err(TryLockError::Error(error)) => return Err(at_cache(error)),
@@ -218,7 +218,7 @@ fn fetch_locked(
         move |source| FetchError::Cache { path, source }
     };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    say(format_args!(
+    eprint_message(format_args!(
         "{} is not installed; fetching {} once (about {} MB) into {}",
         package.name,
         package.version,

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::fetch::{self, Package};
-use super::library::{self, Library, LibraryError, PATH_VARIABLE, Reason, Source, Unusable};
+use super::library::{self, Library, LibraryError, LibrarySource, PATH_VARIABLE, Unusable, UnusableReason};
 use super::provider::Provider;
 use super::python;
 use crate::network::folders;
@@ -33,11 +33,11 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
         return Ok(library);
     }
     let Some(package) = Package::with(provider) else {
-        return Err(LibraryError::NotInstalled { provider, found: but_refused(&refused) });
+        return Err(LibraryError::NotInstalled { provider, found: refused_suffix(&refused) });
     };
     fetched(package, &mut refused).map_err(|reason| LibraryError::NotFetched {
         package: package.name,
-        found: but_refused(&refused),
+        found: refused_suffix(&refused),
         reason,
     })
 }
@@ -52,36 +52,37 @@ fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Librar
     if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
         let library = named_library(Path::new(&named))?;
         if !library.has(provider) {
-            let reason = Reason::WithoutProvider(provider);
+            let reason = UnusableReason::WithoutProvider(provider);
             return Err(LibraryError::Named(Unusable { path: library.path, reason }));
         }
         return Ok(Some(library));
     }
-    let mut has_provider = |(source, folder): (Source, PathBuf)| {
+    let mut has_provider = |(source, folder): (LibrarySource, PathBuf)| {
         best_in(&folder, source, refused).filter(|library| library.has(provider))
     };
     if let Some(library) = known_folders(provider).into_iter().find_map(&mut has_provider) {
         return Ok(Some(library));
     }
-    let packages = python::package_folders().into_iter().map(|folder| (Source::Python, folder));
+    let packages = python::package_folders().into_iter().map(|folder| (LibrarySource::Python, folder));
     Ok(packages.into_iter().find_map(has_provider))
 }
 
 fn named_library(named: &Path) -> Result<Library, LibraryError> {
     let path = std::path::absolute(named).unwrap_or_else(|_| named.to_path_buf());
     let path = if path.is_dir() { libraries_in(&path).into_iter().next().unwrap_or(path) } else { path };
-    Library::probe(&path, Source::Environment).map_err(LibraryError::Named)
+    Library::probe(&path, LibrarySource::Environment).map_err(LibraryError::Named)
 }
 
 fn fetched(package: &Package, refused: &mut Vec<Unusable>) -> Result<Library, String> {
     let cache = folders::cache().ok_or("no cache folder is known; set ZEITNOT_CACHE_DIR")?;
-    let usable = |folder: &Path| best_in(folder, Source::Cache, &mut Vec::new()).is_some();
+    let usable = |folder: &Path| best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some();
     let folder = fetch::fetch(package, &cache, usable).map_err(|error| error.to_string())?;
-    best_in(&folder, Source::Fetched, refused).ok_or_else(|| "the library fetched does not load".into())
+    best_in(&folder, LibrarySource::Fetched, refused)
+        .ok_or_else(|| "the library fetched does not load".into())
 }
 
 /// `" that can be used (…)"` for the message, or nothing where nothing was refused.
-fn but_refused(refused: &[Unusable]) -> String {
+fn refused_suffix(refused: &[Unusable]) -> String {
     if refused.is_empty() {
         return String::new();
     }
@@ -90,14 +91,14 @@ fn but_refused(refused: &[Unusable]) -> String {
 }
 
 /// The folders of places 2 to 4, best first. Most don't exist.
-fn known_folders(provider: Provider) -> Vec<(Source, PathBuf)> {
+fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let mut known = Vec::new();
     if let Some(folder) = folders::executable() {
-        known.extend(["", "lib", "onnxruntime/lib"].map(|sub| (Source::Executable, folder.join(sub))));
+        known.extend(["", "lib", "onnxruntime/lib"].map(|sub| (LibrarySource::Executable, folder.join(sub))));
     }
     let fetched = folders::cache().zip(Package::with(provider));
-    known.extend(fetched.map(|(cache, package)| (Source::Cache, package.destination(&cache))));
-    known.extend(system_folders().into_iter().map(|folder| (Source::System, folder)));
+    known.extend(fetched.map(|(cache, package)| (LibrarySource::Cache, package.destination(&cache))));
+    known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
     known
 }
 
@@ -127,7 +128,7 @@ fn system_folders() -> Vec<PathBuf> {
 }
 
 /// The newest library in `folder` that can be used; those that cannot are added to `refused`.
-fn best_in(folder: &Path, source: Source, refused: &mut Vec<Unusable>) -> Option<Library> {
+fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
     libraries_in(folder)
         .into_iter()
         .find_map(|path| Library::probe(&path, source).map_err(|fault| refused.push(fault)).ok())
@@ -170,13 +171,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("libonnxruntime.so"), "junk").unwrap();
         let mut refused = Vec::new();
-        assert!(best_in(folder.path(), Source::System, &mut refused).is_none());
-        let text = but_refused(&refused);
+        assert!(best_in(folder.path(), LibrarySource::System, &mut refused).is_none());
+        let text = refused_suffix(&refused);
         assert!(
             text.starts_with(" that can be used (") && text.contains("libonnxruntime.so is not"),
             "{text}"
         );
-        assert_eq!(but_refused(&[]), "");
+        assert_eq!(refused_suffix(&[]), "");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
 use ort::value::{Tensor, TensorValueType};
 
 use super::bound::{filled_up, output_widths};
-use super::evaluator::{Interface, Number, Outputs, Run, write_batch};
+use super::evaluator::{ModelInterface, Outputs, RunBatch, TensorElement, write_batch};
 use crate::network::{EvalSlot, PLANES};
 
 /// What providers call the number of a graph among a session's.
@@ -20,18 +20,18 @@ const GRAPH_NUMBER: &str = "gpu_graph_id";
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct GraphRunner<T: Number> {
-    /// Memory of the device.
+pub(super) struct GraphRunner<T: TensorElement> {
+    /// HostMemory of the device.
     device: AllocationDevice<'static>,
-    /// Memory of the host that the device reaches.
+    /// HostMemory of the host that the device reaches.
     host: AllocationDevice<'static>,
     number: i32,
     /// By batch size.
-    graphs: BTreeMap<usize, Graph<T>>,
+    graphs: BTreeMap<usize, RecordedBatch<T>>,
 }
 
 /// The tensors of one batch size; the binding holds those of the device's outputs.
-struct Graph<T: Number> {
+struct RecordedBatch<T: TensorElement> {
     input: Tensor<T>,
     device_input: Tensor<T>,
     /// By name.
@@ -40,7 +40,7 @@ struct Graph<T: Number> {
     options: RunOptions<NoSelectedOutputs>,
 }
 
-impl<T: Number> GraphRunner<T> {
+impl<T: TensorElement> GraphRunner<T> {
     /// A runner for the device of this number with tensors in its memory and in the host's.
     pub(super) fn new(
         (device, host): (AllocationDevice<'static>, AllocationDevice<'static>),
@@ -49,7 +49,12 @@ impl<T: Number> GraphRunner<T> {
         GraphRunner { device, host, number, graphs: BTreeMap::new() }
     }
 
-    fn prepare(&self, session: &Session, interface: &Interface, positions: usize) -> ort::Result<Graph<T>> {
+    fn prepare(
+        &self,
+        session: &Session,
+        interface: &ModelInterface,
+        positions: usize,
+    ) -> ort::Result<RecordedBatch<T>> {
         let allocator = |memory: &AllocationDevice<'static>, kind| {
             let memory = MemoryInfo::new(memory.clone(), self.number, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
@@ -68,17 +73,17 @@ impl<T: Number> GraphRunner<T> {
         }
         let mut options = RunOptions::new()?;
         options.set(GRAPH_NUMBER, positions.to_string())?;
-        Ok(Graph { input, device_input, outputs, binding, options })
+        Ok(RecordedBatch { input, device_input, outputs, binding, options })
     }
 }
 
-impl<T: Number> fmt::Debug for Graph<T> {
+impl<T: TensorElement> fmt::Debug for RecordedBatch<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Graph").field("input", &self.input).finish_non_exhaustive()
+        f.debug_struct("RecordedBatch").field("input", &self.input).finish_non_exhaustive()
     }
 }
 
-impl<T: Number> Graph<T> {
+impl<T: TensorElement> RecordedBatch<T> {
     /// Sends the input, runs the batch and fetches the outputs.
     fn run(&mut self, session: &mut Session) -> ort::Result<()> {
         self.input.copy_into(&mut self.device_input)?;
@@ -91,11 +96,11 @@ impl<T: Number> Graph<T> {
     }
 }
 
-impl<T: Number> Run for GraphRunner<T> {
+impl<T: TensorElement> RunBatch for GraphRunner<T> {
     fn run(
         &mut self,
         session: &mut Session,
-        interface: &Interface,
+        interface: &ModelInterface,
         batch: &mut [EvalSlot],
     ) -> Result<(), String> {
         let text = |error: ort::Error| error.to_string();

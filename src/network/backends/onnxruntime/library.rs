@@ -14,7 +14,7 @@ pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 /// Where a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum LibrarySource {
     /// Named by `ORT_DYLIB_PATH`.
     Environment,
     /// Beside the program.
@@ -29,15 +29,15 @@ pub enum Source {
     Fetched,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for LibrarySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Source::Environment => "named by ORT_DYLIB_PATH",
-            Source::Executable => "beside the program",
-            Source::Cache => "in the cache, fetched earlier",
-            Source::System => "in a folder of the system",
-            Source::Python => "in an installed Python package",
-            Source::Fetched => "fetched from PyPI",
+            LibrarySource::Environment => "named by ORT_DYLIB_PATH",
+            LibrarySource::Executable => "beside the program",
+            LibrarySource::Cache => "in the cache, fetched earlier",
+            LibrarySource::System => "in a folder of the system",
+            LibrarySource::Python => "in an installed Python package",
+            LibrarySource::Fetched => "fetched from PyPI",
         })
     }
 }
@@ -50,7 +50,7 @@ pub struct Library {
     /// Its version, `1.31.1`; without the last number where the file's name doesn't tell it.
     pub version: String,
     /// Where it was found.
-    pub source: Source,
+    pub source: LibrarySource,
 }
 
 impl Library {
@@ -58,14 +58,14 @@ impl Library {
     ///
     /// # Errors
     /// Says why the file is of no use.
-    pub fn probe(path: &Path, source: Source) -> Result<Library, Unusable> {
+    pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
         let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
         if !path.is_file() {
-            return Err(unusable(Reason::Missing));
+            return Err(unusable(UnusableReason::Missing));
         }
-        let minor = ort::util::probe(path).ok_or_else(|| unusable(Reason::NotOnnxRuntime))?;
+        let minor = ort::util::probe(path).ok_or_else(|| unusable(UnusableReason::NotOnnxRuntime))?;
         if minor < ort::MINOR_VERSION {
-            return Err(unusable(Reason::TooOld { minor }));
+            return Err(unusable(UnusableReason::TooOld { minor }));
         }
         Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
     }
@@ -110,12 +110,12 @@ pub struct Unusable {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
-    pub reason: Reason,
+    pub reason: UnusableReason,
 }
 
 /// Why a file cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Reason {
+pub enum UnusableReason {
     /// There is no such file.
     #[error("does not exist")]
     Missing,
@@ -231,9 +231,9 @@ mod tests {
     fn files_that_are_no_library_are_named_with_their_fault() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libonnxruntime.so");
-        assert_eq!(Library::probe(&path, Source::System).unwrap_err().reason, Reason::Missing);
+        assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
         std::fs::write(&path, "no library").unwrap();
-        let fault = Library::probe(&path, Source::System).unwrap_err();
+        let fault = Library::probe(&path, LibrarySource::System).unwrap_err();
         assert_eq!(
             fault.to_string(),
             format!("{} is not an ONNX Runtime library for this machine", path.display())

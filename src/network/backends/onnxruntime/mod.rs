@@ -15,12 +15,12 @@ mod fetch;
 mod graphs;
 mod nvidia;
 mod observe;
+mod progress_message;
 mod python;
 mod runtime;
-mod waiting;
 
 pub use backend::{NAME, OnnxRuntime};
 pub use library::LibraryError;
 pub use observe::observe;
-pub use provider::{Provider, Target};
+pub use provider::{DeviceOptions, Provider};
 pub use runtime::Runtime;

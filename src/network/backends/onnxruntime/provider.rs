@@ -85,7 +85,7 @@ impl fmt::Display for Provider {
 
 /// Where and how a model is to be evaluated: the options of the backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct DeviceOptions {
     /// The kind of device.
     pub provider: Provider,
     /// Which one of several; CPUs are one.
@@ -98,7 +98,7 @@ pub struct Target {
     pub cuda_graph: bool,
 }
 
-impl Target {
+impl DeviceOptions {
     /// Reads the backend's options.
     ///
     /// | option | values | meaning |
@@ -111,7 +111,7 @@ impl Target {
     ///
     /// # Errors
     /// If an option is unknown or has no such value, or the provider does not compute in the precision.
-    pub fn parse(options: &Params) -> Result<Target, ParamError> {
+    pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
         options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph"], &[])?;
         let names = Provider::ALL.map(Provider::name);
         let provider = Provider::named(options.choice("provider", "cpu", &names)?).unwrap_or(Provider::Cpu);
@@ -129,7 +129,7 @@ impl Target {
             Provider::Cuda | Provider::TensorRt => &["false", "true"],
             _ => &["false"],
         };
-        Ok(Target {
+        Ok(DeviceOptions {
             cuda_graph: options.choice("cuda-graph", "false", graph_values)? == "true",
             provider,
             gpu: options.integer("gpu", 0, 0..=255)? as u32,
@@ -210,8 +210,8 @@ fn computes_bfloat16() -> bool {
 mod tests {
     use super::*;
 
-    fn parse(options: &str) -> Result<Target, ParamError> {
-        Target::parse(&Params::parse(options).unwrap())
+    fn parse(options: &str) -> Result<DeviceOptions, ParamError> {
+        DeviceOptions::parse(&Params::parse(options).unwrap())
     }
 
     #[test]

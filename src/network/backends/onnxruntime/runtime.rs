@@ -9,8 +9,8 @@ use ort::logging::LogLevel;
 use super::finder;
 use super::library::{Library, LibraryError};
 use super::nvidia;
+use super::progress_message::eprint_message;
 use super::provider::Provider;
-use super::waiting::say;
 
 /// A loaded library and its environment, from which sessions are made.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Runtime {
             .with_telemetry(false)
             .with_logger(Arc::new(|level: LogLevel, _: &str, _: &str, _: &str, message: &str| {
                 if level >= LogLevel::Error {
-                    say(format_args!("onnxruntime: {message}"));
+                    eprint_message(format_args!("onnxruntime: {message}"));
                 }
             }))
             .build()

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crossbeam::channel::unbounded;
 
-use super::part::{Part, Parts};
-use super::queue::{Errand, Queue, Return};
+use super::device_pool::{DevicePool, PooledDevice};
+use super::queue::{Queue, Request, Response};
 use super::{Device, MULTIPLEXING};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
@@ -20,72 +20,76 @@ use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 #[derive(Debug)]
 pub(super) struct Dispatch {
     info: BackendInfo,
-    shared: Arc<Shared>,
+    shared: Arc<DispatchState>,
 }
 
 /// What all evaluators share.
 #[derive(Debug)]
-struct Shared {
-    parts: Arc<Parts>,
-    counters: Vec<Counter>,
-    /// Turns the order in which counters get their share, so that single positions don't all go to one.
+struct DispatchState {
+    pool: Arc<DevicePool>,
+    routes: Vec<Route>,
+    /// Turns the order in which routes get their share, so that single positions don't all go to one.
     turn: AtomicUsize,
 }
 
 /// Where a share of a batch is handed in.
 #[derive(Debug)]
-struct Counter {
+struct Route {
     queue: Arc<Queue>,
     /// The devices behind it.
-    parts: Vec<Arc<Part>>,
+    pool: Vec<Arc<PooledDevice>>,
     /// The share that it gets, relative to others.
     weight: usize,
 }
 
-impl Counter {
+impl Route {
     fn is_open(&self) -> bool {
-        self.parts.iter().any(|part| part.is_living())
+        self.pool.iter().any(|part| part.is_living())
     }
 }
 
 impl Dispatch {
-    /// The backend `name`, `demux` or `multiplexing`, of `devices`, which are `parts`.
+    /// The backend `name`, `demux` or `multiplexing`, of `devices`, which are `pool`.
     ///
     /// # Errors
     /// If the devices want positions encoded differently, one has no room for its evaluators, or the system refuses
     /// a thread.
-    pub(super) fn new(name: &str, parts: Arc<Parts>, devices: &[Device]) -> Result<Dispatch, BackendError> {
+    pub(super) fn new(
+        name: &str,
+        pool: Arc<DevicePool>,
+        devices: &[Device],
+    ) -> Result<Dispatch, BackendError> {
         let joins = name == MULTIPLEXING;
         let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
-        let mut info = parts.joint_info(how)?;
+        let mut info = pool.joint_info(how)?;
         if !joins {
-            info.max_batch = parts.all().iter().map(|part| part.info().max_batch).sum();
-            info.preferred_batch = parts.all().iter().map(|part| part.info().preferred_batch).sum();
+            info.max_batch = pool.all().iter().map(|part| part.info().max_batch).sum();
+            info.preferred_batch = pool.all().iter().map(|part| part.info().preferred_batch).sum();
         }
-        let counter = |parts: &[Arc<Part>], threads: usize| Counter {
+        let route = |pool: &[Arc<PooledDevice>], threads: usize| Route {
             queue: Arc::new(Queue::new(threads)),
-            parts: parts.to_vec(),
-            weight: parts.iter().map(|part| part.info().preferred_batch).sum(),
+            pool: pool.to_vec(),
+            weight: pool.iter().map(|part| part.info().preferred_batch).sum(),
         };
-        let counters: Vec<Counter> = match joins {
-            true => vec![counter(parts.all(), devices.iter().map(|device| device.threads).sum())],
+        let routes: Vec<Route> = match joins {
+            true => vec![route(pool.all(), devices.iter().map(|device| device.threads).sum())],
             false => {
-                let each = parts.all().iter().zip(devices);
-                each.map(|(part, device)| counter(std::slice::from_ref(part), device.threads)).collect()
+                let each = pool.all().iter().zip(devices);
+                each.map(|(part, device)| route(std::slice::from_ref(part), device.threads)).collect()
             }
         };
-        // From here on a failure drops the counters, which sends home the threads that are there.
-        let shared = Arc::new(Shared { parts, counters, turn: AtomicUsize::new(0) });
-        for (index, (device, part)) in devices.iter().zip(shared.parts.all()).enumerate() {
-            let (counter, join_up_to) = if joins { (0, device.join_up_to) } else { (index, 0) };
+        // From here on a failure drops the routes, which sends home the threads that are there.
+        let shared = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
+        for (index, (device, part)) in devices.iter().zip(shared.pool.all()).enumerate() {
+            let (route, join_up_to) = if joins { (0, device.join_up_to) } else { (index, 0) };
             for _ in 0..device.threads {
-                let server = Server {
-                    parts: shared.parts.clone(),
+                let device_thread = DeviceThread {
+                    pool: shared.pool.clone(),
                     part: part.clone(),
-                    queue: shared.counters[counter].queue.clone(),
+                    queue: shared.routes[route].queue.clone(),
                     join_up_to,
                 };
-                server.start()?;
+                device_thread.start()?;
             }
         }
         Ok(Dispatch { info, shared })
@@ -102,41 +106,41 @@ impl Backend for Dispatch {
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        self.shared.parts.busy_time()
+        self.shared.pool.busy_time()
     }
 
     fn take_notes(&self) -> Vec<String> {
-        self.shared.parts.take_notes()
+        self.shared.pool.take_notes()
     }
 }
 
-impl Drop for Shared {
+impl Drop for DispatchState {
     fn drop(&mut self) {
-        self.counters.iter().for_each(|counter| counter.queue.close());
+        self.routes.iter().for_each(|route| route.queue.close());
     }
 }
 
 /// Hands batches in and waits for them.
-struct Dispatcher(Arc<Shared>);
+struct Dispatcher(Arc<DispatchState>);
 
 impl Evaluator for Dispatcher {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         let mut missing: Vec<_> = std::iter::once(0..batch.len()).collect();
         while !missing.is_empty() {
-            let open: Vec<&Counter> = self.0.counters.iter().filter(|counter| counter.is_open()).collect();
+            let open: Vec<&Route> = self.0.routes.iter().filter(|route| route.is_open()).collect();
             if open.is_empty() {
-                return Err(self.0.parts.none_left());
+                return Err(self.0.pool.none_left());
             }
             let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
             let (back, returns) = unbounded();
-            for (counter, share) in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
+            for (route, share) in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
                 let start = share.start;
                 let slots = batch[share].iter_mut().map(std::mem::take).collect();
-                counter.queue.push(Errand { slots, start, back: back.clone() });
+                route.queue.push(Request { slots, start, back: back.clone() });
             }
-            // The loop below ends when the last errand is finished.
+            // The loop below ends when the last request is finished.
             drop(back);
-            for Return { slots, start, is_evaluated } in returns {
+            for Response { slots, start, is_evaluated } in returns {
                 let range = start..start + slots.len();
                 batch[range.clone()].iter_mut().zip(slots).for_each(|(place, slot)| *place = slot);
                 if !is_evaluated {
@@ -148,22 +152,18 @@ impl Evaluator for Dispatcher {
     }
 }
 
-/// Cuts `range` by the weights of the counters; the first cut goes to another one each `turn`.
-fn shares<'a>(
-    range: Range<usize>,
-    counters: &[&'a Counter],
-    turn: usize,
-) -> Vec<(&'a Counter, Range<usize>)> {
-    let total: usize = counters.iter().map(|counter| counter.weight).sum();
+/// Cuts `range` by the weights of the routes; the first cut goes to another one each `turn`.
+fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'a Route, Range<usize>)> {
+    let total: usize = routes.iter().map(|route| route.weight).sum();
     let mut weight = 0;
     let mut start = range.start;
-    let mut shares = Vec::with_capacity(counters.len());
-    for place in 0..counters.len() {
-        let counter = counters[(turn + place) % counters.len()];
-        weight += counter.weight;
+    let mut shares = Vec::with_capacity(routes.len());
+    for place in 0..routes.len() {
+        let route = routes[(turn + place) % routes.len()];
+        weight += route.weight;
         let end = range.start + (range.len() * weight).div_ceil(total.max(1)).min(range.len());
         if end > start {
-            shares.push((counter, start..end));
+            shares.push((route, start..end));
             start = end;
         }
     }
@@ -171,14 +171,14 @@ fn shares<'a>(
 }
 
 /// A thread of a device.
-struct Server {
-    parts: Arc<Parts>,
-    part: Arc<Part>,
+struct DeviceThread {
+    pool: Arc<DevicePool>,
+    part: Arc<PooledDevice>,
     queue: Arc<Queue>,
     join_up_to: usize,
 }
 
-impl Server {
+impl DeviceThread {
     fn start(self) -> Result<(), BackendError> {
         let evaluator = self.part.backend().evaluator()?;
         let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.serve(evaluator));
@@ -191,14 +191,14 @@ impl Server {
     /// Evaluates until the device fails or the backend is dropped.
     fn serve(self, mut evaluator: Box<dyn Evaluator>) {
         let mut batch = Vec::new();
-        while let Some(mut errands) = self.queue.take(self.join_up_to, || self.part.is_living()) {
-            let counts: Vec<usize> = errands.iter().map(|errand| errand.slots.len()).collect();
-            batch.extend(errands.iter_mut().flat_map(|errand| errand.slots.drain(..)));
-            let is_evaluated = self.parts.evaluate(&self.part, &mut *evaluator, &mut batch);
+        while let Some(mut requests) = self.queue.take(self.join_up_to, || self.part.is_living()) {
+            let counts: Vec<usize> = requests.iter().map(|request| request.slots.len()).collect();
+            batch.extend(requests.iter_mut().flat_map(|request| request.slots.drain(..)));
+            let is_evaluated = self.pool.evaluate(&self.part, &mut *evaluator, &mut batch);
             let mut slots = batch.drain(..);
-            for (mut errand, count) in errands.into_iter().zip(counts) {
-                errand.slots.extend(slots.by_ref().take(count));
-                errand.finish(is_evaluated);
+            for (mut request, count) in requests.into_iter().zip(counts) {
+                request.slots.extend(slots.by_ref().take(count));
+                request.finish(is_evaluated);
             }
         }
         self.queue.leave();

@@ -2,16 +2,16 @@
 //!
 //! | name | what becomes of a batch | where |
 //! |---|---|---|
-//! | `demux` | it is split over all parts | [`dispatch`] |
+//! | `demux` | it is split over all devices | [`dispatch`] |
 //! | `multiplexing` | it waits for the next part that is free, which takes others along | [`dispatch`] |
-//! | `roundrobin` | it goes to the parts in turn | [`round_robin`] |
+//! | `roundrobin` | it goes to the devices in turn | [`round_robin`] |
 //!
 //! A part whose device fails drops out with a message, and the others evaluate what it leaves; only when none is left
-//! does an evaluation fail. Made by [`super::create`] from what [`super::config`] has read; knows parts only as
+//! does an evaluation fail. Made by [`super::create`] from what [`super::config`] has read; knows devices only as
 //! [`Backend`]s.
 
+mod device_pool;
 mod dispatch;
-mod part;
 mod queue;
 mod round_robin;
 
@@ -20,8 +20,8 @@ mod tests;
 
 use std::sync::Arc;
 
+use device_pool::DevicePool;
 use dispatch::Dispatch;
-use part::Parts;
 use round_robin::RoundRobin;
 
 use super::super::{Backend, BackendError};
@@ -52,9 +52,9 @@ pub struct Device {
 /// If `name` is none of this module's, the devices want positions encoded differently, or one has no room for its
 /// evaluators.
 pub fn join(name: &str, devices: Vec<Device>, news: Vec<String>) -> Result<Arc<dyn Backend>, BackendError> {
-    let parts = Parts::new(name, &devices, news);
+    let pool = DevicePool::new(name, &devices, news);
     Ok(match name {
-        ROUND_ROBIN => Arc::new(RoundRobin::new(parts)?),
-        _ => Arc::new(Dispatch::new(name, parts, &devices)?),
+        ROUND_ROBIN => Arc::new(RoundRobin::new(pool)?),
+        _ => Arc::new(Dispatch::new(name, pool, &devices)?),
     })
 }

@@ -11,100 +11,101 @@ use crate::network::EvalSlot;
 
 /// Positions that somebody waits for.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct Request {
     pub(super) slots: Vec<EvalSlot>,
     /// Where they stand in the batch that they are of.
     pub(super) start: usize,
-    pub(super) back: Sender<Return>,
+    pub(super) back: Sender<Response>,
 }
 
 /// Positions that are back.
 #[derive(Debug)]
-pub(super) struct Return {
+pub(super) struct Response {
     pub(super) slots: Vec<EvalSlot>,
     pub(super) start: usize,
     /// False if the device failed, or is gone; the positions are then as they were sent.
     pub(super) is_evaluated: bool,
 }
 
-impl Errand {
+impl Request {
     /// Sends the positions back.
     pub(super) fn finish(self, is_evaluated: bool) {
-        let Errand { slots, start, back } = self;
+        let Request { slots, start, back } = self;
         // Who waits no more has no use for them.
-        let _ = back.send(Return { slots, start, is_evaluated });
+        let _ = back.send(Response { slots, start, is_evaluated });
     }
 }
 
-/// Errands in the order of their arrival, for `servers` threads. Without servers nothing is accepted.
+/// Requests in the order of their arrival, for `device_threads` threads. Without device_threads nothing is accepted.
 #[derive(Debug)]
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
-    errands: VecDeque<Errand>,
-    servers: usize,
+struct QueueState {
+    requests: VecDeque<Request>,
+    device_threads: usize,
     is_closed: bool,
 }
 
 impl Queue {
     /// A queue that so many threads are going to serve; each must [`leave`](Queue::leave) once.
-    pub(super) fn new(servers: usize) -> Queue {
-        let state = State { errands: VecDeque::new(), servers, is_closed: false };
+    pub(super) fn new(device_threads: usize) -> Queue {
+        let state = QueueState { requests: VecDeque::new(), device_threads, is_closed: false };
         Queue { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an errand; where nobody serves it comes back at once.
-    pub(super) fn push(&self, errand: Errand) {
+    /// Adds a request; where nobody serves it comes back at once.
+    pub(super) fn push(&self, request: Request) {
         let mut state = self.state();
-        if state.servers == 0 {
+        if state.device_threads == 0 {
             drop(state);
-            return errand.finish(false);
+            return request.finish(false);
         }
-        state.errands.push_back(errand);
+        state.requests.push_back(request);
         drop(state);
         self.changed.notify_one();
     }
 
-    /// Waits for an errand and takes it, with those behind it as long as all have at most `positions` together.
-    /// `None` when the queue is closed or the server is no longer `fit`.
-    pub(super) fn take(&self, positions: usize, fit: impl Fn() -> bool) -> Option<Vec<Errand>> {
-        let idle = |state: &mut State| state.errands.is_empty() && !state.is_closed && fit();
+    /// Waits for a request and takes it, with those behind it as long as all have at most `positions` together.
+    /// `None` when the queue is closed or the device_thread is no longer `fit`.
+    pub(super) fn take(&self, positions: usize, fit: impl Fn() -> bool) -> Option<Vec<Request>> {
+        let idle = |state: &mut QueueState| state.requests.is_empty() && !state.is_closed && fit();
         let mut state = self.changed.wait_while(self.state(), idle).unwrap_or_else(PoisonError::into_inner);
         if state.is_closed || !fit() {
             return None;
         }
-        let mut taken: Vec<_> = state.errands.pop_front().into_iter().collect();
-        let mut count: usize = taken.iter().map(|errand| errand.slots.len()).sum();
-        while let Some(next) = state.errands.front() {
+        let mut taken: Vec<_> = state.requests.pop_front().into_iter().collect();
+        let mut count: usize = taken.iter().map(|request| request.slots.len()).sum();
+        while let Some(next) = state.requests.front() {
             count += next.slots.len();
             if count > positions {
                 break;
             }
-            taken.extend(state.errands.pop_front());
+            taken.extend(state.requests.pop_front());
         }
         Some(taken)
     }
 
-    /// A server leaves. The last one sends back what is still there.
+    /// A device_thread leaves. The last one sends back what is still there.
     pub(super) fn leave(&self) {
         let mut state = self.state();
-        state.servers -= 1;
-        let left = if state.servers == 0 { std::mem::take(&mut state.errands) } else { VecDeque::new() };
+        state.device_threads -= 1;
+        let left =
+            if state.device_threads == 0 { std::mem::take(&mut state.requests) } else { VecDeque::new() };
         drop(state);
         // Servers of the same device must see that it is no longer fit.
         self.changed.notify_all();
-        left.into_iter().for_each(|errand| errand.finish(false));
+        left.into_iter().for_each(|request| request.finish(false));
     }
 
-    /// Tells all servers to leave.
+    /// Tells all device_threads to leave.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
         self.changed.notify_all();

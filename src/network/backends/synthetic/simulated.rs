@@ -36,7 +36,7 @@ const DEFAULT_MAX_BATCH: u64 = 1_024;
 #[derive(Debug)]
 pub struct Simulated {
     info: BackendInfo,
-    device: Arc<Mutex<Device>>,
+    device: Arc<Mutex<SimulatedDevice>>,
     fail_after: u64,
     draw: Draw,
 }
@@ -74,7 +74,7 @@ impl Simulated {
                 preferred_threads: ACCELERATOR_THREADS,
                 ..random.info().clone()
             },
-            device: Arc::new(Mutex::new(Device::new(
+            device: Arc::new(Mutex::new(SimulatedDevice::new(
                 Instant::now(),
                 Duration::from_micros(latency),
                 Duration::from_nanos(per_position),
@@ -96,7 +96,7 @@ impl Backend for Simulated {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Traveller {
+        Ok(Box::new(SimulatedEvaluator {
             device: Arc::clone(&self.device),
             fail_after: self.fail_after,
             draw: self.draw,
@@ -109,13 +109,13 @@ impl Backend for Simulated {
     }
 }
 
-struct Traveller {
-    device: Arc<Mutex<Device>>,
+struct SimulatedEvaluator {
+    device: Arc<Mutex<SimulatedDevice>>,
     fail_after: u64,
     draw: Draw,
 }
 
-impl Evaluator for Traveller {
+impl Evaluator for SimulatedEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         let now = Instant::now();
         let back = {
@@ -134,7 +134,7 @@ impl Evaluator for Traveller {
 
 /// The timetable of the device. Pure: told the time, it says when a batch is back.
 #[derive(Debug)]
-struct Device {
+struct SimulatedDevice {
     latency: Duration,
     per_position: Duration,
     /// When it has computed all that was submitted.
@@ -145,9 +145,9 @@ struct Device {
     positions: u64,
 }
 
-impl Device {
-    fn new(now: Instant, latency: Duration, per_position: Duration) -> Device {
-        Device { latency, per_position, free_at: now, submitted: Duration::ZERO, positions: 0 }
+impl SimulatedDevice {
+    fn new(now: Instant, latency: Duration, per_position: Duration) -> SimulatedDevice {
+        SimulatedDevice { latency, per_position, free_at: now, submitted: Duration::ZERO, positions: 0 }
     }
 
     /// Queues a batch of `positions` and returns when its answers are back.
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn a_lone_batch_takes_latency_and_computing_time() {
         let start = Instant::now();
-        let mut device = Device::new(start, 2 * MS, MS);
+        let mut device = SimulatedDevice::new(start, 2 * MS, MS);
         assert_eq!(device.submit(start, 3), start + 5 * MS);
         assert_eq!(device.submit(start + 5 * MS, 3), start + 10 * MS);
         assert_eq!(device.busy_until(start + 10 * MS), 6 * MS);
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn batches_queue_for_the_device_but_travel_side_by_side() {
         let start = Instant::now();
-        let mut device = Device::new(start, 2 * MS, MS);
+        let mut device = SimulatedDevice::new(start, 2 * MS, MS);
         let back: Vec<_> = (0..4).map(|_| device.submit(start, 10) - start).collect();
         assert_eq!(back, [12 * MS, 22 * MS, 32 * MS, 42 * MS]);
         assert_eq!(device.busy_until(start + 21 * MS), 20 * MS);

@@ -55,13 +55,13 @@ impl Backend for Trivial {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Counter))
+        Ok(Box::new(TrivialEvaluator))
     }
 }
 
-struct Counter;
+struct TrivialEvaluator;
 
-impl Evaluator for Counter {
+impl Evaluator for TrivialEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         for slot in batch {
             slot.evaluation = Evaluation { q: expected_result(material(&slot.planes)), d: 0.0, m: 0.0 };

@@ -1,4 +1,4 @@
-//! A backend with gauges on it: how busy its processors are, and how large its batches should be.
+//! A backend with instruments on it: how busy its processors are, and how large its batches should be.
 //!
 //! The engine puts them on the backend in force, whichever it is; the search then asks [`Backend::batch_size`].
 
@@ -17,90 +17,92 @@ const MIN_FIRST: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
-pub struct Gauged {
+pub struct Instrumented {
     backend: Arc<dyn Backend>,
-    gauges: Arc<Gauges>,
+    instruments: Arc<Instruments>,
 }
 
 #[derive(Debug)]
-struct Gauges {
+struct Instruments {
     busy: BusyMeter,
     batch_size: BatchSize,
 }
 
-impl Gauged {
-    /// Puts gauges on `backend`.
-    pub fn new(backend: Arc<dyn Backend>) -> Gauged {
+impl Instrumented {
+    /// Puts instruments on `backend`.
+    pub fn new(backend: Arc<dyn Backend>) -> Instrumented {
         let info = backend.info();
         let preferred = info.preferred_batch.clamp(1, info.max_batch);
         let batch_size = match info.measures_batch {
             true => BatchSize::new((preferred / FIRST_PART).max(MIN_FIRST).min(preferred), info.max_batch),
             false => BatchSize::new(preferred, preferred),
         };
-        let gauges = Gauges { busy: BusyMeter::new(info.processor, Instant::now()), batch_size };
-        Gauged { backend, gauges: Arc::new(gauges) }
+        let instruments = Instruments { busy: BusyMeter::new(info.processor, Instant::now()), batch_size };
+        Instrumented { backend, instruments: Arc::new(instruments) }
     }
 }
 
-impl Backend for Gauged {
+impl Backend for Instrumented {
     fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         let evaluator = self.backend.evaluator()?;
-        self.gauges.busy.add_evaluator(Instant::now());
-        Ok(Box::new(GaugedEvaluator { evaluator, gauges: self.gauges.clone() }))
+        self.instruments.busy.add_evaluator(Instant::now());
+        Ok(Box::new(InstrumentedEvaluator { evaluator, instruments: self.instruments.clone() }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time().or_else(|| Some(self.gauges.busy.busy_time(Instant::now())))
+        self.backend.busy_time().or_else(|| Some(self.instruments.busy.busy_time(Instant::now())))
     }
 
     fn batch_size(&self) -> usize {
-        self.gauges.batch_size.get()
+        self.instruments.batch_size.get()
     }
 
     fn take_notes(&self) -> Vec<String> {
         let mut notes = self.backend.take_notes();
-        notes.extend(self.gauges.batch_size.take_note().map(|note| format!("{}: {note}", self.info().name)));
+        notes.extend(
+            self.instruments.batch_size.take_note().map(|note| format!("{}: {note}", self.info().name)),
+        );
         notes
     }
 }
 
-struct GaugedEvaluator {
+struct InstrumentedEvaluator {
     evaluator: Box<dyn Evaluator>,
-    gauges: Arc<Gauges>,
+    instruments: Arc<Instruments>,
 }
 
-impl Evaluator for GaugedEvaluator {
+impl Evaluator for InstrumentedEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let Gauges { busy, batch_size } = &*self.gauges;
+        let Instruments { busy, batch_size } = &*self.instruments;
         let began = Instant::now();
-        let _at_work = AtWork::begin(busy, began);
+        let _busy = BusyGuard::begin(busy, began);
         self.evaluator.evaluate(batch)?;
         batch_size.record(batch.len(), (began, Instant::now()));
         Ok(())
     }
 }
 
-impl Drop for GaugedEvaluator {
+impl Drop for InstrumentedEvaluator {
     fn drop(&mut self) {
-        self.gauges.busy.remove_evaluator(Instant::now());
+        self.instruments.busy.remove_evaluator(Instant::now());
     }
 }
 
 /// An evaluation that is counted as long as this lives, also if it panics.
-struct AtWork<'a>(&'a BusyMeter);
+struct BusyGuard<'a>(&'a BusyMeter);
 
-impl AtWork<'_> {
-    fn begin(busy: &BusyMeter, now: Instant) -> AtWork<'_> {
+impl BusyGuard<'_> {
+    fn begin(busy: &BusyMeter, now: Instant) -> BusyGuard<'_> {
         busy.begin(now);
-        AtWork(busy)
+        BusyGuard(busy)
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.end(Instant::now());
     }

@@ -11,26 +11,26 @@ use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Tells until it is dropped.
-pub(super) struct Waiting {
+pub(super) struct ProgressMessage {
     _told: Sender<()>,
 }
 
-impl Waiting {
+impl ProgressMessage {
     /// Tells `what` now, and every ten seconds how long that has taken.
-    pub(super) fn tell(what: String) -> Waiting {
+    pub(super) fn tell(what: String) -> ProgressMessage {
         let (told, done) = bounded::<()>(0);
         let start = Instant::now();
-        say(format_args!("{what}; the first time this takes minutes."));
+        eprint_message(format_args!("{what}; the first time this takes minutes."));
         thread::spawn(move || {
             while done.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                say(format_args!("{what}: {} s so far", start.elapsed().as_secs()));
+                eprint_message(format_args!("{what}: {} s so far", start.elapsed().as_secs()));
             }
         });
-        Waiting { _told: told }
+        ProgressMessage { _told: told }
     }
 }
 
 /// Writes a line to stderr. Where nobody can read it, the work goes on.
-pub(super) fn say(text: impl Display) {
+pub(super) fn eprint_message(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }

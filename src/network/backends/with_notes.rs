@@ -7,7 +7,7 @@ use crate::network::{Backend, BackendError, BackendInfo, Evaluator};
 
 /// See the module.
 #[derive(Debug)]
-struct Noted {
+struct WithNotes {
     backend: Arc<dyn Backend>,
     /// Told once, before what the backend itself has to tell.
     notes: Mutex<Vec<String>>,
@@ -15,10 +15,10 @@ struct Noted {
 
 /// `backend` with `notes` that come before its own.
 pub(super) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<String>) -> Arc<dyn Backend> {
-    if notes.is_empty() { backend } else { Arc::new(Noted { backend, notes: Mutex::new(notes) }) }
+    if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
 }
 
-impl Backend for Noted {
+impl Backend for WithNotes {
     fn info(&self) -> &BackendInfo {
         self.backend.info()
     }

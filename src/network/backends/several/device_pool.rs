@@ -9,13 +9,13 @@ use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Pr
 
 /// A part. `is_living` goes to false once and stays there; whoever reads it late only fails once more.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct PooledDevice {
     label: String,
     backend: Arc<dyn Backend>,
     is_living: AtomicBool,
 }
 
-impl Part {
+impl PooledDevice {
     pub(super) fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
@@ -41,48 +41,49 @@ impl Part {
     }
 }
 
-/// All parts of a backend, and what people should know of them.
+/// All devices of a backend, and what people should know of them.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct DevicePool {
     name: String,
-    parts: Vec<Arc<Part>>,
+    pool: Vec<Arc<PooledDevice>>,
     news: Mutex<Vec<String>>,
 }
 
-impl Parts {
-    /// The parts of the backend `name`. Its news are `news` and what the parts are.
-    pub(super) fn new(name: &str, devices: &[Device], mut news: Vec<String>) -> Arc<Parts> {
+impl DevicePool {
+    /// The devices of the backend `name`. Its news are `news` and what its devices are.
+    pub(super) fn new(name: &str, devices: &[Device], mut news: Vec<String>) -> Arc<DevicePool> {
         let part = |device: &Device| {
-            Arc::new(Part {
+            Arc::new(PooledDevice {
                 label: device.label.clone(),
                 backend: device.backend.clone(),
                 is_living: AtomicBool::new(true),
             })
         };
-        let parts: Vec<_> = devices.iter().map(part).collect();
-        let describe = |part: &Arc<Part>| format!("{name}: {}: {}", part.label, part.info().description);
-        let is_told = parts.len() > 1;
-        news.extend(parts.iter().flat_map(|part| {
+        let pool: Vec<_> = devices.iter().map(part).collect();
+        let describe =
+            |part: &Arc<PooledDevice>| format!("{name}: {}: {}", part.label, part.info().description);
+        let is_told = pool.len() > 1;
+        news.extend(pool.iter().flat_map(|part| {
             let inner = part.backend.take_notes();
             is_told.then(|| describe(part)).into_iter().chain(inner)
         }));
-        Arc::new(Parts { name: name.into(), parts, news: Mutex::new(news) })
+        Arc::new(DevicePool { name: name.into(), pool, news: Mutex::new(news) })
     }
 
-    pub(super) fn all(&self) -> &[Arc<Part>] {
-        &self.parts
+    pub(super) fn all(&self) -> &[Arc<PooledDevice>] {
+        &self.pool
     }
 
-    /// What the parts are together. The sizes of batches are those of a backend that hands a batch on as it is.
+    /// What the devices are together. The sizes of batches are those of a backend that hands a batch on as it is.
     ///
     /// # Errors
     /// If they want positions encoded differently, or there is none.
     pub(super) fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
-        let infos = || self.parts.iter().map(|part| part.info());
+        let infos = || self.pool.iter().map(|part| part.info());
         let refuse = |reason: &str| BackendError::Model { backend: self.name.clone(), reason: reason.into() };
-        let first = infos().next().ok_or_else(|| refuse("it has no parts"))?;
+        let first = infos().next().ok_or_else(|| refuse("it has no devices"))?;
         if infos().any(|info| info.input_format != first.input_format) {
-            return Err(refuse("its parts want positions encoded differently"));
+            return Err(refuse("its devices want positions encoded differently"));
         }
         Ok(BackendInfo {
             name: self.name.clone(),
@@ -107,19 +108,19 @@ impl Parts {
     /// Evaluates `batch` on `part`; a part that cannot drops out, with a message. Returns whether it could.
     pub(super) fn evaluate(
         &self,
-        part: &Part,
+        part: &PooledDevice,
         evaluator: &mut dyn Evaluator,
         batch: &mut [EvalSlot],
     ) -> bool {
         let Err(reason) = part.evaluate(evaluator, batch) else { return true };
         // Threads of one device fail together; one message is enough.
         if part.is_living.swap(false, Ordering::Relaxed) {
-            let left = self.parts.iter().filter(|part| part.is_living()).count();
+            let left = self.pool.iter().filter(|part| part.is_living()).count();
             let news = format!(
                 "error: {}: {} drops out, {left} of {} go on: {reason}",
                 self.name,
                 part.label,
-                self.parts.len()
+                self.pool.len()
             );
             self.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
         }
@@ -132,17 +133,17 @@ impl Parts {
         BackendError::Evaluation { backend: self.name.clone(), reason }
     }
 
-    /// The news of this backend and of its parts since the last call.
+    /// The news of this backend and of its devices since the last call.
     pub(super) fn take_notes(&self) -> Vec<String> {
         let mut notes = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
-        notes.extend(self.parts.iter().flat_map(|part| part.backend.take_notes()));
+        notes.extend(self.pool.iter().flat_map(|part| part.backend.take_notes()));
         notes
     }
 
     /// The mean busy time of the devices, if all know it.
     pub(super) fn busy_time(&self) -> Option<std::time::Duration> {
-        let times: Option<Vec<_>> = self.parts.iter().map(|part| part.backend.busy_time()).collect();
-        let count = self.parts.len().max(1) as u32;
+        let times: Option<Vec<_>> = self.pool.iter().map(|part| part.backend.busy_time()).collect();
+        let count = self.pool.len().max(1) as u32;
         Some(times?.iter().sum::<std::time::Duration>() / count)
     }
 }
