@@ -88,7 +88,7 @@ impl Game {
             .nodes
             .filter(|_| !request.limits.is_open_ended())
             .map(|nodes| if settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) });
-        let account = chain.most_new_nodes().unwrap_or(u64::MAX);
+        let account = chain.max_new_nodes().unwrap_or(u64::MAX);
         let spec = JobSpec {
             tree,
             root,
@@ -190,8 +190,8 @@ impl Game {
     }
 
     /// What the timekeeper has to say to people since it was last asked.
-    pub(super) fn take_notice(&mut self) -> Option<String> {
-        self.timekeeper.take_notice()
+    pub(super) fn take_message(&mut self) -> Option<String> {
+        self.timekeeper.take_message()
     }
 
     /// The move is made: the timekeeper learns from it.

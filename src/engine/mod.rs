@@ -304,7 +304,7 @@ impl Engine {
             late: &self.late,
         };
         let job = Arc::new(game.begin_search(&self.position, request, &surroundings)?);
-        if let Some(notice) = game.take_notice() {
+        if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }
         self.late.push(job.clone());

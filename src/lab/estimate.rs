@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ply_median::PlyMedian;
 use super::rows::PositionRow;
 use crate::params::{ParamError, Params};
-use crate::time::estimators::moves_left::{LogLogistic, MovesLeft, estimator_from};
+use crate::time::estimators::moves_left::{LogLogistic, MovesLeftEstimator, estimator_from};
 
 /// Which M an estimator gets to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Estimator {
 
 #[derive(Clone, Debug)]
 enum Rule {
-    Manager(MovesLeft, MovesLeftSource),
+    Manager(MovesLeftEstimator, MovesLeftSource),
     PlyMedian(Arc<PlyMedian>),
 }
 

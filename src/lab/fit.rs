@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::ply_median::fold;
 use super::rows::PositionRow;
 use crate::time::estimators::moves_left::{
-    KNOT_KEYS, LogLogistic, MovesLeft, MovesLeftHead, MovesLeftInput, Pieces,
+    KNOT_KEYS, LogLogistic, MovesLeftEstimator, MovesLeftHead, MovesLeftInput, PieceCountTable,
 };
 
 /// Steps of M, per ply, in which positions are counted.
@@ -50,7 +50,7 @@ struct Family {
     start: Vec<f64>,
     /// Smallest values of the parameters.
     least: Vec<f64>,
-    make: fn(&[f64]) -> MovesLeft,
+    make: fn(&[f64]) -> MovesLeftEstimator,
     input: fn(u32) -> MovesLeftInput,
 }
 
@@ -80,7 +80,9 @@ impl Fitter {
                     keys: &["midpoint", "steepness"],
                     start: vec![curve.midpoint, curve.steepness],
                     least: vec![1.0, 0.5],
-                    make: |p| MovesLeft::LogLogistic(LogLogistic { midpoint: p[0], steepness: p[1] }),
+                    make: |p| {
+                        MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: p[0], steepness: p[1] })
+                    },
                     input: |ply| MovesLeftInput { game_ply: ply, ..MovesLeftInput::default() },
                 },
             ),
@@ -89,11 +91,11 @@ impl Fitter {
                 Family {
                     name: "mle-pieces",
                     keys: &KNOT_KEYS,
-                    start: Pieces::default().knots.to_vec(),
+                    start: PieceCountTable::default().knots.to_vec(),
                     least: vec![1.0; KNOT_KEYS.len()],
                     make: |p| {
                         let knots = std::array::from_fn(|knot| p[knot]);
-                        MovesLeft::Pieces(Pieces { knots, ..Pieces::default() })
+                        MovesLeftEstimator::Pieces(PieceCountTable { knots, ..PieceCountTable::default() })
                     },
                     input: |pieces| MovesLeftInput { pieces, ..MovesLeftInput::default() },
                 },
@@ -105,7 +107,9 @@ impl Fitter {
                     keys: &["scale", "floor"],
                     start: vec![head.scale, head.floor],
                     least: vec![0.01, 1.0],
-                    make: |p| MovesLeft::Head(MovesLeftHead { scale: p[0], floor: p[1], caution: 0.0 }),
+                    make: |p| {
+                        MovesLeftEstimator::Head(MovesLeftHead { scale: p[0], floor: p[1], caution: 0.0 })
+                    },
                     input: |m| MovesLeftInput {
                         m: Some(f64::from(m) / f64::from(STEPS_PER_PLY)),
                         ..MovesLeftInput::default()
@@ -212,7 +216,7 @@ mod tests {
     #[test]
     fn a_bent_table_that_made_the_games_is_found_again() {
         let knots = [6.0, 10.0, 20.0, 30.0, 40.0];
-        let truth = Pieces { knots, ..Pieces::default() };
+        let truth = PieceCountTable { knots, ..PieceCountTable::default() };
         let mut fitter = Fitter::default();
         for (game, pieces) in (0..40).flat_map(|game| (2..=32).map(move |pieces| (game, pieces))) {
             let moves_left = truth.moves_left(pieces).round() as u32;

@@ -27,7 +27,7 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         nodes: job.nodes().into(),
         new_nodes,
         playouts: new_nodes,
-        known_visits: job.counters.terminals.load(Ordering::Relaxed),
+        terminal_visits: job.counters.terminals.load(Ordering::Relaxed),
         batches: job.counters.batches.load(Ordering::Relaxed),
         depth: depth(job),
         // Moves that may not be searched can have visits from an earlier search, and moves that turned out to lose are

@@ -8,7 +8,7 @@ use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
-use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTime, NodeLimit, PlayoutLimit};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, PlayoutLimit};
 
 /// The UCI options that shape the chain.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Default for StopperOptions {
 
 /// Where counting began, for searches that began as ponder searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Origin {
+struct StatsOffset {
     elapsed_ms: f64,
     new_nodes: u64,
     batches: u64,
@@ -52,7 +52,7 @@ struct Origin {
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
-    origin: Origin,
+    offset: StatsOffset,
     open_ended: bool,
     legal_moves: u32,
     reused_nodes: u64,
@@ -75,7 +75,7 @@ impl Chain {
         }
         Chain {
             stoppers,
-            origin: Origin::default(),
+            offset: StatsOffset::default(),
             open_ended,
             legal_moves: facts.legal_moves,
             reused_nodes: facts.reused_nodes,
@@ -89,14 +89,14 @@ impl Chain {
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.counted_from_start(stats);
-        let verdict = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
+        let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
         if let Some(nodes_per_ms) = self.nodes_per_ms {
             // What is left is nodes, not time: batches must not depend on how fast the machine is.
             let nodes_left = hints.remaining_ms * nodes_per_ms;
             hints.limit_remaining_playouts(nodes_left);
             hints.remaining_ms = f64::INFINITY;
         }
-        verdict
+        reason
     }
 
     /// The moment, ms since `go`, by which `bestmove` must be out even if a batch is in flight; `None` if no
@@ -107,12 +107,12 @@ impl Chain {
             return None;
         }
         let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline_ms());
-        deadlines.reduce(f64::min).map(|ms| ms + self.origin.elapsed_ms)
+        deadlines.reduce(f64::min).map(|ms| ms + self.offset.elapsed_ms)
     }
 
     /// Under `nodestime`: new nodes that the account allows at most, at least one; what [`Chain::deadline_ms`] is to a real
     /// clock. `None` where no nodes are counted.
-    pub fn most_new_nodes(&self) -> Option<u64> {
+    pub fn max_new_nodes(&self) -> Option<u64> {
         // Rounded up, so that the account is empty when all are made.
         self.nodes_per_ms.zip(self.clock_ms).map(|(rate, clock_ms)| ((rate * clock_ms).ceil() as u64).max(1))
     }
@@ -145,7 +145,7 @@ impl Chain {
 
     /// From now on the clock, new nodes and batches count from `stats`, taken `since_ms` after the new start.
     pub(super) fn count_from(&mut self, stats: &SearchStats, since_ms: f64) {
-        self.origin = Origin {
+        self.offset = StatsOffset {
             elapsed_ms: (stats.elapsed_ms - since_ms).max(0.0),
             new_nodes: stats.new_nodes,
             batches: stats.batches,
@@ -160,13 +160,13 @@ impl Chain {
     /// `stats` as counted from the moment when our clock began to run; under `nodestime` in the time that the
     /// new nodes stand for.
     pub(super) fn counted_from_start<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
-        if self.nodes_per_ms.is_none() && self.origin == Origin::default() {
+        if self.nodes_per_ms.is_none() && self.offset == StatsOffset::default() {
             return Cow::Borrowed(stats);
         }
-        let new_nodes = stats.new_nodes.saturating_sub(self.origin.new_nodes);
+        let new_nodes = stats.new_nodes.saturating_sub(self.offset.new_nodes);
         let elapsed_ms = match self.nodes_per_ms {
             Some(nodes_per_ms) => new_nodes as f64 / nodes_per_ms,
-            None => (stats.elapsed_ms - self.origin.elapsed_ms).max(0.0),
+            None => (stats.elapsed_ms - self.offset.elapsed_ms).max(0.0),
         };
         let since_first_eval_ms = match self.nodes_per_ms {
             Some(_) => stats.since_first_eval_ms.map(|_| elapsed_ms),
@@ -176,7 +176,7 @@ impl Chain {
             elapsed_ms,
             since_first_eval_ms,
             new_nodes,
-            batches: stats.batches.saturating_sub(self.origin.batches),
+            batches: stats.batches.saturating_sub(self.offset.batches),
             ..stats.clone()
         })
     }
@@ -193,7 +193,7 @@ fn push_limits_before_manager(
         None => {}
     }
     if let Some(ms) = facts.limits.movetime_ms {
-        stoppers.push(Box::new(MoveTime::new(ms, facts.overhead_ms)));
+        stoppers.push(Box::new(MoveTimeLimit::new(ms, facts.overhead_ms)));
     }
 }
 
@@ -288,10 +288,10 @@ mod tests {
         let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let limits = GoLimits { movetime_ms: Some(100.0), ..GoLimits::default() };
         let clock = |time_ms| GoLimits { time_ms: Some(time_ms), ..GoLimits::default() };
-        let most_nodes = |time_ms| chain(clock(time_ms), &options).most_new_nodes();
+        let most_nodes = |time_ms| chain(clock(time_ms), &options).max_new_nodes();
         assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(13), Some(1)));
         let mut chain = chain(limits, &options);
-        assert_eq!(chain.most_new_nodes(), None);
+        assert_eq!(chain.max_new_nodes(), None);
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(1e6, 999), &mut hints), None, "the real clock is ignored");
         assert_eq!(chain.deadline_ms(), None);

@@ -48,7 +48,7 @@ pub trait TimeManager: Send + Debug {
     }
 
     /// A message for the user that came up since the last call, for an `info string`.
-    fn take_notice(&mut self) -> Option<String> {
+    fn take_message(&mut self) -> Option<String> {
         None
     }
 }

@@ -1,8 +1,8 @@
 //! `nodestime`: nodes as time. The engine plays the same game on any machine, under any load.
 //!
-//! At the first `go` of a game the clock becomes an account of nodes: npmsec × time. From then on the GUI's
+//! At the first `go` of a game the clock becomes an clock of nodes: npmsec × time. From then on the GUI's
 //! clock is ignored; every move is charged the nodes that it made, and increments are paid in. To managers and
-//! stoppers the account looks like a clock (nodes ÷ npmsec), so that all of them work under it unchanged.
+//! stoppers the clock looks like a clock (nodes ÷ npmsec), so that all of them work under it unchanged.
 
 use super::facts::MoveFacts;
 use super::limits::GoLimits;
@@ -28,17 +28,17 @@ impl NodesTimeOptions {
     }
 }
 
-/// The account of one game. It is kept in ms, nodes divided by the rate of the move that spent them.
+/// The clock of one game. It is kept in ms, nodes divided by the rate of the move that spent them.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NodesTime {
+pub struct NodeClock {
     clock_ms: Option<f64>,
     /// What the game began with, ms; paid in again at each time control.
     period_ms: f64,
     movestogo: Option<u32>,
 }
 
-impl NodesTime {
-    /// The facts with the account in the place of the GUI's clock.
+impl NodeClock {
+    /// The facts with the clock in the place of the GUI's clock.
     pub fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
         let Some((time_ms, _)) = facts.limits.game_clock() else { return facts.clone() };
         if self.clock_ms.is_none() {
@@ -78,34 +78,34 @@ mod tests {
 
     #[test]
     fn the_gui_is_asked_once() {
-        let mut account = NodesTime::default();
-        let clock = |facts: MoveFacts| facts.limits.time_ms;
-        assert_eq!(clock(account.replace_clock(&facts(10_000.0, None))), Some(10_000.0));
-        account.charge(1_500.0, 100.0);
-        assert_eq!(clock(account.replace_clock(&facts(3.0, None))), Some(8_600.0));
-        account.charge(1e9, 100.0);
-        assert_eq!(clock(account.replace_clock(&facts(3.0, None))), Some(0.0));
+        let mut clock = NodeClock::default();
+        let shown = |facts: MoveFacts| facts.limits.time_ms;
+        assert_eq!(shown(clock.replace_clock(&facts(10_000.0, None))), Some(10_000.0));
+        clock.charge(1_500.0, 100.0);
+        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(8_600.0));
+        clock.charge(1e9, 100.0);
+        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(0.0));
     }
 
     #[test]
     fn each_time_control_pays_in_again() {
-        let mut account = NodesTime::default();
-        account.replace_clock(&facts(10_000.0, Some(2)));
-        account.charge(4_000.0, 0.0);
-        account.replace_clock(&facts(1.0, Some(1)));
-        account.charge(4_000.0, 0.0);
-        let next = account.replace_clock(&facts(1.0, Some(40)));
+        let mut clock = NodeClock::default();
+        clock.replace_clock(&facts(10_000.0, Some(2)));
+        clock.charge(4_000.0, 0.0);
+        clock.replace_clock(&facts(1.0, Some(1)));
+        clock.charge(4_000.0, 0.0);
+        let next = clock.replace_clock(&facts(1.0, Some(40)));
         assert_eq!(next.limits.time_ms, Some(12_000.0));
     }
 
     #[test]
     fn searches_without_a_clock_pass_through() {
-        let mut account = NodesTime::default();
+        let mut clock = NodeClock::default();
         let infinite = MoveFacts {
             limits: GoLimits { infinite: true, ..facts(5.0, None).limits },
             ..MoveFacts::default()
         };
-        assert_eq!(account.replace_clock(&infinite), infinite);
+        assert_eq!(clock.replace_clock(&infinite), infinite);
     }
 
     #[test]

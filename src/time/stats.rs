@@ -16,7 +16,7 @@ pub struct SearchStats {
     /// Descents from the root made by this search; several may end in one visit and one may carry several.
     pub playouts: u64,
     /// Visits made by this search that ended where the result was known: at terminals, proven nodes and in endgame tables.
-    pub known_visits: u64,
+    pub terminal_visits: u64,
     /// Batches that came back.
     pub batches: u64,
     /// Average depth, plies.
@@ -54,7 +54,7 @@ impl SearchStats {
     /// Do all but few visits end where the result is known already, so that hardly anything is left to be found?
     pub fn is_exhausted(&self) -> bool {
         const TRIED: u64 = 20_000;
-        let new = self.new_nodes.saturating_sub(self.known_visits);
+        let new = self.new_nodes.saturating_sub(self.terminal_visits);
         self.new_nodes >= TRIED && new < self.new_nodes / 20
     }
 

@@ -4,7 +4,7 @@ use super::chain::{Chain, StopperOptions};
 use super::facts::MoveFacts;
 use super::lag::LagMeter;
 use super::manager::{MoveOutcome, TimeManager};
-use super::nodestime::NodesTime;
+use super::nodestime::NodeClock;
 use super::stats::SearchStats;
 use super::stopper::StopReason;
 
@@ -13,7 +13,7 @@ use super::stopper::StopReason;
 pub struct Timekeeper {
     manager: Box<dyn TimeManager>,
     options: StopperOptions,
-    nodestime: NodesTime,
+    nodestime: NodeClock,
     /// The clock at the first move of the game, ms.
     first_clock_ms: Option<f64>,
     lag: LagMeter,
@@ -46,7 +46,7 @@ impl Timekeeper {
         Timekeeper {
             manager,
             options,
-            nodestime: NodesTime::default(),
+            nodestime: NodeClock::default(),
             first_clock_ms: None,
             lag: LagMeter::default(),
             clock_ms: None,
@@ -82,8 +82,8 @@ impl Timekeeper {
     }
 
     /// A message for the user that came up since the last call, for an `info string`.
-    pub fn take_notice(&mut self) -> Option<String> {
-        self.manager.take_notice()
+    pub fn take_message(&mut self) -> Option<String> {
+        self.manager.take_message()
     }
 
     /// Tells the manager what became of the move. Call it once per search, after `bestmove`.

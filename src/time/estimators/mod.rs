@@ -7,5 +7,5 @@ mod nps;
 
 pub use decay::decay;
 pub use learned_share::LearnedShare;
-pub use moves_left::{LogLogistic, MovesLeft, MovesLeftEstimate, MovesLeftInput};
+pub use moves_left::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
 pub use nps::{NpsEstimator, NpsRule};

@@ -34,12 +34,12 @@ pub struct NpsEstimator {
     measured_s: f64,
     /// No move before this one has measured anything.
     is_guess: bool,
-    first: Option<Sample>,
-    last: Option<Sample>,
+    first: Option<NpsSample>,
+    last: Option<NpsSample>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sample {
+struct NpsSample {
     elapsed_s: f64,
     nodes: f64,
 }
@@ -63,7 +63,7 @@ impl NpsEstimator {
 
     /// The rate to reckon with where too low a value would stop the search too early: while the estimate still
     /// rests on little, the higher of it and what this move shows.
-    pub fn cautious(&self) -> f64 {
+    pub fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
             NpsRule::Window { .. } => true,
@@ -76,7 +76,7 @@ impl NpsEstimator {
         if stats.since_first_eval_ms.is_none() {
             return;
         }
-        let now = Sample { elapsed_s: stats.elapsed_ms / 1000.0, nodes: stats.new_nodes as f64 };
+        let now = NpsSample { elapsed_s: stats.elapsed_ms / 1000.0, nodes: stats.new_nodes as f64 };
         let first = *self.first.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
         // Between two batches nothing is measured: a rate of 0 there would only make the estimate sway.
@@ -94,7 +94,7 @@ impl NpsEstimator {
             }
             NpsRule::Window { window_s } => {
                 if let Some(measured) = rate(first, now) {
-                    let share = |sample: Sample| (sample.elapsed_s - first.elapsed_s) / window_s;
+                    let share = |sample: NpsSample| (sample.elapsed_s - first.elapsed_s) / window_s;
                     self.value = if self.is_guess {
                         measured
                     } else {
@@ -107,7 +107,7 @@ impl NpsEstimator {
     }
 }
 
-fn rate(from: Sample, to: Sample) -> Option<f64> {
+fn rate(from: NpsSample, to: NpsSample) -> Option<f64> {
     let seconds = to.elapsed_s - from.elapsed_s;
     (seconds > 0.0).then(|| (to.nodes - from.nodes).max(0.0) / seconds)
 }
@@ -202,7 +202,7 @@ mod tests {
         let mut nps = NpsEstimator::new(PR1195, 1_000.0, 0.0);
         nps.observe(&at(0.0, 0.0, 0, 50_000.0));
         nps.observe(&at(100.0, 0.0, 0, 50_000.0));
-        assert!((nps.cautious() - 50_000.0).abs() < 1e-6 && nps.value() < 2_000.0);
+        assert!((nps.optimistic() - 50_000.0).abs() < 1e-6 && nps.value() < 2_000.0);
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
-use crate::time::stoppers::Budget;
+use crate::time::stoppers::BudgetLimit;
 
 /// The manager; it remembers nothing.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl TimeManager for Alphazero {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let budget_ms = (facts.clock_less_overhead_ms()? * self.time_pct / 100.0).min(facts.available_ms()?);
         let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
-        Some(Box::new(Budget::new(facts, report)))
+        Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
     fn finish_move(&mut self, _: &MoveOutcome) {}

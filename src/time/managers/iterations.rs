@@ -18,11 +18,11 @@ pub struct Iteration {
 
 /// Watches a search for the ends of iterations.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Iterations {
+pub struct IterationTracker {
     last_number: Option<u32>,
 }
 
-impl Iterations {
+impl IterationTracker {
     /// The iteration that has ended since the last call, if one has; the latest, if several have. What a reused
     /// tree had reached before is no iteration of this search.
     pub fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn an_iteration_ends_when_the_nodes_have_doubled() {
-        let mut iterations = Iterations::default();
+        let mut iterations = IterationTracker::default();
         let mut number = |nodes| iterations.observe(&at(nodes, nodes)).map(|iteration| iteration.number);
         assert_eq!(number(0), None);
         assert_eq!(number(5), Some(2));
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_reused_tree_is_no_iteration() {
-        let mut iterations = Iterations::default();
+        let mut iterations = IterationTracker::default();
         assert_eq!(iterations.observe(&at(1_010, 10)), None);
         assert_eq!(iterations.observe(&at(1_024, 24)).map(|iteration| iteration.number), Some(10));
     }

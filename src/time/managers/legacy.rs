@@ -6,7 +6,7 @@ use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
-use crate::time::stoppers::Budget;
+use crate::time::stoppers::BudgetLimit;
 
 /// Plies of an opening book beyond which the first move's bonus does not grow.
 const MAX_BOOK_PLIES: u32 = 12;
@@ -115,7 +115,7 @@ impl TimeManager for Legacy {
             moves_left_source: Some("mle-legacy"),
             ..MoveReport::default()
         };
-        Some(Box::new(Budget::new(facts, report)))
+        Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {

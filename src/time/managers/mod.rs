@@ -13,7 +13,7 @@ pub use argo::{Argo, ArgoClock, ArgoParams};
 pub use legacy::{Legacy, LegacyParams};
 pub use simple::{Simple, SimpleParams};
 pub use smooth::Smooth;
-pub use stockfish::{Allotment, AllotmentInput, Stockfish, StockfishParams};
+pub use stockfish::{Stockfish, StockfishParams, TimeLimits, TimeLimitsInput};
 
 use super::manager::TimeManager;
 use crate::params::{ParamError, Params};

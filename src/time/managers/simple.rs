@@ -5,7 +5,7 @@ use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
-use crate::time::stoppers::Budget;
+use crate::time::stoppers::BudgetLimit;
 
 /// Parameters of `simple`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,7 +68,7 @@ impl TimeManager for Simple {
         let planned_ms = clock_ms * share * bonus + std::mem::take(&mut self.saved_ms);
         let budget_ms = planned_ms.min(facts.available_ms()?);
         let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
-        Some(Box::new(Budget::new(facts, report)))
+        Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {

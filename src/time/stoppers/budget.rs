@@ -10,16 +10,16 @@ const GRACE_SHARE: f64 = 0.1;
 
 /// Stops when a fixed budget of time is spent.
 #[derive(Clone, Debug)]
-pub struct Budget {
+pub struct BudgetLimit {
     report: MoveReport,
     grace_ms: f64,
     evaluated: bool,
 }
 
-impl Budget {
+impl BudgetLimit {
     /// Holds a move to `report.budget_ms`.
     pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
-        Budget { report, grace_ms: first_evaluation_grace_ms(facts), evaluated: false }
+        BudgetLimit { report, grace_ms: first_evaluation_grace_ms(facts), evaluated: false }
     }
 }
 
@@ -30,7 +30,7 @@ pub fn first_evaluation_grace_ms(facts: &MoveFacts) -> f64 {
     (time - facts.reserve_ms).max(0.0) * GRACE_SHARE
 }
 
-impl Stopper for Budget {
+impl Stopper for BudgetLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         self.evaluated |= stats.since_first_eval_ms.is_some();
         let deadline = self.deadline_ms()?;
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn stops_when_the_budget_is_spent_and_tells_what_is_left() {
         let report = MoveReport { budget_ms: 100.0, ..MoveReport::default() };
-        let mut budget = Budget::new(&MoveFacts::default(), report);
+        let mut budget = BudgetLimit::new(&MoveFacts::default(), report);
         let mut hints = Hints::default();
         assert_eq!(budget.should_stop(&stats(60.0, Some(1.0)), &mut hints), None);
         assert_eq!(hints.remaining_ms, 40.0);
@@ -72,13 +72,13 @@ mod tests {
     fn waits_a_little_for_the_first_evaluation() {
         let limits = GoLimits { time_ms: Some(120.0), ..GoLimits::default() };
         let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
-        let mut budget = Budget::new(&facts, MoveReport::default());
+        let mut budget = BudgetLimit::new(&facts, MoveReport::default());
         let mut hints = Hints::default();
         // A tenth of 120 ms.
         assert_eq!(budget.deadline_ms(), Some(12.0));
         assert_eq!(budget.should_stop(&stats(10.0, None), &mut hints), None);
         assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
-        let mut late = Budget::new(&facts, MoveReport::default());
+        let mut late = BudgetLimit::new(&facts, MoveReport::default());
         assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
     }
 
@@ -87,7 +87,7 @@ mod tests {
         let limits = GoLimits { time_ms: Some(10_000.0), ..GoLimits::default() };
         let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
         let report = MoveReport { budget_ms: 200.0, ..MoveReport::default() };
-        let mut budget = Budget::new(&facts, report);
+        let mut budget = BudgetLimit::new(&facts, report);
         assert_eq!(budget.should_stop(&stats(400.0, None), &mut Hints::default()), None);
         let evaluated = stats(401.0, Some(0.5));
         assert_eq!(budget.should_stop(&evaluated, &mut Hints::default()), Some(StopReason::Budget));

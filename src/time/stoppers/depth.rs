@@ -38,8 +38,8 @@ mod tests {
 
     #[test]
     fn stops_where_all_lines_soon_end() {
-        let with = |new_nodes, known_visits| {
-            let stats = SearchStats { depth: 2, new_nodes, known_visits, ..SearchStats::default() };
+        let with = |new_nodes, terminal_visits| {
+            let stats = SearchStats { depth: 2, new_nodes, terminal_visits, ..SearchStats::default() };
             DepthLimit::new(5).should_stop(&stats, &mut Hints::default())
         };
         assert_eq!(with(1000, 999), None);

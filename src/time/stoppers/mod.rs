@@ -7,9 +7,9 @@ mod mate;
 mod move_time;
 mod nodes;
 
-pub use budget::{Budget, first_evaluation_grace_ms};
+pub use budget::{BudgetLimit, first_evaluation_grace_ms};
 pub use depth::DepthLimit;
 pub use kld_gain::KldGain;
 pub use mate::MateLimit;
-pub use move_time::MoveTime;
+pub use move_time::MoveTimeLimit;
 pub use nodes::{NodeLimit, PlayoutLimit};

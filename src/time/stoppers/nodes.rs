@@ -18,7 +18,7 @@ impl NodeLimit {
 
 impl Stopper for NodeLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        verdict(self.limit, stats.nodes, hints)
+        stop_at(self.limit, stats.nodes, hints)
     }
 }
 
@@ -37,11 +37,11 @@ impl PlayoutLimit {
 
 impl Stopper for PlayoutLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        verdict(self.limit, stats.playouts, hints)
+        stop_at(self.limit, stats.playouts, hints)
     }
 }
 
-fn verdict(limit: u64, done: u64, hints: &mut Hints) -> Option<StopReason> {
+fn stop_at(limit: u64, done: u64, hints: &mut Hints) -> Option<StopReason> {
     hints.limit_remaining_playouts(limit.saturating_sub(done) as f64);
     (done >= limit).then_some(StopReason::Nodes)
 }

@@ -1,7 +1,7 @@
 //! A weighted mix of moves-left estimators.
 
 use super::mlh::known;
-use super::{MovesLeft, MovesLeftInput};
+use super::{MovesLeftEstimator, MovesLeftInput};
 
 /// `blend`: the weighted mean of its members.
 ///
@@ -10,17 +10,17 @@ use super::{MovesLeft, MovesLeftInput};
 /// unless it is all there is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
-    members: Vec<(MovesLeft, f64)>,
+    members: Vec<(MovesLeftEstimator, f64)>,
 }
 
 impl Blend {
     /// A mix of `members` with their weights, which must not be negative.
-    pub fn new(members: Vec<(MovesLeft, f64)>) -> Self {
+    pub fn new(members: Vec<(MovesLeftEstimator, f64)>) -> Self {
         Blend { members }
     }
 
     /// The members and their weights.
-    pub fn members(&self) -> &[(MovesLeft, f64)] {
+    pub fn members(&self) -> &[(MovesLeftEstimator, f64)] {
         &self.members
     }
 
@@ -63,8 +63,8 @@ mod tests {
     fn mix() -> Blend {
         let curve = LogLogistic { midpoint: 50.0, steepness: 7.0 };
         Blend::new(vec![
-            (MovesLeft::Head(MovesLeftHead::default()), 3.0),
-            (MovesLeft::LogLogistic(curve), 1.0),
+            (MovesLeftEstimator::Head(MovesLeftHead::default()), 3.0),
+            (MovesLeftEstimator::LogLogistic(curve), 1.0),
         ])
     }
 
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn without_a_head_the_others_decide() {
         assert_eq!(mix().moves_left(&input(None, None)), (50.0, "mle-legacy"));
-        let alone = Blend::new(vec![(MovesLeft::Head(MovesLeftHead::default()), 1.0)]);
+        let alone = Blend::new(vec![(MovesLeftEstimator::Head(MovesLeftHead::default()), 1.0)]);
         assert_eq!(alone.moves_left(&input(None, None)).1, "mle-pieces");
     }
 }

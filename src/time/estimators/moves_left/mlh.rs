@@ -1,6 +1,6 @@
 //! Moves left by the network's Moves Left Head.
 
-use super::{MovesLeftInput, Pieces};
+use super::{MovesLeftInput, PieceCountTable};
 
 /// `mle-mlh`: the head's M, or `mle-pieces` where there is none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,7 +25,7 @@ impl MovesLeftHead {
     /// moves = (1 + M)/2.
     pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
         let Some(m) = known(input.m) else {
-            return (Pieces::default().moves_left(input.pieces), "mle-pieces");
+            return (PieceCountTable::default().moves_left(input.pieces), "mle-pieces");
         };
         let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
         ((self.scale * (1.0 + plies) / 2.0).max(self.floor), "mle-mlh")
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn networks_without_the_head_fall_back_to_pieces() {
         let (moves, source) = MovesLeftHead::default().moves_left(&input(None, None));
-        assert_eq!((moves, source), (Pieces::default().moves_left(20), "mle-pieces"));
+        assert_eq!((moves, source), (PieceCountTable::default().moves_left(20), "mle-pieces"));
         assert_eq!(MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).1, "mle-pieces");
     }
 }

@@ -14,7 +14,7 @@ pub use blend::Blend;
 pub use log_logistic::LogLogistic;
 pub use mlh::MovesLeftHead;
 pub use parse::{ESTIMATOR_NAMES, estimator_from};
-pub use pieces::{KNOT_KEYS, KNOTS, Pieces};
+pub use pieces::{KNOT_KEYS, KNOTS, PieceCountTable};
 
 /// Beyond any game; bounds every estimate, whatever a network says.
 const MOST_MOVES: f64 = 1000.0;
@@ -43,25 +43,25 @@ pub struct MovesLeftEstimate {
 
 /// A moves-left estimator.
 #[derive(Clone, Debug, PartialEq)]
-pub enum MovesLeft {
+pub enum MovesLeftEstimator {
     /// `mle-legacy`
     LogLogistic(LogLogistic),
     /// `mle-pieces`
-    Pieces(Pieces),
+    Pieces(PieceCountTable),
     /// `mle-mlh`
     Head(MovesLeftHead),
     /// `blend`
     Blend(Blend),
 }
 
-impl MovesLeft {
+impl MovesLeftEstimator {
     /// The estimate for a position; finite and within `1..=1000` for any input.
     pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let (moves, source) = match self {
-            MovesLeft::LogLogistic(curve) => (curve.moves_left(input.game_ply), "mle-legacy"),
-            MovesLeft::Pieces(table) => (table.moves_left(input.pieces), "mle-pieces"),
-            MovesLeft::Head(head) => head.moves_left(input),
-            MovesLeft::Blend(blend) => blend.moves_left(input),
+            MovesLeftEstimator::LogLogistic(curve) => (curve.moves_left(input.game_ply), "mle-legacy"),
+            MovesLeftEstimator::Pieces(table) => (table.moves_left(input.pieces), "mle-pieces"),
+            MovesLeftEstimator::Head(head) => head.moves_left(input),
+            MovesLeftEstimator::Blend(blend) => blend.moves_left(input),
         };
         let moves = if moves.is_nan() { MOST_MOVES } else { moves.clamp(1.0, MOST_MOVES) };
         MovesLeftEstimate { moves, source }
@@ -70,9 +70,9 @@ impl MovesLeft {
     /// True if the Moves Left Head's M changes the estimate.
     pub fn uses_head(&self) -> bool {
         match self {
-            MovesLeft::LogLogistic(_) | MovesLeft::Pieces(_) => false,
-            MovesLeft::Head(_) => true,
-            MovesLeft::Blend(blend) => blend.members().iter().any(|(member, _)| member.uses_head()),
+            MovesLeftEstimator::LogLogistic(_) | MovesLeftEstimator::Pieces(_) => false,
+            MovesLeftEstimator::Head(_) => true,
+            MovesLeftEstimator::Blend(blend) => blend.members().iter().any(|(member, _)| member.uses_head()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Moves-left estimators by name: `mle-legacy(midpoint=51.5,steepness=7)`, `blend(mle-mlh(weight=2),mle-pieces)`.
 
-use super::{Blend, KNOT_KEYS, LogLogistic, MovesLeft, MovesLeftHead, Pieces};
+use super::{Blend, KNOT_KEYS, LogLogistic, MovesLeftEstimator, MovesLeftHead, PieceCountTable};
 use crate::params::{ParamError, Params};
 
 /// The names of all estimators.
@@ -15,7 +15,7 @@ pub fn estimator_from(
     owner: &str,
     params: &Params,
     curve: LogLogistic,
-) -> Result<Option<MovesLeft>, ParamError> {
+) -> Result<Option<MovesLeftEstimator>, ParamError> {
     let mut lists = params.lists().filter(|(name, _)| ESTIMATOR_NAMES.contains(name));
     let Some((name, own)) = lists.next() else { return Ok(None) };
     if let Some((second, _)) = lists.next() {
@@ -29,28 +29,36 @@ pub fn estimator_from(
 }
 
 /// One estimator; `extra` keys belong to the list around it.
-fn one(name: &str, params: &Params, curve: LogLogistic, extra: &[&str]) -> Result<MovesLeft, ParamError> {
+fn one(
+    name: &str,
+    params: &Params,
+    curve: LogLogistic,
+    extra: &[&str],
+) -> Result<MovesLeftEstimator, ParamError> {
     let allow = |own: &[&str], lists: &[&str]| params.allow_only(name, &[own, extra].concat(), lists);
     match name {
         "mle-legacy" => {
             allow(&["midpoint", "steepness"], &[])?;
-            Ok(MovesLeft::LogLogistic(LogLogistic {
+            Ok(MovesLeftEstimator::LogLogistic(LogLogistic {
                 midpoint: params.number("midpoint", curve.midpoint, 1.0..=1000.0)?,
                 steepness: params.number("steepness", curve.steepness, 0.5..=100.0)?,
             }))
         }
         "mle-pieces" => {
             allow(&[&["scale"], &KNOT_KEYS[..]].concat(), &[])?;
-            let mut table = Pieces { scale: params.number("scale", 1.0, 0.01..=100.0)?, ..Pieces::default() };
+            let mut table = PieceCountTable {
+                scale: params.number("scale", 1.0, 0.01..=100.0)?,
+                ..PieceCountTable::default()
+            };
             for (key, moves) in KNOT_KEYS.into_iter().zip(&mut table.knots) {
                 *moves = params.number(key, *moves, 1.0..=1000.0)?;
             }
-            Ok(MovesLeft::Pieces(table))
+            Ok(MovesLeftEstimator::Pieces(table))
         }
         "mle-mlh" => {
             allow(&["scale", "floor", "caution"], &[])?;
             let default = MovesLeftHead::default();
-            Ok(MovesLeft::Head(MovesLeftHead {
+            Ok(MovesLeftEstimator::Head(MovesLeftHead {
                 scale: params.number("scale", default.scale, 0.01..=100.0)?,
                 floor: params.number("floor", default.floor, 1.0..=1000.0)?,
                 caution: params.number("caution", default.caution, 0.0..=10.0)?,
@@ -68,24 +76,24 @@ fn one(name: &str, params: &Params, curve: LogLogistic, extra: &[&str]) -> Resul
     }
 }
 
-fn blend(params: &Params, curve: LogLogistic) -> Result<MovesLeft, ParamError> {
+fn blend(params: &Params, curve: LogLogistic) -> Result<MovesLeftEstimator, ParamError> {
     let mut members = Vec::new();
     for (name, own) in params.lists() {
         let weight = own.number("weight", 1.0, 0.0..=1000.0)?;
         members.push((one(name, own, curve, &["weight"])?, weight));
     }
     if members.is_empty() {
-        members.push((MovesLeft::Head(MovesLeftHead::default()), 1.0));
-        members.push((MovesLeft::Pieces(Pieces::default()), 1.0));
+        members.push((MovesLeftEstimator::Head(MovesLeftHead::default()), 1.0));
+        members.push((MovesLeftEstimator::Pieces(PieceCountTable::default()), 1.0));
     }
-    Ok(MovesLeft::Blend(Blend::new(members)))
+    Ok(MovesLeftEstimator::Blend(Blend::new(members)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Option<MovesLeft>, ParamError> {
+    fn parse(text: &str) -> Result<Option<MovesLeftEstimator>, ParamError> {
         estimator_from("smooth", &Params::parse(text).unwrap(), LogLogistic::default())
     }
 
@@ -94,22 +102,26 @@ mod tests {
         let curve = LogLogistic { midpoint: 50.0, steepness: 12.0 };
         assert_eq!(
             parse("init-nps=1,mle-legacy(steepness=12.0,midpoint=50)"),
-            Ok(Some(MovesLeft::LogLogistic(curve)))
+            Ok(Some(MovesLeftEstimator::LogLogistic(curve)))
         );
         assert_eq!(parse("init-nps=1"), Ok(None));
-        let Ok(Some(MovesLeft::Blend(blend))) = parse("blend(mle-mlh(weight=2,floor=4),mle-pieces)") else {
+        let Ok(Some(MovesLeftEstimator::Blend(blend))) = parse("blend(mle-mlh(weight=2,floor=4),mle-pieces)")
+        else {
             panic!("a blend was asked for");
         };
         let head = MovesLeftHead { floor: 4.0, ..MovesLeftHead::default() };
         assert_eq!(
             blend.members(),
-            [(MovesLeft::Head(head), 2.0), (MovesLeft::Pieces(Pieces::default()), 1.0)]
+            [
+                (MovesLeftEstimator::Head(head), 2.0),
+                (MovesLeftEstimator::Pieces(PieceCountTable::default()), 1.0)
+            ]
         );
     }
 
     #[test]
     fn knots_bend_the_table_by_pieces() {
-        let Ok(Some(MovesLeft::Pieces(bent))) = parse("mle-pieces(scale=2,at-24=50,at-2=5)") else {
+        let Ok(Some(MovesLeftEstimator::Pieces(bent))) = parse("mle-pieces(scale=2,at-24=50,at-2=5)") else {
             panic!("a table was asked for");
         };
         assert_eq!((bent.moves_left(24), bent.moves_left(2), bent.moves_left(32)), (100.0, 10.0, 118.0));

@@ -23,7 +23,7 @@ pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "a
 
 /// `mle-pieces`: a table of medians, which other kinds of games may bend.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pieces {
+pub struct PieceCountTable {
     /// Factor on the table.
     pub scale: f64,
     /// Full moves of our side with as many pieces as [`KNOTS`] says. What they add to the table changes evenly from one
@@ -31,9 +31,9 @@ pub struct Pieces {
     pub knots: [f64; KNOTS.len()],
 }
 
-impl Default for Pieces {
+impl Default for PieceCountTable {
     fn default() -> Self {
-        Pieces { scale: 1.0, knots: KNOTS.map(median) }
+        PieceCountTable { scale: 1.0, knots: KNOTS.map(median) }
     }
 }
 
@@ -42,7 +42,7 @@ fn median(pieces: u32) -> f64 {
     MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }
 
-impl Pieces {
+impl PieceCountTable {
     /// Full moves of our side with so many pieces on the board, kings included; numbers that no position has
     /// count as the nearest one.
     pub fn moves_left(&self, pieces: u32) -> f64 {
@@ -61,18 +61,18 @@ mod tests {
 
     #[test]
     fn from_the_start_to_bare_kings() {
-        let table = Pieces::default();
+        let table = PieceCountTable::default();
         assert_eq!(table.moves_left(32), 59.0);
         assert_eq!(table.moves_left(17), 26.0);
         assert_eq!(table.moves_left(2), 12.7);
         assert_eq!(table.moves_left(0), 12.7);
         assert_eq!(table.moves_left(99), 59.0);
-        assert_eq!(Pieces { scale: 2.0, ..table }.moves_left(17), 52.0);
+        assert_eq!(PieceCountTable { scale: 2.0, ..table }.moves_left(17), 52.0);
     }
 
     #[test]
     fn a_knot_bends_the_table_up_to_its_neighbours() {
-        let table = Pieces::default();
+        let table = PieceCountTable::default();
         let mut bent = table;
         bent.knots[3] += 8.0;
         let added = |pieces| bent.moves_left(pieces) - table.moves_left(pieces);

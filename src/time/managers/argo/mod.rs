@@ -1,12 +1,12 @@
 //! `argo`: ArGO's manager, which thinks longer about moves that turn out to be difficult.
 //!
-//! A time limit is computed from the clock and a difficulty (`allotment`); the difficulty follows the search
+//! A time limit is computed from the clock and a difficulty (`limits`); the difficulty follows the search
 //! from iteration to iteration (`stopper`).
 
-mod allotment;
+mod limits;
 mod stopper;
 
-pub use allotment::{ArgoClock, ArgoParams};
+pub use limits::{ArgoClock, ArgoParams};
 
 use crate::params::{ParamError, Params};
 use crate::time::facts::MoveFacts;

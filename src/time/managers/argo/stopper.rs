@@ -1,16 +1,16 @@
 //! The stopper of `argo`: the difficulty of a move, and the verdict at each end of an iteration.
 
 use crate::time::facts::MoveFacts;
-use crate::time::managers::iterations::{Iteration, Iterations, centipawns};
+use crate::time::managers::iterations::{Iteration, IterationTracker, centipawns};
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 use crate::time::stoppers::first_evaluation_grace_ms;
 
-use super::allotment::{ArgoClock, ArgoParams, MAX_BRANCH_FACTOR, MIN_BRANCH_FACTOR};
+use super::limits::{ArgoClock, ArgoParams, MAX_BRANCH_FACTOR, MIN_BRANCH_FACTOR};
 
 /// Difficulty is judged from this iteration on.
-const FIRST_JUDGED_ITERATION: u32 = 5;
+const FIRST_RATED_ITERATION: u32 = 5;
 /// A score that falls by more than this makes a move difficult, centipawns.
 const SCORE_DROP: f64 = 50.0;
 /// A score that moves by less than this is stable, centipawns.
@@ -30,7 +30,7 @@ const TACTICAL_CHANGES: u32 = 3;
 #[derive(Clone, Copy, Debug)]
 struct Difficulty {
     value: f64,
-    most: f64,
+    max: f64,
     changes: u32,
     tactical: bool,
 }
@@ -38,27 +38,27 @@ struct Difficulty {
 impl Difficulty {
     fn new(facts: &MoveFacts, params: ArgoParams) -> Self {
         let mut difficulty =
-            Difficulty { value: 1.0, most: params.max_difficulty, changes: 0, tactical: false };
+            Difficulty { value: 1.0, max: params.max_difficulty, changes: 0, tactical: false };
         if f64::from(facts.tactical_moves) > TACTICAL_SHARE * f64::from(facts.legal_moves) {
-            difficulty.take_as_tactical();
+            difficulty.mark_tactical();
         }
         difficulty
     }
 
     /// ×1.5, once per move.
-    fn take_as_tactical(&mut self) {
+    fn mark_tactical(&mut self) {
         if !self.tactical {
             self.tactical = true;
-            self.value = (self.value * 1.5).min(self.most);
+            self.value = (self.value * 1.5).min(self.max);
         }
     }
 
-    fn judge(&mut self, before: &Iteration, now: &Iteration) {
+    fn update(&mut self, before: &Iteration, now: &Iteration) {
         let drop = centipawns(before.q) - centipawns(now.q);
         let changed = before.best_move != now.best_move;
-        if now.number >= FIRST_JUDGED_ITERATION {
+        if now.number >= FIRST_RATED_ITERATION {
             self.value = if drop > SCORE_DROP {
-                (self.value * 1.3).min(self.most)
+                (self.value * 1.3).min(self.max)
             } else if changed {
                 (self.value * 1.2).min(1.5)
             } else {
@@ -67,7 +67,7 @@ impl Difficulty {
         }
         self.changes += u32::from(changed);
         if drop.abs() > TACTICAL_SWING || self.changes >= TACTICAL_CHANGES {
-            self.take_as_tactical();
+            self.mark_tactical();
         }
     }
 }
@@ -81,7 +81,7 @@ pub struct ArgoStopper {
     optimum_ms: f64,
     grace_ms: f64,
     evaluated: bool,
-    iterations: Iterations,
+    iterations: IterationTracker,
     last: Option<Iteration>,
 }
 
@@ -96,7 +96,7 @@ impl ArgoStopper {
             optimum_ms: clock.limit_ms(difficulty.value, MIN_BRANCH_FACTOR),
             grace_ms: first_evaluation_grace_ms(facts),
             evaluated: false,
-            iterations: Iterations::default(),
+            iterations: IterationTracker::default(),
             last: None,
         }
     }
@@ -104,7 +104,7 @@ impl ArgoStopper {
     /// Judges the move by an iteration that has ended; afterwards the optimum is up to date.
     fn finish_iteration(&mut self, iteration: Iteration) {
         let Some(before) = self.last.replace(iteration) else { return };
-        self.difficulty.judge(&before, &iteration);
+        self.difficulty.update(&before, &iteration);
         self.optimum_ms = self.clock.limit_ms(self.difficulty.value, MIN_BRANCH_FACTOR);
         let moved = (centipawns(iteration.q) - centipawns(before.q)).abs();
         let stable = before.best_move == iteration.best_move && moved < STABLE_SCORE;
@@ -189,7 +189,7 @@ mod tests {
             (difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)]) - 0.8).abs() < 1e-9,
             "its floor"
         );
-        assert_eq!(difficulty_after(&[(8, 0.5, 0), (16, 0.2, 1)]), 1.0, "too early to judge");
+        assert_eq!(difficulty_after(&[(8, 0.5, 0), (16, 0.2, 1)]), 1.0, "too early to rate");
         // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
         assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)]) - 1.5).abs() < 1e-9);
     }

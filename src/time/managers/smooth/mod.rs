@@ -2,18 +2,18 @@
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
 //! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `stakes` the weight
-//! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` and `trend` belong to
+//! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` and `visit_rates` belong to
 //! `preset=lc0`.
 
+mod move_weight;
 mod params;
 mod piggybank;
 mod plan;
-mod stakes;
 mod stopper;
-mod trend;
+mod visit_rates;
 
-pub use params::{Limit, MoveWeight, NpsUnit, PiggybankParams, Reuse, SmoothParams, Target};
-pub use plan::{Plan, PlanInput, Saving};
+pub use params::{LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, ReuseCount, SmoothParams};
+pub use plan::{PiggybankDeposit, Plan, PlanInput};
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator, decay};
@@ -23,7 +23,7 @@ use crate::time::stopper::Stopper;
 use crate::time::stoppers::first_evaluation_grace_ms;
 
 use piggybank::Piggybank;
-use stopper::{Basis, SmoothStopper};
+use stopper::{MoveContext, SmoothStopper};
 
 /// First guess of the best move's share of the visits, and the average moves that take it halfway.
 const BEST_SHARE: f64 = 0.6;
@@ -31,7 +31,7 @@ const BEST_SHARE_RATE: f64 = 4.0;
 
 /// What is left of the previous move for the next one to learn from.
 #[derive(Clone, Copy, Debug)]
-struct Previous {
+struct PreviousMove {
     /// Nodes at its end, counted as the target counts them.
     nodes: f64,
     /// Its time as a multiple of the average move time.
@@ -47,11 +47,11 @@ pub struct Smooth {
     tree_reuse: LearnedShare,
     timeuse: LearnedShare,
     best_share: LearnedShare,
-    previous: Option<Previous>,
+    previous: Option<PreviousMove>,
     piggybank: Piggybank,
     pondering: bool,
-    notice: Option<String>,
-    noticed: bool,
+    message: Option<String>,
+    missing_head_reported: bool,
 }
 
 impl Smooth {
@@ -77,8 +77,8 @@ impl Smooth {
             previous: None,
             piggybank: Piggybank::default(),
             pondering: false,
-            notice: None,
-            noticed: false,
+            message: None,
+            missing_head_reported: false,
             params,
         }
     }
@@ -90,7 +90,7 @@ impl Smooth {
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
-        self.notice_missing_head(facts);
+        self.report_missing_head(facts);
 
         let position = moves_left_input(facts);
         let (estimate, part) = self.params.moves_left_within(&facts.limits, &position);
@@ -98,39 +98,39 @@ impl Smooth {
         let bank = &self.params.piggybank;
         let cap_ms = bank.max_moves * facts.time_to_control_ms(moves_left)? / moves_left;
         self.piggybank.prepare(bank, time_ms, cap_ms);
-        let reserve_ms = self.piggybank.balance_ms();
+        let piggybank_ms = self.piggybank.balance_ms();
         let input = PlanInput {
             time_ms,
             inc_ms,
             overhead_ms: facts.overhead_ms,
             movestogo: facts.limits.movestogo,
             moves_left,
-            weight_ahead: self.params.weight_ahead(facts.root, part),
+            future_weight: self.params.future_weight(facts.root, part),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
             share_of_new: match self.params.target {
-                Target::Tree => 1.0,
-                Target::BestMove => self.best_share.value(),
+                NodeTarget::Tree => 1.0,
+                NodeTarget::BestMove => self.best_share.value(),
             },
             timeuse: self.timeuse.value(),
             max_move_budget: self.params.max_move_budget,
             min_move_share: if facts.has_choice() { self.params.min_move_share } else { 0.0 },
-            kept_ms: facts.reserve_ms,
-            reserve_ms,
-            saving: Saving { share: bank.per_move_share, room_ms: cap_ms - reserve_ms },
+            reserve_ms: facts.reserve_ms,
+            piggybank_ms,
+            deposit: PiggybankDeposit { share: bank.per_move_share, room_ms: cap_ms - piggybank_ms },
         };
         let average_ms = input.plan().average_ms;
         let nps = NpsEstimator::new(self.params.nps_rule(average_ms), self.nps, self.measured_s);
-        let basis = Basis {
+        let context = MoveContext {
             limits: facts.limits.clone(),
             position,
             input,
-            draw_ms: bank.max_use * reserve_ms,
+            draw_ms: bank.max_use * piggybank_ms,
             grace_ms: first_evaluation_grace_ms(facts),
             params: self.params.clone(),
         };
-        Some(Box::new(SmoothStopper::new(basis, nps)))
+        Some(Box::new(SmoothStopper::new(context, nps)))
     }
 
     /// Reused nodes as the target counts them, if `kept` of those in the tree are to count.
@@ -138,21 +138,21 @@ impl Smooth {
         let in_tree = facts.reused_nodes as f64;
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
         let counted = match (self.params.target, self.params.reuse) {
-            (Target::BestMove, _) => most,
-            (Target::Tree, Reuse::Distribution) if most > 0.0 => {
+            (NodeTarget::BestMove, _) => most,
+            (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
                 facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
             }
-            (Target::Tree, _) => in_tree,
+            (NodeTarget::Tree, _) => in_tree,
         };
         if in_tree > 0.0 { counted * (kept as f64 / in_tree).min(1.0) } else { 0.0 }
     }
 
-    fn notice_missing_head(&mut self, facts: &MoveFacts) {
-        if !self.noticed && !facts.has_moves_left && self.params.moves_left.uses_head() {
-            self.noticed = true;
+    fn report_missing_head(&mut self, facts: &MoveFacts) {
+        if !self.missing_head_reported && !facts.has_moves_left && self.params.moves_left.uses_head() {
+            self.missing_head_reported = true;
             let text =
                 "The network has no Moves Left Head: moves left are estimated without it (mle-pieces).";
-            self.notice = Some(text.into());
+            self.message = Some(text.into());
         }
     }
 
@@ -215,10 +215,10 @@ impl TimeManager for Smooth {
         let stats = &outcome.stats;
         let best = f64::from(stats.two_most_visits().0);
         let nodes = match self.params.target {
-            Target::Tree => stats.nodes as f64,
-            Target::BestMove => best,
+            NodeTarget::Tree => stats.nodes as f64,
+            NodeTarget::BestMove => best,
         };
-        self.previous = Some(Previous { nodes, weight });
+        self.previous = Some(PreviousMove { nodes, weight });
         // Forced moves and those that the user stopped say nothing about how much of a budget is used.
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
@@ -234,8 +234,8 @@ impl TimeManager for Smooth {
         self.params.move_weight == MoveWeight::Stakes || has_moves_left && self.params.moves_left.uses_head()
     }
 
-    fn take_notice(&mut self) -> Option<String> {
-        self.notice.take()
+    fn take_message(&mut self) -> Option<String> {
+        self.message.take()
     }
 }
 

@@ -2,15 +2,15 @@
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
-use crate::time::estimators::{LogLogistic, MovesLeft, MovesLeftEstimate, MovesLeftInput, NpsRule};
+use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::facts::RootEvaluation;
 use crate::time::limits::GoLimits;
 
-use super::stakes;
+use super::move_weight;
 
 /// What should be the same at every move's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum NodeTarget {
     /// The nodes of the whole tree.
     Tree,
     /// The visits of the best move.
@@ -19,7 +19,7 @@ pub enum Target {
 
 /// In what a move's budget is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum LimitKind {
     /// Time.
     Time,
     /// New nodes; time only as far as the clock forces it.
@@ -39,7 +39,7 @@ pub enum NpsUnit {
 
 /// Which reused nodes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reuse {
+pub enum ReuseCount {
     /// All nodes under the root.
     Tree,
     /// Nodes by how much their root move is visited: those under the best move in full, dead branches hardly.
@@ -108,17 +108,17 @@ pub struct SmoothParams {
     /// `move-weight`
     pub move_weight: MoveWeight,
     /// `target`
-    pub target: Target,
+    pub target: NodeTarget,
     /// `limit`
-    pub limit: Limit,
+    pub limit: LimitKind,
     /// `reuse`
-    pub reuse: Reuse,
+    pub reuse: ReuseCount,
     /// The reserve, if there is one.
     pub piggybank: PiggybankParams,
     /// The preset's `mle-legacy`, for lists that name that estimator without its parameters.
     pub curve: LogLogistic,
     /// The moves-left estimator.
-    pub moves_left: MovesLeft,
+    pub moves_left: MovesLeftEstimator,
 }
 
 impl SmoothParams {
@@ -139,9 +139,9 @@ impl SmoothParams {
             max_move_budget: 0.3,
             min_move_share: 0.1,
             move_weight: MoveWeight::Even,
-            target: Target::Tree,
-            limit: Limit::Time,
-            reuse: Reuse::Tree,
+            target: NodeTarget::Tree,
+            limit: LimitKind::Time,
+            reuse: ReuseCount::Tree,
             piggybank: PiggybankParams {
                 initial_share: 0.0,
                 per_move_share: 0.0,
@@ -153,7 +153,7 @@ impl SmoothParams {
                 force_ms: 1_000.0,
             },
             curve: LogLogistic::default(),
-            moves_left: MovesLeft::LogLogistic(LogLogistic::default()),
+            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::default()),
         }
     }
 
@@ -172,7 +172,7 @@ impl SmoothParams {
             max_move_budget: 0.42,
             piggybank: PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..documented.piggybank },
             curve,
-            moves_left: MovesLeft::LogLogistic(curve),
+            moves_left: MovesLeftEstimator::LogLogistic(curve),
             ..documented
         }
     }
@@ -212,17 +212,17 @@ impl SmoothParams {
                 _ => MoveWeight::Even,
             },
             target: match params.choice("target", "tree", &["tree", "bestmove"])? {
-                "bestmove" => Target::BestMove,
-                _ => Target::Tree,
+                "bestmove" => NodeTarget::BestMove,
+                _ => NodeTarget::Tree,
             },
             limit: match params.choice("limit", "time", &["time", "nodes", "both"])? {
-                "nodes" => Limit::Nodes,
-                "both" => Limit::Both,
-                _ => Limit::Time,
+                "nodes" => LimitKind::Nodes,
+                "both" => LimitKind::Both,
+                _ => LimitKind::Time,
             },
             reuse: match params.choice("reuse", "tree", &["tree", "distribution"])? {
-                "distribution" => Reuse::Distribution,
-                _ => Reuse::Tree,
+                "distribution" => ReuseCount::Distribution,
+                _ => ReuseCount::Tree,
             },
             piggybank: PiggybankParams::from_params(params, &base.piggybank)?,
             curve: base.curve,
@@ -241,11 +241,11 @@ impl SmoothParams {
         (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
     }
 
-    /// What the moves ahead weigh on average against this one, of which `root` is known; `part` as for [`stakes::weight_ahead`].
-    pub(super) fn weight_ahead(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
+    /// What the moves ahead weigh on average against this one, of which `root` is known; `part` as for [`move_weight::future_weight`].
+    pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         match self.move_weight {
             MoveWeight::Even => 1.0,
-            MoveWeight::Stakes => stakes::weight_ahead(root, part),
+            MoveWeight::Stakes => move_weight::future_weight(root, part),
         }
     }
 
@@ -329,8 +329,8 @@ mod tests {
         let curve = LogLogistic { midpoint: 45.2, steepness: 12.0 };
         let expected = SmoothParams {
             init_nps: 12_345.0,
-            limit: Limit::Both,
-            moves_left: MovesLeft::LogLogistic(curve),
+            limit: LimitKind::Both,
+            moves_left: MovesLeftEstimator::LogLogistic(curve),
             ..SmoothParams::lc0()
         };
         assert_eq!(params, expected);

@@ -14,7 +14,7 @@ pub struct PlanInput {
     /// Full moves our side still has to make, already capped by `movestogo`; at least 1.
     pub moves_left: f64,
     /// What the moves ahead weigh on average against this one: 1 where all are alike.
-    pub weight_ahead: f64,
+    pub future_weight: f64,
     /// New nodes per second.
     pub nps: f64,
     /// Expected share of the tree that survives a move, below 1.
@@ -31,16 +31,16 @@ pub struct PlanInput {
     /// `min-move-share`: least search time as a share of the average move time.
     pub min_move_share: f64,
     /// Kept back for a game that lasts longer than expected, ms: no single move may have it.
-    pub kept_ms: f64,
-    /// Reserve that is not to be planned with, ms.
     pub reserve_ms: f64,
+    /// Reserve that is not to be planned with, ms.
+    pub piggybank_ms: f64,
     /// Share of the target time that is put into the reserve, and the reserve's free room, ms.
-    pub saving: Saving,
+    pub deposit: PiggybankDeposit,
 }
 
 /// What a move pays into the reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Saving {
+pub struct PiggybankDeposit {
     /// Share of the target time.
     pub share: f64,
     /// Room left in the reserve, ms.
@@ -70,16 +70,16 @@ impl PlanInput {
     /// Makes the plan.
     pub fn plan(&self) -> Plan {
         let clock_ms = self.time_ms + self.inc_ms * (self.moves_left - 1.0) - self.overhead_ms;
-        let game_ms = (clock_ms - self.reserve_ms).max(0.0);
-        let average_ms = game_ms / (1.0 + (self.moves_left - 1.0) * self.weight_ahead);
+        let game_ms = (clock_ms - self.piggybank_ms).max(0.0);
+        let average_ms = game_ms / (1.0 + (self.moves_left - 1.0) * self.future_weight);
         let average_new_nodes = average_ms / 1000.0 * self.nps * self.share_of_new;
         let average_total_nodes = average_new_nodes / (1.0 - self.tree_reuse);
         let wanted = (average_total_nodes - self.reused_nodes).max(0.0) / self.share_of_new;
         // An engine without any nodes per second is no reason for an endless target.
         let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
         let target_ms = needed_ms.max(self.min_move_share * average_ms);
-        let saved_ms = (target_ms * self.saving.share).min(self.saving.room_ms).max(0.0);
-        let budget_ms = ((target_ms - saved_ms) / self.timeuse).min(self.most_for_one_move());
+        let saved_ms = (target_ms * self.deposit.share).min(self.deposit.room_ms).max(0.0);
+        let budget_ms = ((target_ms - saved_ms) / self.timeuse).min(self.max_move_ms());
         Plan {
             game_ms,
             average_ms,
@@ -93,12 +93,12 @@ impl PlanInput {
 
     /// Time that the clock allows for this move, ms.
     pub fn available_ms(&self) -> f64 {
-        (self.time_ms - self.overhead_ms - self.kept_ms).max(0.0)
+        (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
     /// Longest time for a single move, ms. The moves before a time control may take at least an even share of
     /// the clock: with one move to go, nothing is gained by keeping time back.
-    pub fn most_for_one_move(&self) -> f64 {
+    pub fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
     }
@@ -117,7 +117,7 @@ mod tests {
             overhead_ms: 200.0,
             movestogo: None,
             moves_left: 41.0,
-            weight_ahead: 1.0,
+            future_weight: 1.0,
             nps: 1_000.0,
             tree_reuse: 0.5,
             reused_nodes: 2_000.0,
@@ -125,9 +125,9 @@ mod tests {
             timeuse: 0.7,
             max_move_budget: 0.3,
             min_move_share: 0.0,
-            kept_ms: 0.0,
             reserve_ms: 0.0,
-            saving: Saving::default(),
+            piggybank_ms: 0.0,
+            deposit: PiggybankDeposit::default(),
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_move_that_weighs_more_than_those_ahead_gets_more() {
         // T = 139,800 as above, over 1 + 40·0.6 = 25 moves.
-        let plan = PlanInput { weight_ahead: 0.6, ..input() }.plan();
+        let plan = PlanInput { future_weight: 0.6, ..input() }.plan();
         assert!(close(plan.game_ms, 139_800.0));
         assert!(close(plan.average_ms, 5_592.0));
     }
@@ -203,8 +203,8 @@ mod tests {
 
     #[test]
     fn saving_pays_into_the_reserve() {
-        let saving = Saving { share: 0.12, room_ms: 1e9 };
-        let plan = PlanInput { saving, reserve_ms: 9_000.0, ..input() }.plan();
+        let deposit = PiggybankDeposit { share: 0.12, room_ms: 1e9 };
+        let plan = PlanInput { deposit, piggybank_ms: 9_000.0, ..input() }.plan();
         // T = 130,800; /41 = 3,190.244; ·2 = 6,380.488 − 2,000 = 4,380.488; 12 % are 525.659;
         // the rest /0.7 = 5,506.899.
         assert!(close(plan.saved_ms, 525.658_537));

@@ -201,7 +201,7 @@ fn a_fresh_root_revises_its_budget_when_m_is_known() {
     assert_eq!((after.moves_left, after.moves_left_source), (Some(20.0), Some("mle-mlh")));
     assert!(close(after.budget_ms, 8_542.857_143), "{after}");
     assert!(close(stopper.deadline_ms().unwrap(), after.budget_ms));
-    assert_eq!(manager.take_notice(), None);
+    assert_eq!(manager.take_message(), None);
 }
 
 #[test]
@@ -228,9 +228,9 @@ fn a_network_without_the_head_is_noticed_once() {
     let mut manager = smooth("blend(mle-mlh,mle-legacy)");
     let report = report_of(&mut manager, &facts(60_000.0, 0.0));
     assert_eq!(report.moves_left_source, Some("mle-legacy"));
-    assert!(manager.take_notice().unwrap().contains("Moves Left Head"));
+    assert!(manager.take_message().unwrap().contains("Moves Left Head"));
     report_of(&mut manager, &facts(59_000.0, 0.0));
-    assert_eq!(manager.take_notice(), None);
+    assert_eq!(manager.take_message(), None);
 }
 
 #[test]

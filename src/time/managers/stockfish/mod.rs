@@ -1,14 +1,14 @@
 //! `stockfish`: Stockfish's time manager of 2013, for a search by visits.
 //!
-//! The clock is shared out by the importance of this move against that of the moves to come (`allotment`,
+//! The clock is shared out by the importance of this move against that of the moves to come (`limits`,
 //! `importance`). Each end of an iteration is a chance to stop; an unstable best move gets extra time, and a
 //! falling score may use the maximum (`stopper`).
 
-mod allotment;
 mod importance;
+mod limits;
 mod stopper;
 
-pub use allotment::{Allotment, AllotmentInput, StockfishParams};
+pub use limits::{StockfishParams, TimeLimits, TimeLimitsInput};
 
 use crate::params::{ParamError, Params};
 use crate::time::facts::MoveFacts;
@@ -42,15 +42,15 @@ impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available_ms = facts.available_ms()?;
         let (time_ms, inc_ms) = facts.limits.game_clock()?;
-        let input = AllotmentInput {
+        let input = TimeLimitsInput {
             time_ms,
             inc_ms,
             movestogo: facts.limits.movestogo,
             game_ply: facts.game_ply,
             ponder_enabled: facts.ponder_enabled,
         };
-        let allotment = self.params.allot(&input).limited_to(available_ms);
-        Some(Box::new(StockfishStopper::new(facts, self.params, allotment)))
+        let limits = self.params.time_limits(&input).limited_to(available_ms);
+        Some(Box::new(StockfishStopper::new(facts, self.params, limits)))
     }
 
     fn finish_move(&mut self, _: &MoveOutcome) {}

@@ -1,13 +1,13 @@
 //! The stopper of `stockfish`.
 
 use crate::time::facts::MoveFacts;
-use crate::time::managers::iterations::{Iteration, Iterations};
+use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 use crate::time::stoppers::first_evaluation_grace_ms;
 
-use super::allotment::{Allotment, StockfishParams};
+use super::limits::{StockfishParams, TimeLimits};
 
 /// An iteration that ends later than this share of the available time is the last one.
 const LAST_ITERATION_SHARE: f64 = 0.62;
@@ -16,14 +16,14 @@ const INSTABILITY_DIVISOR: f64 = 1.4;
 /// Changes of the best move before this iteration are no sign of instability.
 const FIRST_STABLE_ITERATION: u32 = 5;
 
-/// Holds a move to its allotment.
+/// Holds a move to its limits.
 #[derive(Clone, Debug)]
 pub struct StockfishStopper {
     params: StockfishParams,
-    allotment: Allotment,
+    limits: TimeLimits,
     grace_ms: f64,
     evaluated: bool,
-    iterations: Iterations,
+    iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
     falling: bool,
@@ -31,13 +31,13 @@ pub struct StockfishStopper {
 
 impl StockfishStopper {
     /// Starts a move.
-    pub fn new(facts: &MoveFacts, params: StockfishParams, allotment: Allotment) -> Self {
+    pub fn new(facts: &MoveFacts, params: StockfishParams, limits: TimeLimits) -> Self {
         StockfishStopper {
             params,
-            allotment,
+            limits,
             grace_ms: first_evaluation_grace_ms(facts),
             evaluated: false,
-            iterations: Iterations::default(),
+            iterations: IterationTracker::default(),
             last: None,
             best_move_changes: 0.0,
             falling: false,
@@ -46,8 +46,8 @@ impl StockfishStopper {
 
     /// Optimum plus extra time for an unstable best move, within the maximum, ms.
     fn available_ms(&self) -> f64 {
-        let extra = self.best_move_changes * self.allotment.optimum_ms / INSTABILITY_DIVISOR;
-        (self.allotment.optimum_ms + extra).min(self.allotment.maximum_ms)
+        let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
+        (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
     fn finish_iteration(&mut self, iteration: Iteration) {
@@ -82,17 +82,17 @@ impl Stopper for StockfishStopper {
     }
 
     fn deadline_ms(&self) -> Option<f64> {
-        let budget = if self.falling { self.allotment.maximum_ms } else { self.available_ms() };
+        let budget = if self.falling { self.limits.maximum_ms } else { self.available_ms() };
         let grace = if self.evaluated { 0.0 } else { self.grace_ms };
         Some(budget.max(grace))
     }
 
     fn report(&self) -> Option<MoveReport> {
-        let budget_ms = if self.falling { self.allotment.maximum_ms } else { self.available_ms() };
+        let budget_ms = if self.falling { self.limits.maximum_ms } else { self.available_ms() };
         Some(MoveReport {
             manager: "stockfish",
             budget_ms,
-            average_ms: Some(self.allotment.optimum_ms),
+            average_ms: Some(self.limits.optimum_ms),
             ..MoveReport::default()
         })
     }
@@ -104,8 +104,8 @@ mod tests {
     use crate::time::facts::RootEvaluation;
 
     fn stopper() -> StockfishStopper {
-        let allotment = Allotment { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
-        StockfishStopper::new(&MoveFacts::default(), StockfishParams::default(), allotment)
+        let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
+        StockfishStopper::new(&MoveFacts::default(), StockfishParams::default(), limits)
     }
 
     fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {

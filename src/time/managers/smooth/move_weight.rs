@@ -10,7 +10,7 @@ use crate::time::facts::RootEvaluation;
 /// from q² now to that of the final results, 1 − d for the probability d of a draw: the mean of w falls from 1 − q² to d.
 ///
 /// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes before its end.
-pub(super) fn weight_ahead(root: Option<RootEvaluation>, part: f64) -> f64 {
+pub(super) fn future_weight(root: Option<RootEvaluation>, part: f64) -> f64 {
     let Some(RootEvaluation { q, d: Some(d), .. }) = root else { return 1.0 };
     let now = 1.0 - q * q;
     // d ≤ 1 − |q| ≤ 1 − q², but for rounding.
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     fn weight(q: f64, d: f64, part: f64) -> f64 {
-        weight_ahead(Some(RootEvaluation { q, d: Some(d), ..RootEvaluation::default() }), part)
+        future_weight(Some(RootEvaluation { q, d: Some(d), ..RootEvaluation::default() }), part)
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -45,7 +45,7 @@ mod tests {
     fn certain_and_unknown_results() {
         assert_eq!(weight(1.0, 0.0, 1.0), 1.0);
         assert_eq!(weight(-0.5, 0.9, 1.0), 1.0, "rounded figures");
-        assert_eq!(weight_ahead(None, 1.0), 1.0);
-        assert_eq!(weight_ahead(Some(RootEvaluation::default()), 1.0), 1.0, "a network without draws");
+        assert_eq!(future_weight(None, 1.0), 1.0);
+        assert_eq!(future_weight(Some(RootEvaluation::default()), 1.0), 1.0, "a network without draws");
     }
 }

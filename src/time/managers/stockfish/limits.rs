@@ -44,9 +44,9 @@ impl Default for StockfishParams {
     }
 }
 
-/// What the allotment depends on.
+/// What the time limits depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AllotmentInput {
+pub struct TimeLimitsInput {
     /// The mover's clock, ms.
     pub time_ms: f64,
     /// Increment, ms.
@@ -61,17 +61,17 @@ pub struct AllotmentInput {
 
 /// How long a move should and may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Allotment {
+pub struct TimeLimits {
     /// In calm positions, ms.
     pub optimum_ms: f64,
     /// When in trouble, ms.
     pub maximum_ms: f64,
 }
 
-impl Allotment {
+impl TimeLimits {
     /// The same within what the clock allows, ms.
-    pub fn limited_to(self, available_ms: f64) -> Allotment {
-        Allotment {
+    pub fn limited_to(self, available_ms: f64) -> TimeLimits {
+        TimeLimits {
             optimum_ms: self.optimum_ms.min(available_ms),
             maximum_ms: self.maximum_ms.min(available_ms),
         }
@@ -108,7 +108,7 @@ impl StockfishParams {
     }
 
     /// Optimum and maximum: the least of what each supposed number of moves to go would give.
-    pub fn allot(&self, input: &AllotmentInput) -> Allotment {
+    pub fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
         let movestogo = input.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let mut optimum_ms = input.time_ms;
         let mut maximum_ms = input.time_ms;
@@ -125,11 +125,11 @@ impl StockfishParams {
         if input.ponder_enabled {
             optimum_ms *= 1.25;
         }
-        Allotment { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
+        TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
     }
 
     /// What there is to share out if `moves` moves are to go, ms.
-    fn time_for_moves(&self, input: &AllotmentInput, moves: u32) -> f64 {
+    fn time_for_moves(&self, input: &TimeLimitsInput, moves: u32) -> f64 {
         let emergency_moves = f64::from(moves.min(self.emergency_move_horizon));
         let emergency_ms = self.emergency_base_time_ms + self.emergency_move_time_ms * emergency_moves;
         (input.time_ms + input.inc_ms * f64::from(moves - 1) - emergency_ms).max(0.0)
@@ -148,9 +148,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn allot(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> Allotment {
-        let input = AllotmentInput { time_ms, inc_ms, movestogo, ..AllotmentInput::default() };
-        StockfishParams::default().allot(&input)
+    fn time_limits(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> TimeLimits {
+        let input = TimeLimitsInput { time_ms, inc_ms, movestogo, ..TimeLimitsInput::default() };
+        StockfishParams::default().time_limits(&input)
     }
 
     #[test]
@@ -158,16 +158,16 @@ mod tests {
         // Two moves to go at ply 0, both of importance 7780; this one counts 70 % = 5446. One move: 60,000 − 90
         // = 59,910, all of it. Two: 60,000 − 120 = 59,880; optimum 5446/13,226 = 0.411764 → 24,656 + 20;
         // maximum: min(38,122/45,902 = 0.830508, (5446 + 2567.4)/13,226 = 0.605882) → 36,280 + 20.
-        let two = allot(60_000.0, 0.0, Some(2));
-        assert_eq!(two, Allotment { optimum_ms: 24_676.0, maximum_ms: 36_300.0 });
-        let one = allot(60_000.0, 0.0, Some(1));
-        assert_eq!(one, Allotment { optimum_ms: 59_930.0, maximum_ms: 59_930.0 });
+        let two = time_limits(60_000.0, 0.0, Some(2));
+        assert_eq!(two, TimeLimits { optimum_ms: 24_676.0, maximum_ms: 36_300.0 });
+        let one = time_limits(60_000.0, 0.0, Some(1));
+        assert_eq!(one, TimeLimits { optimum_ms: 59_930.0, maximum_ms: 59_930.0 });
     }
 
     #[test]
     fn moves_in_minutes_with_increment() {
         // Two: 60,000 + 1,000 − 120 = 60,880 · 0.411764 = 25,068 + 20
-        assert_eq!(allot(60_000.0, 1_000.0, Some(2)).optimum_ms, 25_088.0);
+        assert_eq!(time_limits(60_000.0, 1_000.0, Some(2)).optimum_ms, 25_088.0);
     }
 
     #[test]
@@ -176,36 +176,40 @@ mod tests {
         // 49 moves; the share of this one is 5446/(5446 + sum).
         let sum: f64 = (1..50).map(|i| move_importance(2 * i)).sum();
         let expected = (58_740.0 * 5_446.0 / (5_446.0 + sum)).floor() + 20.0;
-        assert_eq!(allot(60_000.0, 0.0, None).optimum_ms, expected);
+        assert_eq!(time_limits(60_000.0, 0.0, None).optimum_ms, expected);
         assert!((900.0..1_200.0).contains(&expected), "{expected}");
     }
 
     #[test]
     fn sudden_death_with_increment() {
-        let plain = allot(60_000.0, 0.0, None);
-        let with = allot(60_000.0, 1_000.0, None);
+        let plain = time_limits(60_000.0, 0.0, None);
+        let with = time_limits(60_000.0, 1_000.0, None);
         assert!(with.optimum_ms > plain.optimum_ms + 500.0 && with.maximum_ms > plain.maximum_ms);
     }
 
     #[test]
     fn movestogo_zero_is_none_and_far_controls_are_cut() {
-        assert_eq!(allot(60_000.0, 0.0, Some(0)), allot(60_000.0, 0.0, None));
-        assert_eq!(allot(60_000.0, 0.0, Some(500)), allot(60_000.0, 0.0, Some(50)));
+        assert_eq!(time_limits(60_000.0, 0.0, Some(0)), time_limits(60_000.0, 0.0, None));
+        assert_eq!(time_limits(60_000.0, 0.0, Some(500)), time_limits(60_000.0, 0.0, Some(50)));
     }
 
     #[test]
     fn pondering_adds_a_quarter() {
-        let input = AllotmentInput { time_ms: 60_000.0, ponder_enabled: true, ..AllotmentInput::default() };
-        let with = StockfishParams::default().allot(&input);
-        assert_eq!(with.optimum_ms, allot(60_000.0, 0.0, None).optimum_ms * 1.25);
-        let last = AllotmentInput { movestogo: Some(1), ..input };
-        assert_eq!(StockfishParams::default().allot(&last).optimum_ms, 59_930.0, "never above the maximum");
+        let input = TimeLimitsInput { time_ms: 60_000.0, ponder_enabled: true, ..TimeLimitsInput::default() };
+        let with = StockfishParams::default().time_limits(&input);
+        assert_eq!(with.optimum_ms, time_limits(60_000.0, 0.0, None).optimum_ms * 1.25);
+        let last = TimeLimitsInput { movestogo: Some(1), ..input };
+        assert_eq!(
+            StockfishParams::default().time_limits(&last).optimum_ms,
+            59_930.0,
+            "never above the maximum"
+        );
     }
 
     #[test]
     fn an_empty_clock_gives_nothing() {
-        assert_eq!(allot(0.0, 0.0, None), Allotment { optimum_ms: 0.0, maximum_ms: 0.0 });
-        assert_eq!(allot(5.0, 0.0, None), Allotment { optimum_ms: 5.0, maximum_ms: 5.0 });
+        assert_eq!(time_limits(0.0, 0.0, None), TimeLimits { optimum_ms: 0.0, maximum_ms: 0.0 });
+        assert_eq!(time_limits(5.0, 0.0, None), TimeLimits { optimum_ms: 5.0, maximum_ms: 5.0 });
     }
 
     proptest! {
@@ -214,10 +218,10 @@ mod tests {
             time_ms in 0.0..1e9, more_ms in 0.0..1e8, inc_ms in 0.0..1e6, game_ply in 0u32..2000,
             movestogo in proptest::option::of(0u32..200), ponder_enabled: bool,
         ) {
-            let input = AllotmentInput { time_ms, inc_ms, movestogo, game_ply, ponder_enabled };
+            let input = TimeLimitsInput { time_ms, inc_ms, movestogo, game_ply, ponder_enabled };
             let params = StockfishParams::default();
-            let less = params.allot(&input);
-            let more = params.allot(&AllotmentInput { time_ms: time_ms + more_ms, ..input });
+            let less = params.time_limits(&input);
+            let more = params.time_limits(&TimeLimitsInput { time_ms: time_ms + more_ms, ..input });
             prop_assert!(0.0 <= less.optimum_ms && less.optimum_ms <= less.maximum_ms);
             prop_assert!(less.maximum_ms <= time_ms);
             prop_assert!(more.optimum_ms >= less.optimum_ms && more.maximum_ms >= less.maximum_ms);

@@ -11,7 +11,7 @@ const SAMPLES: f64 = 16.0;
 
 /// Visits of the root moves over the last seconds.
 #[derive(Clone, Debug)]
-pub struct Trend {
+pub struct VisitRates {
     window_ms: f64,
     best_optimism: f64,
     rival_optimism: f64,
@@ -20,10 +20,10 @@ pub struct Trend {
     latest: Option<(f64, Vec<u32>)>,
 }
 
-impl Trend {
-    /// A trend without any samples yet.
+impl VisitRates {
+    /// Starts without any samples.
     pub fn new(params: &PiggybankParams) -> Self {
-        Trend {
+        VisitRates {
             window_ms: params.trend_window_ms,
             best_optimism: params.bestmove_optimism,
             rival_optimism: params.overtaker_optimism,
@@ -79,8 +79,8 @@ mod tests {
     use super::super::params::SmoothParams;
     use super::*;
 
-    fn trend() -> Trend {
-        Trend::new(&SmoothParams::lc0().piggybank)
+    fn visit_rates() -> VisitRates {
+        VisitRates::new(&SmoothParams::lc0().piggybank)
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {
@@ -89,34 +89,34 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let mut trend = trend();
-        trend.observe(&at(0.0, [1_000, 500]));
-        trend.observe(&at(1_000.0, [1_100, 600]));
+        let mut visit_rates = visit_rates();
+        visit_rates.observe(&at(0.0, [1_000, 500]));
+        visit_rates.observe(&at(1_000.0, [1_100, 600]));
         // Both gain 0.1 a ms. In 1,000 ms more: 1100 + 0.2·100 = 1120 against 600 + 4·100 = 1000; in 2,000 ms
         // 1140 against 1400.
-        assert!(!trend.is_best_overtaken(2_000.0));
-        assert!(trend.is_best_overtaken(3_000.0));
+        assert!(!visit_rates.is_best_overtaken(2_000.0));
+        assert!(visit_rates.is_best_overtaken(3_000.0));
     }
 
     /// Lc0's defect: with ticks closer than the window its rates are those of one tick.
     #[test]
     fn the_window_grows_to_its_length_whatever_the_ticks() {
-        let mut trend = trend();
+        let mut visit_rates = visit_rates();
         let visits = |ms: u32| [10_000 + ms / 10, 9_000 + ms / 10];
         for ms in (0..=10_000).step_by(5) {
-            trend.observe(&at(f64::from(ms), visits(ms)));
+            visit_rates.observe(&at(f64::from(ms), visits(ms)));
         }
-        let (first, _) = trend.samples.front().unwrap();
-        let (now, _) = trend.latest.as_ref().unwrap();
+        let (first, _) = visit_rates.samples.front().unwrap();
+        let (now, _) = visit_rates.latest.as_ref().unwrap();
         assert!((3_000.0..3_400.0).contains(&(now - first)), "{}", now - first);
-        assert!(trend.samples.len() <= SAMPLES as usize + 2);
+        assert!(visit_rates.samples.len() <= SAMPLES as usize + 2);
     }
 
     #[test]
     fn no_verdict_without_a_trend() {
-        let mut trend = trend();
-        assert!(!trend.is_best_overtaken(1e9));
-        trend.observe(&at(10.0, [5, 4]));
-        assert!(!trend.is_best_overtaken(1e9), "one sample");
+        let mut visit_rates = visit_rates();
+        assert!(!visit_rates.is_best_overtaken(1e9));
+        visit_rates.observe(&at(10.0, [5, 4]));
+        assert!(!visit_rates.is_best_overtaken(1e9), "one sample");
     }
 }
