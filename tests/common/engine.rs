@@ -1,8 +1,5 @@
 //! The engine behind pipes, for conversations.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

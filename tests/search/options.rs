@@ -1,11 +1,8 @@
 //! Every option of the search does something: a search with another value than the default goes another way.
 
-#[path = "common/engine.rs"]
-mod engine;
-
 use std::collections::HashSet;
 
-use engine::Engine;
+use crate::common::engine::Engine;
 
 const MIDDLEGAME: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 const ENDGAME: &str = "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1";

@@ -1,8 +1,7 @@
 //! `describenet` and `convert` through the real binary.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,19 +13,7 @@ use zeitnot::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxMo
 use zeitnot::network::{Backend, EvalSlot, policy_map};
 use zeitnot::params::Params;
 
-fn network(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets").join(name)
-}
-
-fn zeitnot(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = zeitnot(arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use crate::common::{network, package_file, run, run_json};
 
 fn model(path: &Path) -> OnnxModel {
     match NetworkFile::load(path, HeadChoice::default()).unwrap().model {
@@ -70,7 +57,7 @@ fn difference(a: &[EvalSlot], b: &[EvalSlot]) -> f32 {
 #[test]
 fn describenet_counts_what_the_layers_hold() {
     let file = network("classical_conv_wdl.pb.gz");
-    let facts = json(&["describenet", file.to_str().unwrap(), "--json"]);
+    let facts = run_json(&["describenet", file.to_str().unwrap(), "--json"]);
     let Model::Layers(layers, _) = NetworkFile::load(&file, HeadChoice::default()).unwrap().model else {
         panic!("no layers")
     };
@@ -96,7 +83,7 @@ fn describenet_gives_the_structure_in_numbers() {
         ("ab_polenc", "/policy/encoders", json!(1)),
     ] {
         let path = network(&format!("{name}.pb.gz"));
-        let facts = json(&["describenet", path.to_str().unwrap(), "--json"]);
+        let facts = run_json(&["describenet", path.to_str().unwrap(), "--json"]);
         assert_eq!(facts["structure"].pointer(part), Some(&expected), "{name}: {facts}");
         assert!(facts["load_ms"].as_f64().unwrap() > 0.0);
     }
@@ -105,10 +92,10 @@ fn describenet_gives_the_structure_in_numbers() {
 #[test]
 fn describenet_names_what_is_unusual() {
     let path = network("hybrid_resnet_ab.pb.gz");
-    let facts = json(&["describenet", path.to_str().unwrap(), "--json"]);
+    let facts = run_json(&["describenet", path.to_str().unwrap(), "--json"]);
     assert_eq!(facts["unusual"][0], "an attention body behind a residual tower");
     let path = network("mh_bt4.pb.gz");
-    let facts = json(&["describenet", path.to_str().unwrap(), "--json"]);
+    let facts = run_json(&["describenet", path.to_str().unwrap(), "--json"]);
     assert_eq!(facts["policy_heads"].as_array().unwrap().len(), 4);
 }
 
@@ -120,7 +107,7 @@ fn a_bad_file_ends_with_one_message_and_code_2() {
     fs::write(&path, &whole[..whole.len() / 2]).unwrap();
     let path = path.to_str().unwrap();
     for arguments in [&["describenet", path][..], &["convert", path, "-o", "x.onnx"]] {
-        let output = zeitnot(arguments);
+        let output = run(arguments);
         assert_eq!(output.status.code(), Some(2));
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(message.contains("half.pb.gz: gzip: data end early"), "{message}");
@@ -140,7 +127,7 @@ fn a_converted_network_is_the_same_network() {
         let (source, out) = (source.to_str().unwrap(), target.to_str().unwrap());
         let mut arguments = vec!["convert", source, "-o", out, "--precision", precision, "--json"];
         arguments.extend(batch.iter().flat_map(|size| ["--batch", size]));
-        let facts = json(&arguments);
+        let facts = run_json(&arguments);
         assert_eq!(facts["size"], fs::metadata(&target).unwrap().len());
 
         let model = model(&target);
@@ -155,12 +142,12 @@ fn a_converted_network_is_the_same_network() {
 #[test]
 fn a_quantized_tower_says_nearly_the_same() {
     let folder = TempDir::new().unwrap();
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/zeitnot-small.pb.gz");
+    let own = package_file("models/zeitnot-small.pb.gz");
     for source in [own, network("se_mish.pb.gz"), network("bn_full.pb.gz")] {
         let target = folder.path().join("int8.onnx");
         let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
-        let facts = json(&["convert", from, "-o", to, "--precision", "int8", "--json"]);
-        let facts_of_target = json(&["describenet", to, "--json"]);
+        let facts = run_json(&["convert", from, "-o", to, "--precision", "int8", "--json"]);
+        let facts_of_target = run_json(&["describenet", to, "--json"]);
         assert!(facts_of_target["body"].as_str().unwrap().contains(", int8, "), "{facts_of_target}");
         let plain = model(&source);
         let size = plain.bytes.len() as u64;
@@ -175,7 +162,7 @@ fn a_quantized_tower_says_nearly_the_same() {
 #[test]
 fn networks_that_cannot_be_quantized_are_refused() {
     let source = network("ab_smol_default.pb.gz");
-    let output = zeitnot(&["convert", source.to_str().unwrap(), "-o", "x.onnx", "--precision", "int8"]);
+    let output = run(&["convert", source.to_str().unwrap(), "-o", "x.onnx", "--precision", "int8"]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("ab_smol_default.pb.gz: has an attention body"), "{message}");

@@ -2,20 +2,18 @@
 //!
 //! `ZEITNOT_GOLDENS=folder` (with `nets` and `golden` in it) runs another collection in place of the repository's.
 
-#[path = "common/golden.rs"]
-mod golden;
-
-use golden::Golden;
 use zeitnot::network::backends::native::{Native, available_kernels};
 use zeitnot::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
 use zeitnot::params::Params;
 
+use crate::golden_files::{self, Golden};
+
 /// Positions of the golden files in which the side to move could take the king; Lc0 evaluates them, we refuse them.
 const IMPOSSIBLE: [&str; 2] = ["promo_black_caps", "canon_bishops_top"];
 
 fn load_network(name: &str, heads: HeadChoice) -> Option<Network> {
-    let file = NetworkFile::load(&golden::folder("nets").join(name), heads).unwrap();
+    let file = NetworkFile::load(&golden_files::folder("nets").join(name), heads).unwrap();
     match file.model {
         Model::Layers(network, _) => Some(*network),
         Model::Onnx(_) => None,
@@ -25,7 +23,7 @@ fn load_network(name: &str, heads: HeadChoice) -> Option<Network> {
 /// The golden files whose networks are here and made of layers.
 fn goldens() -> Vec<(Golden, Network)> {
     let with_network = |mut golden: Golden| {
-        if !golden::folder("nets").join(&golden.net).exists() {
+        if !golden_files::folder("nets").join(&golden.net).exists() {
             return None;
         }
         golden.positions.retain(|position| !IMPOSSIBLE.contains(&position.name.as_str()));
@@ -37,7 +35,7 @@ fn goldens() -> Vec<(Golden, Network)> {
         Some((golden, network))
     };
     let found: Vec<_> =
-        golden::files().iter().map(|path| Golden::load(path)).filter_map(with_network).collect();
+        golden_files::files().iter().map(|path| Golden::load(path)).filter_map(with_network).collect();
     assert!(found.len() >= 45, "golden files or networks are missing");
     found
 }

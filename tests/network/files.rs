@@ -1,23 +1,19 @@
 //! Reading network files: what comes out of them, layer by layer.
 
-use std::path::PathBuf;
-
 use zeitnot::network::encode::InputFormat;
 use zeitnot::network::weights::{Body, HeadChoice, Model, Network, NetworkFile, PolicyHead, PolicyHeadName};
 
-fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets").join(name)
-}
+use crate::common::network;
 
 fn layers(name: &str) -> Network {
-    let file = NetworkFile::load(&path(name), HeadChoice::default()).unwrap();
+    let file = NetworkFile::load(&network(name), HeadChoice::default()).unwrap();
     let Model::Layers(network, _) = file.model else { panic!("{name} has no layers") };
     *network
 }
 
 #[test]
 fn a_tower_has_the_shapes_its_format_promises() {
-    let file = NetworkFile::load(&path("se_mlh.pb.gz"), HeadChoice::default()).unwrap();
+    let file = NetworkFile::load(&network("se_mlh.pb.gz"), HeadChoice::default()).unwrap();
     assert_eq!(file.size, 103_454);
     assert_eq!(file.policy_heads, [PolicyHeadName::Vanilla]);
     let network = layers("se_mlh.pb.gz");
@@ -51,6 +47,6 @@ fn folding_a_batch_norm_gives_what_lc0_folds() {
 #[test]
 fn a_head_that_is_not_there_is_named_with_those_that_are() {
     let choice = HeadChoice { policy: PolicyHeadName::Soft, ..Default::default() };
-    let error = NetworkFile::load(&path("se_mlh.pb.gz"), choice).unwrap_err().to_string();
+    let error = NetworkFile::load(&network("se_mlh.pb.gz"), choice).unwrap_err().to_string();
     assert!(error.ends_with("policy head: \"soft\" is not in this network; present: vanilla"), "{error}");
 }

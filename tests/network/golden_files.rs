@@ -2,9 +2,6 @@
 //!
 //! `ZEITNOT_GOLDENS=folder` takes another collection in place of the repository's.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +10,8 @@ use serde::Deserialize;
 use zeitnot::chess::{History, Variant};
 use zeitnot::network::EvalSlot;
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+
+use crate::common::data;
 
 /// A network's answers.
 #[derive(Deserialize)]
@@ -95,8 +94,7 @@ impl GoldenPosition {
 
 /// A folder of the collection: `nets` or `golden`.
 pub fn folder(name: &str) -> PathBuf {
-    let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens");
-    std::env::var_os("ZEITNOT_GOLDENS").map_or_else(own, PathBuf::from).join(name)
+    std::env::var_os("ZEITNOT_GOLDENS").map_or_else(|| data("goldens"), PathBuf::from).join(name)
 }
 
 /// All files of the collection, in order.

@@ -1,13 +1,11 @@
 //! What a search tells: scores, figures of root moves, how often, and the log.
 
-#[path = "common/engine.rs"]
-mod engine;
-
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use engine::Engine;
+use crate::common::engine::Engine;
+use crate::common::{run, run_json, stdout, zeitnot};
 
 fn one_thread() -> Engine {
     Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8"])
@@ -325,11 +323,8 @@ fn a_log_that_cannot_be_written_does_no_harm() {
 
 #[test]
 fn the_log_can_be_the_console() {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["uci", "--backend=random", "--logfile=<stderr>"])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let output =
+        zeitnot(&["uci", "--backend=random", "--logfile=<stderr>"]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(output.stdout, b"");
     assert!(String::from_utf8(output.stderr).unwrap().contains(" -- Zeitnot "));
 }
@@ -343,13 +338,11 @@ fn the_reference_lists_the_options_that_uci_lists() {
         .iter()
         .filter_map(|line| line.strip_prefix("option name "))
         .map(|line| line.split(' ').next().unwrap());
-    let command =
-        |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args).output().unwrap().stdout;
-    let json: serde_json::Value = serde_json::from_slice(&command(&["options", "--json"])).unwrap();
+    let json = run_json(&["options", "--json"]);
     let listed: Vec<_> =
         json.as_array().unwrap().iter().map(|option| option["name"].as_str().unwrap()).collect();
     assert_eq!(told.collect::<Vec<_>>(), listed);
-    assert_eq!(String::from_utf8(command(&["options"])).unwrap().lines().count(), listed.len() + 1);
+    assert_eq!(stdout(&run(&["options"])).lines().count(), listed.len() + 1);
 }
 
 #[test]

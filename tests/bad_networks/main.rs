@@ -3,15 +3,16 @@
 //! `tests/data/bad_networks.json` holds recipes: which bytes of which good network, which bytes between them, and how
 //! often to gzip the result. `cargo test --release --test bad_networks -- --nocapture` lists the messages.
 
-#[path = "common/engine.rs"]
-mod engine;
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use engine::Engine;
+use common::data;
+use common::engine::Engine;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -74,10 +75,6 @@ enum Part {
     Copied(usize, usize),
     /// In hexadecimal.
     New(String),
-}
-
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
 fn good(name: &str) -> PathBuf {

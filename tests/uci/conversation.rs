@@ -1,11 +1,9 @@
 //! Conversations with the real engine through its pipes.
 
-#[path = "common/engine.rs"]
-mod engine;
-
 use std::time::{Duration, Instant};
 
-use engine::{Engine, PATIENCE};
+use crate::common::engine::{Engine, PATIENCE};
+use crate::common::{network, zeitnot};
 
 #[test]
 fn introduces_itself() {
@@ -88,8 +86,7 @@ fn a_slow_device_is_waited_for() {
 /// A regression: a search without an end of its own went on after the GUI had gone.
 #[test]
 fn a_search_ends_when_nobody_listens() {
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["--backend=random", "--threads=1"])
+    let mut child = zeitnot(&["--backend=random", "--threads=1"])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -281,10 +278,10 @@ fn opinion(engine: &mut Engine) -> String {
 
 #[test]
 fn a_bad_network_is_named_and_the_old_one_stays() {
-    let good = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/goldens/nets/maia_like.pb.gz");
+    let good = network("maia_like.pb.gz").display().to_string();
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("half.pb.gz");
-    let whole = std::fs::read(good).unwrap();
+    let whole = std::fs::read(&good).unwrap();
     std::fs::write(&bad, &whole[..whole.len() / 2]).unwrap();
 
     let mut engine = Engine::start(&["--backend=native", "--threads=1"]);
@@ -315,8 +312,7 @@ fn a_missing_network_is_named_and_the_process_lives() {
 /// A regression: a match host whose command line names no file got an engine that plays any legal move.
 #[test]
 fn a_missing_network_on_the_command_line_ends_the_process() {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .arg("--weights=/no/such/network.pb.gz")
+    let output = zeitnot(&["--weights=/no/such/network.pb.gz"])
         .stdin(std::process::Stdio::null())
         .output()
         .expect("the engine starts");

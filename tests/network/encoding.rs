@@ -1,21 +1,18 @@
 //! Input planes, transforms and policy indices: against what Lc0 gives (`tests/data/goldens/golden`), and as properties
 //! of random games.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
-
-use common::{Game, games};
-use golden::Golden;
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move, Position, Variant};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::{InputPlanes, policy_map};
 
+use crate::common::games::{Game, games};
+use crate::golden_files::{self, Golden};
+
 #[test]
 fn planes_and_transforms_are_those_of_lc0() {
     let mut formats = Vec::new();
-    for path in golden::files() {
+    for path in golden_files::files() {
         let golden = Golden::load(&path);
         let (format, fill) = (golden.format(), golden.fill());
         for position in &golden.positions {
@@ -41,7 +38,7 @@ fn planes_and_transforms_are_those_of_lc0() {
 
 #[test]
 fn legal_moves_have_the_indices_of_lc0() {
-    for path in golden::files() {
+    for path in golden_files::files() {
         let golden = Golden::load(&path);
         let format = golden.format();
         for position in &golden.positions {
@@ -64,7 +61,7 @@ fn legal_moves_have_the_indices_of_lc0() {
 
 #[test]
 fn counters_and_final_positions_are_those_of_lc0() {
-    for path in golden::files() {
+    for path in golden_files::files() {
         for position in &Golden::load(&path).positions {
             let history = position.history();
             let place = format!("{} {}", path.display(), position.name);
@@ -168,7 +165,7 @@ proptest! {
 /// Lc0 hangs where the search for repeated positions runs past the start of the game.
 #[test]
 fn formats_that_give_only_repeated_positions_stop_at_the_start_of_the_game() {
-    for path in golden::files() {
+    for path in golden_files::files() {
         for position in &Golden::load(&path).positions {
             let history = position.history();
             let planes = [HistoryFill::No, HistoryFill::FenOnly, HistoryFill::Always].map(|fill| {

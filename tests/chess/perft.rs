@@ -1,15 +1,14 @@
 //! Legal move counts against the numbers of the usual suites (`tests/data/perft`).
 
-use std::path::Path;
-
 use zeitnot::chess::{Position, perft};
+
+use crate::common::data;
 
 /// Checks every position of a suite at its greatest depth that has at most `max_nodes` leaves.
 ///
 /// A line is `FEN ;D1 nodes ;D2 nodes …`.
 fn check_suite(file: &str, max_nodes: u64) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/perft").join(file);
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = std::fs::read_to_string(data("perft").join(file)).unwrap();
     let mut checked = 0;
     for line in text.lines() {
         let mut parts = line.split(';');

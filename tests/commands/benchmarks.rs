@@ -2,20 +2,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::common::{run, stderr};
+
 /// A device whose batches take 2 ms and 10 µs more with each position.
 const DEVICE: &str = "simulated(latency-us=2000,per-position-ns=10000,max-batch=64)";
 
-fn zeitnot(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap()
-}
-
+/// Parses what a comparison printed, whether it found the run good (exit code 0) or not (1).
 fn json(output: &Output) -> Value {
-    assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.code() < Some(2), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -23,7 +22,7 @@ fn json(output: &Output) -> Value {
 fn backendbench_keeps_the_keys_of_the_contract() {
     let line =
         ["backendbench", "--backend", DEVICE, "--batches", "32,1", "--rounds=3", "--round-ms=20", "--json"];
-    let rows = json(&zeitnot(&line));
+    let rows = json(&run(&line));
     let sizes: Vec<_> = rows.as_array().unwrap().iter().map(|row| row["batch"].as_u64()).collect();
     assert_eq!(sizes, [Some(1), Some(32)]);
     for row in rows.as_array().unwrap() {
@@ -42,8 +41,8 @@ fn backendbench_writes_curve_page_and_figures() {
     let out = folder.path().join("new").display().to_string();
     let line =
         ["backendbench", "--backend", DEVICE, "--batches=1,8", "--rounds=2", "--round-ms=5", "--out", &out];
-    let output = zeitnot(&line);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = run(&line);
+    assert!(output.status.success(), "{}", stderr(&output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("Recommended --minibatch-size"));
     let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
     assert!(read("throughput.svg").starts_with("<svg") && read("latency.svg").starts_with("<svg"));
@@ -54,15 +53,15 @@ fn backendbench_writes_curve_page_and_figures() {
 
 #[test]
 fn backendbench_refuses_sizes_that_the_backend_does_not_take() {
-    let output = zeitnot(&["backendbench", "--backend", DEVICE, "--batches=65"]);
+    let output = run(&["backendbench", "--backend", DEVICE, "--batches=65"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("simulated takes up to 64"));
+    assert!(stderr(&output).contains("simulated takes up to 64"));
 }
 
 #[test]
 fn benchmark_counts_apart_and_adds_up() {
     let line = ["benchmark", "--backend=random", "--nodes=500", "--num-positions=3", "--threads=2", "--json"];
-    let report = json(&zeitnot(&line));
+    let report = json(&run(&line));
     assert_eq!(report["positions"].as_array().unwrap().len(), 3);
     let count = |key: &str| report[key].as_u64().unwrap();
     assert!(count("nodes") >= 1500);
@@ -81,7 +80,7 @@ fn benchmark_compares_with_an_earlier_run_and_reports() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let line = ["benchmark", "--backend=random", "--nodes=300", "--num-positions=4"];
-    let mut old = json(&zeitnot(&[&line[..], &["--json"]].concat()));
+    let mut old = json(&run(&[&line[..], &["--json"]].concat()));
     for (factor, code) in [(0.01, 1), (100.0, 0)] {
         let mut changed = old.clone();
         for position in changed["positions"].as_array_mut().unwrap() {
@@ -90,8 +89,8 @@ fn benchmark_compares_with_an_earlier_run_and_reports() {
         fs::write(path("old.json"), changed.to_string()).unwrap();
         let (report, out) = (path("report.html"), path("out"));
         let more = ["--compare", &path("old.json"), "--report", &report, "--out", &out, "--json"];
-        let output = zeitnot(&[&line[..], &more].concat());
-        assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = run(&[&line[..], &more].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
         let comparison = &json(&output)["comparison"];
         assert_eq!(comparison["is_slower"], code == 1, "{comparison}");
         assert_eq!(comparison["positions"], 4);
@@ -101,21 +100,21 @@ fn benchmark_compares_with_an_earlier_run_and_reports() {
     }
     let other =
         ["benchmark", "--backend=random", "--nodes=200", "--num-positions=2", "--compare", &path("old.json")];
-    let text = String::from_utf8(zeitnot(&other).stdout).unwrap();
+    let text = String::from_utf8(run(&other).stdout).unwrap();
     assert!(
         text.contains("limit: 200 nodes (old: 300 nodes)") && text.contains("positions: 2 (old: 4)"),
         "{text}"
     );
     old["positions"] = serde_json::json!([]);
     fs::write(path("old.json"), old.to_string()).unwrap();
-    let output = zeitnot(&[&line[..], &["--compare", &path("old.json")]].concat());
+    let output = run(&[&line[..], &["--compare", &path("old.json")]].concat());
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("none of the positions"));
+    assert!(stderr(&output).contains("none of the positions"));
 }
 
 #[test]
 fn benchmark_needs_an_end() {
-    let output = zeitnot(&["benchmark", "--backend=random", "--movetime=-1"]);
+    let output = run(&["benchmark", "--backend=random", "--movetime=-1"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("need an end"));
+    assert!(stderr(&output).contains("need an end"));
 }

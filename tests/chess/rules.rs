@@ -1,10 +1,9 @@
 //! Positions, histories and notation: the rules as properties of random games, and tables of hard cases.
 
-mod common;
-
-use common::games;
 use proptest::prelude::*;
 use zeitnot::chess::{History, Position, PositionError, Terminal, Variant, perft};
+
+use crate::common::games::games;
 
 fn game(text: &str) -> History {
     History::from_uci_position(text, Variant::Standard).unwrap_or_else(|error| panic!("{error}"))

@@ -1,25 +1,25 @@
 //! `zeitnot match`, run as a user runs it: games that depend on nothing but their seed.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
+use crate::common::{data, json, run, zeitnot};
+
 /// Plays a match into `folder`; returns what it reports and its PGN.
 fn play(folder: &Path, args: &[&str]) -> (Value, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["match", "--json", "--threads=2", "--nncache=10000", "--openings", &openings(), "--out"])
-        .arg(folder)
-        .args(args)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let pgn = std::fs::read_to_string(folder.join("games.pgn")).unwrap();
-    (serde_json::from_slice(&output.stdout).unwrap(), pgn)
+    let output =
+        zeitnot(&["match", "--json", "--threads=2", "--nncache=10000", "--openings", &openings(), "--out"])
+            .arg(folder)
+            .args(args)
+            .output()
+            .unwrap();
+    let report = json(&output);
+    (report, std::fs::read_to_string(folder.join("games.pgn")).unwrap())
 }
 
 fn openings() -> String {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/openings.epd").into()
+    data("openings.epd").display().to_string()
 }
 
 /// Plays the same match one game at a time and eight at a time.
@@ -63,10 +63,7 @@ const RESULTS: [&str; 9] =
 const MATCH: [&str; 5] = ["--backend=random", "--nodes=30", "--max-plies=60", "--b=CPuct=4", "--seed=5"];
 
 fn report(files: &[std::path::PathBuf]) -> Value {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(["report", "--json"]).args(files).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    json(&zeitnot(&["report", "--json"]).args(files).output().unwrap())
 }
 
 fn report_into(folder: &Path, files: &[std::path::PathBuf]) -> Value {
@@ -75,7 +72,7 @@ fn report_into(folder: &Path, files: &[std::path::PathBuf]) -> Value {
 
 /// Runs a command that is to fail; its message.
 fn fault(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args).output().unwrap();
+    let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}");
     String::from_utf8(output.stderr).unwrap()
 }
@@ -181,11 +178,8 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     // The same folder serves a longer match, but not another one.
     let (longer, _) = play(folder.path(), &[&MATCH[..], &["--games=12"]].concat());
     assert_eq!(longer["games"], 12);
-    let other = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["match", "--backend=random", "--nodes=31", "--out"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
+    let other =
+        zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("another match or shard"));
 }
@@ -222,11 +216,7 @@ fn bad_arguments_are_named() {
         (&["--nodes=1", "--shard=3/2"], "expected i/n"),
         (&["--nodes=1", "--adjudicate-syzygy=/"], "--adjudicate-syzygy: no .rtbw file"),
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-            .args(["match", "--backend=random"])
-            .args(args)
-            .output()
-            .unwrap();
+        let output = zeitnot(&["match", "--backend=random"]).args(args).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
         assert!(stderr.contains(message), "{args:?}: {stderr}");
@@ -244,11 +234,7 @@ fn matches_with_players_in_common_give_one_list() {
         folder.join("games.csv")
     };
     let files = [rows("1", "100", "2"), rows("2", "2", "30")];
-    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["report", "--json", "--sprt=elo0=0,elo1=200"])
-        .args(&files)
-        .output()
-        .unwrap();
+    let output = zeitnot(&["report", "--json", "--sprt=elo0=0,elo1=200"]).args(&files).output().unwrap();
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let players = found["ranking"].as_array().unwrap();
     assert_eq!(players.len(), 3);

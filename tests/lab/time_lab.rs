@@ -1,18 +1,9 @@
 //! `zeitnot timelab` and `report` from outside: figures, rows, and shards that add up exactly.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use serde_json::Value;
-
-fn zeitnot(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args).output().unwrap()
-}
-
-fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use crate::common::{json, run};
 
 /// Nine games in which knights go out and home for different numbers of moves.
 fn games() -> String {
@@ -27,7 +18,7 @@ fn games() -> String {
 fn timelab(pgn: &Path, more: &[&str]) -> Output {
     let pgn = pgn.to_str().unwrap();
     let managers = ["--manager", "smooth(mle-pieces)", "--manager", "legacy"];
-    zeitnot(&[&["timelab", "--json", "--pgn", pgn, "--tc", "30+0.3,20/60"], &managers[..], more].concat())
+    run(&[&["timelab", "--json", "--pgn", pgn, "--tc", "30+0.3,20/60"], &managers[..], more].concat())
 }
 
 #[test]
@@ -78,7 +69,7 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
     let merged = out("merged");
     args.push(&merged);
     args.extend(files.iter().map(String::as_str));
-    assert_eq!(json(&zeitnot(&args)), json(&whole));
+    assert_eq!(json(&run(&args)), json(&whole));
     let page = |name: &str| std::fs::read_to_string(path(name).join("index.html")).unwrap();
     assert_eq!(page("merged"), page("whole"));
     assert!(page("whole").contains("<svg"));
@@ -120,12 +111,12 @@ fn a_shard_without_games_is_part_of_the_report() {
         [format!("{out}/games.csv"), format!("{out}/moves.csv")]
     };
     let [[a, b], [c, d]] = [part("1/2"), part("2/2")];
-    assert_eq!(json(&zeitnot(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
+    assert_eq!(json(&run(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
 }
 
 /// Runs a command that is to fail; its message.
 fn fault(args: &[&str]) -> String {
-    let output = zeitnot(args);
+    let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -146,7 +137,7 @@ fn recorded_clocks_are_what_managers_see() {
     let pgn = pgn.to_str().unwrap();
     let manager = ["--manager", "alphazero(alphazero-time-pct=10)", "--move-overhead", "0"];
     let args = ["timelab", "--json", "--pgn", pgn, "--recorded-clocks", "--out", folder.to_str().unwrap()];
-    let answer = json(&zeitnot(&[&args[..], &manager].concat()));
+    let answer = json(&run(&[&args[..], &manager].concat()));
     assert_eq!(answer["managers"][0]["games"], 1, "the game with a gap in its clocks is left out");
     let rows = std::fs::read_to_string(folder.join("moves.csv")).unwrap();
     let columns: Vec<&str> = rows.lines().next().unwrap().split(',').collect();

@@ -1,18 +1,16 @@
 //! Every kind of network against what Lc0 gives: file → layers → ONNX → ONNX Runtime, through our own encoder.
 //!
-//! `cargo test --release --test goldens -- --nocapture` prints the largest error of each output for each network.
+//! `cargo test --release --test network goldens -- --nocapture` prints the largest error of each output for each network.
 //! The repository keeps some of Lc0's outputs for most networks; `ZEITNOT_GOLDENS=folder` (with `nets` and
 //! `golden` in it) runs another collection in their place.
 
-#[path = "common/golden.rs"]
-mod golden;
-
 use std::sync::Arc;
 
-use golden::Golden;
 use zeitnot::network::Backend;
 use zeitnot::network::backends::{self, BackendConfig};
 use zeitnot::network::weights::{HeadChoice, NetworkFile};
+
+use crate::golden_files::{self, Golden};
 
 /// Largest differences from Lc0; also used for the largest allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,7 +35,7 @@ impl Errors {
 fn backend(golden: &Golden) -> Arc<dyn Backend> {
     let choice =
         HeadChoice { policy: golden.policy_head.parse().unwrap(), value: golden.value_head.parse().unwrap() };
-    let network = NetworkFile::load(&golden::folder("nets").join(&golden.net), choice).unwrap();
+    let network = NetworkFile::load(&golden_files::folder("nets").join(&golden.net), choice).unwrap();
     let config = BackendConfig::parse("onnxruntime", "").unwrap();
     backends::create(&config, Some(network)).unwrap()
 }
@@ -66,7 +64,7 @@ fn errors(golden: &Golden) -> Errors {
 fn every_network_gives_what_lc0_gives() {
     let mut failures = Vec::new();
     println!("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9}", "network", "positions", "q", "d", "m", "logit");
-    for path in golden::files() {
+    for path in golden_files::files() {
         let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
         let golden = Golden::load(&path);
         let found = errors(&golden);

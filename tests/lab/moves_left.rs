@@ -1,9 +1,11 @@
 //! `zeitnot movesleft` and `zeitnot report`: from recorded games to rows and figures. The backend `random` stands for a network.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
+
+use crate::common::{run, stderr, zeitnot};
 
 /// Morphy against the Duke of Brunswick and Count Isouard, Paris 1858.
 const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
@@ -22,9 +24,9 @@ fn games(count: usize, broken: usize) -> String {
     (1..=count).map(game).collect()
 }
 
-fn zeitnot(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+fn succeed(arguments: &[&str]) -> Output {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     output
 }
 
@@ -32,7 +34,7 @@ fn zeitnot(arguments: &[&str]) -> Output {
 fn measure(pgn: &Path, out: &Path, more: &[&str]) -> Value {
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
     let fixed = ["movesleft", "--json", "--backend", "random", "--pgn", pgn, "--out", out];
-    serde_json::from_slice(&zeitnot(&[&fixed, more].concat()).stdout).unwrap()
+    serde_json::from_slice(&succeed(&[&fixed, more].concat()).stdout).unwrap()
 }
 
 fn rows(out: &Path) -> String {
@@ -91,11 +93,10 @@ fn shards_put_together_give_the_report_of_one_run() {
     let files =
         ["3of3", "1of3", "2of3"].map(|name| path(name).join("movesleft.csv").to_str().unwrap().to_owned());
     let merged = path("merged").to_str().unwrap().to_owned();
-    let output = zeitnot(&["report", "--json", &files[0], &files[1], &files[2], "--out", &merged]);
+    let output = succeed(&["report", "--json", &files[0], &files[1], &files[2], "--out", &merged]);
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     assert_eq!(rows(&path("merged")), rows(&path("whole")));
-    let twice =
-        Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(["report", &files[0], &files[0]]).output().unwrap();
+    let twice = run(&["report", &files[0], &files[0]]);
     assert_eq!(twice.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&twice.stderr).contains("is in two of the files"));
 }
@@ -111,8 +112,7 @@ fn reports_never_destroy_their_input() {
     for (more, message) in
         [(["--out", out], "would overwrite"), (["--sprt", "elo1=5"], "--sprt: for rows of match")]
     {
-        let refused =
-            Command::new(env!("CARGO_BIN_EXE_zeitnot")).arg("report").arg(&file).args(more).output().unwrap();
+        let refused = zeitnot(&["report"]).arg(&file).args(more).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&refused.stderr).contains(message), "{refused:?}");
     }
@@ -126,7 +126,7 @@ fn a_shard_without_games_is_part_of_the_report() {
     std::fs::write(path("games.pgn"), games(1, 0)).unwrap();
     for shard in ["1/2", "2/2"] {
         let out = path(&shard[..1]);
-        zeitnot(&[
+        succeed(&[
             "movesleft",
             "--backend",
             "random",
@@ -138,7 +138,7 @@ fn a_shard_without_games_is_part_of_the_report() {
             &out,
         ]);
     }
-    let merged = zeitnot(&["report", &path("2/movesleft.csv"), &path("1/movesleft.csv")]);
+    let merged = succeed(&["report", &path("2/movesleft.csv"), &path("1/movesleft.csv")]);
     assert!(String::from_utf8_lossy(&merged.stdout).starts_with("1 games, "));
 }
 
@@ -149,7 +149,7 @@ fn unfinished_games_are_left_out_and_counted() {
     let unfinished = "[Event \"x\"]\n[Result \"*\"]\n\n1. e4 e5 *\n\n";
     let cut_off = "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. N";
     std::fs::write(&pgn, games(4, 0) + unfinished + cut_off).unwrap();
-    let output = zeitnot(&["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()]);
+    let output = succeed(&["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));
     assert!(String::from_utf8_lossy(&output.stderr).contains("2 unfinished"), "{output:?}");
 }
@@ -162,8 +162,7 @@ fn the_report_is_written_where_nobody_reads_stdout_or_stderr() {
     std::fs::write(&pgn, games(3, 2)).unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let status = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["movesleft", "--backend", "random", "--pgn"])
+    let status = zeitnot(&["movesleft", "--backend", "random", "--pgn"])
         .arg(&pgn)
         .arg("--out")
         .arg(&out)
@@ -189,10 +188,8 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
         assert_eq!(rows(&out), text, "cut at {cut}");
     }
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
-    let other = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"])
-        .output()
-        .unwrap();
+    let other =
+        run(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"]);
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("other settings"));
 }
@@ -204,7 +201,7 @@ fn broken_games_are_reported_with_their_number_and_skipped() {
     std::fs::write(&pgn, games(5, 3)).unwrap();
     let arguments =
         ["movesleft", "--backend", "random", "--pgn", pgn.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    let output = zeitnot(&arguments);
+    let output = succeed(&arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("game 3 is skipped: ply 3"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("4 games, "));

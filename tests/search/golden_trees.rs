@@ -1,20 +1,12 @@
 //! The search's golden trees: the same positions give the same visits, on every machine, until someone means to change
 //! the search. `ZEITNOT_UPDATE=1 cargo test --release --test search` writes them anew; the diff then shows the change.
 
-use std::process::Command;
-
 use serde_json::{Map, Value, json};
 
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/search/random.json");
+use crate::common::{data, run_json};
 
 fn bench(args: &[&str]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-        .args(["bench", "--json", "--backend=random"])
-        .args(args)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    run_json(&[&["bench", "--json", "--backend=random"], args].concat())
 }
 
 /// Each position with the visits of its root moves, as JSON with a line for each move.
@@ -29,13 +21,14 @@ fn visits(report: &Value) -> String {
 
 #[test]
 fn visits_are_the_golden_ones() {
+    let path = data("search/random.json");
     let found = visits(&bench(&[]));
     if std::env::var_os("ZEITNOT_UPDATE").is_some() {
-        std::fs::write(GOLDEN, &found).unwrap();
+        std::fs::write(&path, &found).unwrap();
     }
-    let golden = std::fs::read_to_string(GOLDEN).unwrap().replace('\r', "");
+    let golden = std::fs::read_to_string(&path).unwrap().replace('\r', "");
     for (number, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(found, golden, "line {} of {GOLDEN}", number + 1);
+        assert_eq!(found, golden, "line {} of {}", number + 1, path.display());
     }
     assert_eq!(found.len(), golden.len());
 }

@@ -1,9 +1,6 @@
 //! `RamLimitMb`: memory stays within it, and the search goes on.
 
-#[path = "common/engine.rs"]
-mod engine;
-
-use engine::Engine;
+use crate::common::engine::Engine;
 
 /// Resident memory of the engine's process, bytes.
 fn resident(engine: &Engine) -> u64 {

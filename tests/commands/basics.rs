@@ -2,15 +2,11 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-fn zeitnot(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zeitnot"));
-    command.args(arguments);
-    command
-}
+use crate::common::{self, stderr, stdout, zeitnot};
 
 /// Runs the command with `input` on its standard input.
 fn run(arguments: &[&str], input: &str) -> Output {
@@ -25,21 +21,12 @@ fn run(arguments: &[&str], input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
-}
-
 fn json_lines(output: &Output) -> Vec<Value> {
     stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn network(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets");
-    folder.join(name).to_str().unwrap().to_owned()
+    common::network(name).display().to_string()
 }
 
 #[test]

@@ -7,6 +7,8 @@ use zeitnot::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_
 use zeitnot::training::table::{ROW, TableWriter};
 use zeitnot::training::{TrainingDataError, pgn, teacher};
 
+use crate::common;
+
 /// Two games as TCEC writes them; the second is Fischer random with castling.
 const PGN: &str = r#"[Event "A"]
 [Result "0-1"]
@@ -287,7 +289,7 @@ fn results_before_a_teachers_oddities_are_no_evidence() {
 
 /// Runs the program and gives its exit code, stdout and stderr.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(arguments).output().unwrap();
+    let output = common::run(arguments);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }

@@ -1,0 +1,6 @@
+//! The rules of chess: positions, histories, notation and move counts.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod perft;
+mod rules;

@@ -1,0 +1,8 @@
+//! The laboratory: matches, time managers and moves-left estimators over recorded games, training data.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod matches;
+mod moves_left;
+mod time_lab;
+mod training_data;

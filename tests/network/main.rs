@@ -1,0 +1,9 @@
+//! Networks: what their files hold, what goes in, and what comes out beside Lc0.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod encoding;
+mod files;
+mod golden_files;
+mod goldens;
+mod native;

@@ -1,0 +1,7 @@
+//! Searches: their golden trees, their options, their memory.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod golden_trees;
+mod memory;
+mod options;

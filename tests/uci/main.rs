@@ -1,0 +1,6 @@
+//! The engine under UCI, through its pipes.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod conversation;
+mod info;
