@@ -1,8 +1,8 @@
 //! The table of `docs/time-management.md`: every manager through 500 synthetic games at each time control, in
 //! virtual time. `cargo bench --bench replay`; takes minutes. A number as argument plays so many games instead.
 
-use zeitnot::time::manager_from;
-use zeitnot::time::replay::{ReplayOptions, Summary, TimeControl, replay, synthetic};
+use zeitnot::lab::replay::{ReplayOptions, Summary, replay, synthetic};
+use zeitnot::time::{TimeControl, manager_from};
 
 const MANAGERS: [&str; 10] = [
     "smooth",

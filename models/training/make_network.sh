@@ -3,7 +3,7 @@
 #
 #   models/training/make_network.sh WORK_FOLDER PGN TEACHER_GAMES [train.py's options]
 #
-# PGN: tournament games with evaluations (.pgn or .pgn.zst). TEACHER_GAMES: see src/training/teacher.rs (.bin or .bin.zst).
+# PGN: tournament games with evaluations (.pgn or .pgn.zst). TEACHER_GAMES: see src/lab/training/teacher.rs (.bin or .bin.zst).
 # Needs cargo, and a Python with models/training/requirements.txt ($PYTHON, default python3).
 set -eu
 work=$1 pgn=$2 teacher=$3

@@ -1,4 +1,4 @@
-"""Reads the record format of `src/training/record.rs`: labelled games in at most 12 bytes per position.
+"""Reads the record format of `src/lab/training/record.rs`: labelled games in at most 12 bytes per position.
 
 Usage: python records.py RECORDS.zng     (prints each game's moves and evaluations; decompress .zst first)
 

@@ -1,6 +1,6 @@
 """Reads the tables that `zeitnot datagen` expands games to, and makes batches of them.
 
-A row's layout is documented in `src/training/table.rs`.
+A row's layout is documented in `src/lab/training/table.rs`.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 //!
 //! A [`Team`] is an engine's options with its network and tables made ready, for any number of games. A [`Player`] plays
 //! one side of one game for its team: [`Player::begin_move`], then [`Player::advance`] and evaluations of its slots in
-//! turn until the search is over, then [`Player::end_move`]. Used by [`crate::arena`].
+//! turn until the search is over, then [`Player::end_move`]. Used by [`crate::lab::matches`].
 
 use std::sync::Arc;
 use std::time::Instant;

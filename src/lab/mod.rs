@@ -1,74 +1,21 @@
-//! The moves-left laboratory: how well estimators foresee the length of recorded games.
+//! The laboratory: measurements with many games, and the training data of networks. The engine does without it.
 //!
-//! [`measure`] reads games and writes a [`PositionRow`] for each position, with what the network says of it; [`Study`] reads rows
-//! and compares [`Estimator`]s with the moves that were really left. All figures come from rows, in the order of the games' numbers, so that
-//! rows of many machines give the very figures of one. Used by the commands `movesleft` and `report`.
+//! Three measurements stand side by side, each with the games it reads or plays, the *rows* that it writes, the *study* that is
+//! computed from rows, and the *page* that shows it:
 //!
-//! Units: what the head says and `plies_left` are plies of both sides; all estimates and errors are **full moves of one side**.
+//! | folder | what it measures |
+//! |---|---|
+//! | [`matches`] | games between two engines, many at once, and what they prove |
+//! | [`replay`] | time managers on whole games in virtual time |
+//! | [`moves_left`] | moves-left estimators on recorded games |
+//!
+//! They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
+//! makes the games with labels that networks are trained on. Called by the commands `match`, `timelab`, `movesleft`, `report` and
+//! `datagen`; may use `engine` and what lies below it.
 
-mod bootstrap;
-mod clock;
-mod encoder;
-mod estimate;
-mod fit;
-mod groups;
-pub mod measure;
-mod ply_median;
-mod rows;
-mod searcher;
-mod selection;
-mod statistics;
-mod study;
-
-pub use bootstrap::Interval;
-pub use clock::{ClockFigures, ClockUse};
-pub use estimate::{Estimator, MovesLeftSource};
-pub use fit::{Fit, Fitter};
-pub use groups::{Dimension, Group};
-pub use rows::PositionRow;
-pub use selection::Selection;
-pub use statistics::{Figures, Joint, Spread};
-pub use study::{GroupFigures, Study, StudyReport};
-
-use thiserror::Error;
-
-use crate::engine::EngineError;
-use crate::network::BackendError;
-use crate::pgn::GameError;
-use crate::report::RowError;
-
-/// Why a measurement ended early.
-#[derive(Debug, Error)]
-pub enum LabError {
-    /// Games could not be read.
-    #[error(transparent)]
-    Games(#[from] GameError),
-    /// Rows could not be read or written.
-    #[error(transparent)]
-    Rows(#[from] RowError),
-    /// The network could not be made ready or failed.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// The engine that searches refused something.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A search ended without an answer.
-    #[error("game {game}, ply {ply}: the search ended without an answer: {notes}")]
-    Search {
-        /// The game's number.
-        game: u64,
-        /// Plies played before the position.
-        ply: u32,
-        /// What the engine said.
-        notes: String,
-    },
-}
-
-/// A well-mixed number from a game's number: folds and bootstrap weights depend on nothing else, so that they are the same on
-/// every machine (the finaliser of SplitMix64).
-fn mix(game: u64) -> u64 {
-    let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
+pub mod matches;
+pub mod moves_left;
+pub mod pgn;
+pub mod replay;
+pub mod rows;
+pub mod training;

@@ -19,30 +19,32 @@
 //! | `lag` | what a move costs the clock beyond what the engine saw |
 //! | `move_start` | when a move's clock began to run |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
-//! | `replay/` | whole games in virtual time |
+//! | `time_control`, `game_clock` | time controls as people write them, and the clock of one side during a game |
 //! | `report` | one line of figures per move, for logs |
 
 mod chain;
 pub mod clock;
 pub mod estimators;
 mod facts;
+mod game_clock;
 mod lag;
 mod limits;
 mod manager;
 pub mod managers;
 mod move_start;
 mod nodestime;
-pub mod replay;
 mod report;
 pub mod smart_pruning;
 mod stats;
 mod stopper;
 pub mod stoppers;
+mod time_control;
 mod timekeeper;
 
 pub use chain::{Chain, StopperOptions};
 pub use clock::{Clock, ManualClock, RealClock};
 pub use facts::{MoveFacts, RootEvaluation};
+pub use game_clock::GameClock;
 pub use limits::GoLimits;
 pub use manager::{MoveOutcome, TimeManager};
 pub use managers::{DEFAULT_MANAGER, manager_from, manager_with_slowmover};
@@ -51,4 +53,5 @@ pub use nodestime::NodesTimeOptions;
 pub use report::MoveReport;
 pub use stats::{Hints, SearchStats};
 pub use stopper::{StopReason, Stopper};
+pub use time_control::{NoTimeControl, TimeControl};
 pub use timekeeper::{SearchEnd, Timekeeper};

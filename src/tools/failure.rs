@@ -4,9 +4,9 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::arena::ArenaError;
 use crate::engine::EngineError;
-use crate::lab::LabError;
+use crate::lab::matches::ArenaError;
+use crate::lab::moves_left::LabError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;

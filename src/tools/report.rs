@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Failure, Output, Verdict, matches, movesleft, timelab};
-use crate::report::columns_of_file;
+use crate::lab::rows::columns_of_file;
 
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {

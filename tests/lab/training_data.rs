@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move};
-use zeitnot::training::game::{Candidate, Choice, Ending, Game, Ply, Source};
-use zeitnot::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_code, gap_of};
-use zeitnot::training::table::{ROW, TableWriter};
-use zeitnot::training::{TrainingDataError, pgn, teacher};
+use zeitnot::lab::training::game::{Candidate, Choice, Ending, Game, Ply, Source};
+use zeitnot::lab::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_code, gap_of};
+use zeitnot::lab::training::table::{ROW, TableWriter};
+use zeitnot::lab::training::{TrainingDataError, pgn, teacher};
 
 use crate::common;
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use crate::lab::training::TrainingDataError;
 use crate::tools::Failure;
-use crate::training::TrainingDataError;
 
 /// Of `.zst` files; higher gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;

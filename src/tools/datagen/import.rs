@@ -8,11 +8,11 @@ use clap::Args;
 
 use super::Summary;
 use super::files::{create, fault, open, read};
+use crate::lab::training::game::Game;
+use crate::lab::training::record::RecordWriter;
+use crate::lab::training::{pgn, teacher};
 use crate::tools::Failure;
 use crate::tools::output::say;
-use crate::training::game::Game;
-use crate::training::record::RecordWriter;
-use crate::training::{pgn, teacher};
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{Failure, Output, Verdict};
-use crate::training::game::Game;
+use crate::lab::training::game::Game;
 
 #[derive(Debug, Args)]
 pub(super) struct DatagenArgs {

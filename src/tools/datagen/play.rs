@@ -9,11 +9,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::Summary;
 use super::files::{fault, read};
 use crate::chess::Position;
+use crate::lab::training::TrainingDataError;
+use crate::lab::training::play::{PlayOptions, play_game};
+use crate::lab::training::record::{RecordReader, RecordWriter};
+use crate::lab::training::uci_teacher::UciTeacher;
 use crate::tools::Failure;
-use crate::training::TrainingDataError;
-use crate::training::play::{PlayOptions, play_game};
-use crate::training::record::{RecordReader, RecordWriter};
-use crate::training::uci_teacher::UciTeacher;
 
 #[derive(Debug, Args)]
 pub(super) struct PlayArgs {

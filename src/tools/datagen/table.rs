@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::Summary;
 use super::files::{create, fault, read};
+use crate::lab::training::record::RecordReader;
+use crate::lab::training::table::TableWriter;
 use crate::tools::Failure;
-use crate::training::record::RecordReader;
-use crate::training::table::TableWriter;
 
 #[derive(Debug, Args)]
 pub(super) struct TableArgs {

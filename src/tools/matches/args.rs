@@ -7,12 +7,12 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::side::Side;
-use crate::arena::{Adjudication, DrawRule, Openings, Pace, Rules, WinRule};
 use crate::engine::Team;
+use crate::lab::matches::{Adjudication, DrawRule, Openings, Rules, SideLimit, WinRule};
 use crate::options::Settings;
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
-use crate::time::replay::TimeControl;
+use crate::time::TimeControl;
 use crate::tools::Failure;
 use crate::tools::output::say;
 use crate::tools::shard::Shard;
@@ -91,8 +91,8 @@ pub(super) fn sides(args: &MatchArgs) -> Result<[Side; 2], Failure> {
 }
 
 /// What each side may spend: its own pace, or the common one.
-pub(super) fn paces(args: &MatchArgs, sides: &[Side; 2]) -> Result<[Pace; 2], Failure> {
-    let common = args.nodes.map(Pace::Nodes).or(args.tc.map(Pace::Clock));
+pub(super) fn paces(args: &MatchArgs, sides: &[Side; 2]) -> Result<[SideLimit; 2], Failure> {
+    let common = args.nodes.map(SideLimit::Nodes).or(args.tc.map(SideLimit::Clock));
     let pace = |side: &Side| {
         side.pace.or(common).ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))
     };
@@ -103,7 +103,7 @@ pub(super) fn paces(args: &MatchArgs, sides: &[Side; 2]) -> Result<[Pace; 2], Fa
 pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<Team>; 2], Failure> {
     let settings = [0, 1].map(|index| {
         let mut settings = sides[index].settings.clone();
-        if matches!(rules.paces[index], Pace::Nodes(_)) && settings.nodestime == 0 {
+        if matches!(rules.paces[index], SideLimit::Nodes(_)) && settings.nodestime == 0 {
             // The rule looks at real time; games would not be the same again.
             settings.smart_pruning_factor = 0.0;
         }
@@ -174,7 +174,7 @@ pub(super) fn concurrency(args: &MatchArgs, sides: &[Side; 2], rules: &Rules) ->
     let runs_in_real_time = sides
         .iter()
         .zip(rules.paces)
-        .any(|(side, pace)| matches!(pace, Pace::Clock(_)) && side.settings.nodestime == 0);
+        .any(|(side, pace)| matches!(pace, SideLimit::Clock(_)) && side.settings.nodestime == 0);
     let per_thread = if runs_in_real_time { 1 } else { GAMES_PER_THREAD };
     args.concurrency.map_or(threads(args) * per_thread, |games| games as usize)
 }

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::rows::{GameRow, Header, MoveRow};
-use crate::arena::{GameRecord, PgnTags, Schedule, write_pgn};
-use crate::report::{Row, RowError, RowReader, RowWriter, files_of, write_merged, write_parquet};
+use crate::lab::matches::{GameRecord, PgnTags, Schedule, write_pgn};
+use crate::lab::rows::{Row, RowError, RowReader, RowWriter, files_of, write_merged, write_parquet};
 use crate::tools::Failure;
 
 /// How each game of a PGN file begins.

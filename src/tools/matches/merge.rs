@@ -13,8 +13,8 @@ use super::page::{self, Curves, Section};
 use super::ranking::Ranking;
 use super::rows::{GameRow, MoveRow};
 use super::summary::{Counts, Summary};
-use crate::arena::statistics::Sprt;
-use crate::report::{MergedGames, files_of};
+use crate::lab::matches::statistics::Sprt;
+use crate::lab::rows::{MergedGames, files_of};
 use crate::tools::{Failure, Output, Verdict};
 
 /// How results of matches are looked at.

@@ -1,6 +1,6 @@
 //! `zeitnot match`: engine A against engine B, many games at once, and what they prove.
 //!
-//! `args` reads the arguments, `side` those of one engine; the library's [`arena`](crate::arena) plays; `rows` are the results,
+//! `args` reads the arguments, `side` those of one engine; the library's [`arena`](crate::lab::matches) plays; `rows` are the results,
 //! which `journal` keeps, `summary` adds up and `page` shows; `merge` puts the rows of several runs together,
 //! and `ranking` all their players in one list.
 
@@ -20,8 +20,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 
 use super::{Failure, Output, Verdict};
-use crate::arena::statistics::{Sprt, SprtVerdict};
-use crate::arena::{self, Floor, PgnTags, Rules, Schedule};
+use crate::lab::matches::statistics::{Sprt, SprtVerdict};
+use crate::lab::matches::{self, Floor, PgnTags, Rules, Schedule};
 use crate::options::Settings;
 
 pub(super) use args::MatchArgs;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<Verdict, Fail
     scribe.progress.reset_eta();
     let mut written = Ok(());
     if !scribe.is_decided() {
-        arena::play(&floor, played_before, |game| {
+        matches::play(&floor, played_before, |game| {
             written = scribe.add(&game);
             if written.is_err() || scribe.is_decided() {
                 ControlFlow::Break(())
@@ -105,7 +105,7 @@ struct Scribe<'a> {
 }
 
 impl Scribe<'_> {
-    fn add(&mut self, game: &arena::GameRecord) -> Result<(), Failure> {
+    fn add(&mut self, game: &matches::GameRecord) -> Result<(), Failure> {
         let row = GameRow::new(self.header, game);
         self.counts.add(&row);
         self.nodes += row.a_nodes + row.b_nodes;

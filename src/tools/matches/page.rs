@@ -3,7 +3,7 @@
 use super::ranking::Ranking;
 use super::rows::{GameRow, MoveRow};
 use super::summary::Summary;
-use crate::arena::statistics::{Elo, Tally};
+use crate::lab::matches::statistics::{Elo, Tally};
 use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
 
 /// Games that went into a plot of the course of the match, at least.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::rows::GameRow;
-use crate::arena::statistics::{Encounter, Tally, ratings};
+use crate::lab::matches::statistics::{Encounter, Tally, ratings};
 use crate::report::{Align, Table};
 
 /// With fewer players a list says nothing that the match does not say.
@@ -53,7 +53,7 @@ impl Ranking {
         let encounters: Vec<_> =
             played.iter().map(|(players, tally)| Encounter { players: *players, tally }).collect();
         let ratings = ratings(names.len(), &encounters)?;
-        let player = |(name, rating): (&str, crate::arena::statistics::Rating)| Player {
+        let player = |(name, rating): (&str, crate::lab::matches::statistics::Rating)| Player {
             name: name.into(),
             elo: rating.elo,
             elo_error: rating.elo_error,

@@ -5,8 +5,8 @@ use std::fmt;
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::arena::{Contestant, GameRecord, Score, Termination};
-use crate::report::{Row, RowOfGame};
+use crate::lab::matches::{Contestant, GameRecord, Score, Termination};
+use crate::lab::rows::{Row, RowOfGame};
 
 /// Who plays, for rows.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,7 @@ impl MoveRow {
     pub(super) fn of_game(header: Header<'_>, game: &GameRecord) -> Vec<MoveRow> {
         let first = game.first_position();
         let moves = game.moves.iter().enumerate();
-        let row = |(index, played): (usize, &crate::arena::PlayedMove)| {
+        let row = |(index, played): (usize, &crate::lab::matches::PlayedMove)| {
             let before = game.history.position(first + index);
             MoveRow {
                 match_id: header.match_id.into(),

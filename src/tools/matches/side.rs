@@ -1,8 +1,8 @@
 //! What the user says of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 
-use crate::arena::Pace;
+use crate::lab::matches::SideLimit;
 use crate::options::Settings;
-use crate::time::replay::NoTimeControl;
+use crate::time::NoTimeControl;
 use crate::tools::Failure;
 
 /// One engine as the user wants it.
@@ -11,7 +11,7 @@ pub(super) struct Side {
     /// For tables and PGN.
     pub(super) name: String,
     /// Its own pace, if it has one.
-    pub(super) pace: Option<Pace>,
+    pub(super) pace: Option<SideLimit>,
     /// All its options.
     pub(super) settings: Settings,
 }
@@ -31,12 +31,12 @@ impl Side {
                 "nodes" => {
                     let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
                     let nodes = nodes.ok_or_else(|| fault(letter, entry, "expected a number above 0"))?;
-                    side.pace = Some(Pace::Nodes(nodes));
+                    side.pace = Some(SideLimit::Nodes(nodes));
                 }
                 "tc" => {
                     let control =
                         value.parse().map_err(|error: NoTimeControl| fault(letter, entry, error))?;
-                    side.pace = Some(Pace::Clock(control));
+                    side.pace = Some(SideLimit::Clock(control));
                 }
                 _ => side.settings.set(key, value).map_err(|error| fault(letter, entry, error))?,
             }
@@ -92,7 +92,7 @@ mod tests {
         let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
         assert_eq!(side.settings.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
         assert_eq!((side.settings.cpuct, side.settings.fpu_value), (2.0, 0.5));
-        assert_eq!(side.pace, Some(Pace::Nodes(7)));
+        assert_eq!(side.pace, Some(SideLimit::Nodes(7)));
         assert!(side.name.starts_with("TimeManager="));
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::rows::GameRow;
-use crate::arena::statistics::{Elo, EloModel, Sprt, SprtVerdict, Tally};
+use crate::lab::matches::statistics::{Elo, EloModel, Sprt, SprtVerdict, Tally};
 
 /// Counts over all games, from A's view.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::lab::{ClockFigures, Dimension, Figures, Fit, Spread, StudyReport};
+use crate::lab::moves_left::{ClockFigures, Dimension, Figures, Fit, Spread, StudyReport};
 
 /// The document. All errors are in full moves.
 #[derive(Serialize)]

@@ -20,10 +20,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::output::say;
 use super::shard::Shard;
 use super::{Failure, NetworkArgs, Output, Verdict};
-use crate::lab::measure::{self, Event, Tally, Task};
-use crate::lab::{Estimator, LabError, MovesLeftSource, PositionRow, Selection, Study};
-use crate::report::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
-use crate::training::game::Ending;
+use crate::lab::moves_left::measure::{self, Event, Tally, Task};
+use crate::lab::moves_left::{Estimator, LabError, MovesLeftSource, PositionRow, Selection, Study};
+use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::training::game::Ending;
 
 use run_facts::RunFacts;
 

@@ -2,7 +2,7 @@
 
 use super::run_facts::RunFacts;
 use super::show;
-use crate::lab::{Dimension, Figures, GroupFigures, Interval, StudyReport};
+use crate::lab::moves_left::{Dimension, Figures, GroupFigures, Interval, StudyReport};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
 /// Share of all positions that a group needs to be plotted; fewer only show noise.

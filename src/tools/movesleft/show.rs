@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::lab::{Dimension, StudyReport};
+use crate::lab::moves_left::{Dimension, StudyReport};
 use crate::report::{Align, Table};
 
 /// The tables in their order.

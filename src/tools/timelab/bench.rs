@@ -4,8 +4,9 @@ use super::TimelabArgs;
 use super::games::LabGame;
 use super::rows::{Cell, GameRow, MoveRow};
 use crate::chess::Color;
+use crate::lab::replay::{ClockSource, EngineModel, ReplayOptions, replay};
+use crate::time::TimeControl;
 use crate::time::manager_from;
-use crate::time::replay::{ClockSource, EngineModel, ReplayOptions, TimeControl, replay};
 
 /// The rows of one replay.
 pub(super) type Replayed = (GameRow, Vec<MoveRow>);

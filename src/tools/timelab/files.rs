@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::rows::{GameRow, MoveRow};
-use crate::report::{RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::tools::Failure;
 
 /// `games.csv` and `moves.csv`, and the same as Parquet.

@@ -1,9 +1,10 @@
 //! Recorded games as the laboratory replays them: one side's moves after the book, with what time managers look at.
 
 use crate::chess::{Color, History};
-use crate::pgn;
-use crate::time::replay::{ReplayGame, ReplayMove, TimeControl};
-use crate::training::pgn::ending;
+use crate::lab::pgn;
+use crate::lab::replay::{ReplayGame, ReplayMove};
+use crate::lab::training::pgn::ending;
+use crate::time::TimeControl;
 
 /// One side's moves of a recorded game.
 #[derive(Clone, Debug)]
@@ -89,7 +90,7 @@ fn replay_moves(recorded: &pgn::Game, first_ply: usize, control: Option<TimeCont
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pgn::Games;
+    use crate::lab::pgn::Games;
 
     const GAME: &str = "[TimeControl \"60+1\"]\n[Termination \"adjudication\"]\n\n1. e4 {book} e5 {[%clk 0:01:00]} 2. Nf3 \
                         {[%clk 0:00:50]} Nc6 {[%clk 0:00:58]} 3. Bb5 {[%clk 0:00:41]} a6 {[%clk 0:00:55]} 1-0\n";

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::rows::{GameRow, MoveRow};
-use crate::time::replay::{ExactMean, Summary};
+use crate::lab::replay::{ExactMean, Summary};
 
 /// Move numbers that the mean curves cover.
 const CURVE_MOVES: usize = 120;

@@ -1,7 +1,7 @@
 //! `zeitnot timelab`: time managers over recorded games in virtual time.
 //!
 //! `source` reads recorded games, `games` makes replays of them, `heads` asks the network, `bench` has the
-//! library's [`replay`](crate::time::replay) play them; `rows` are the results, which `files` keeps, `lab` adds up and
+//! library's [`replay`](crate::lab::replay) play them; `rows` are the results, which `files` keeps, `lab` adds up and
 //! `show` makes tables and the page of.
 
 mod bench;
@@ -24,9 +24,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::output::say;
 use super::shard::Shard;
 use super::{Failure, NetworkArgs, Output, Verdict};
+use crate::lab::replay::EngineModel;
+use crate::lab::rows::{MergedGames, Row, files_of};
 use crate::network::Backend;
-use crate::report::{MergedGames, Row, files_of};
-use crate::time::replay::{EngineModel, TimeControl};
+use crate::time::TimeControl;
 use crate::time::{DEFAULT_MANAGER, manager_from};
 
 use bench::Bench;

@@ -3,8 +3,8 @@
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::report::{Row, RowOfGame};
-use crate::time::replay::{GameSummary, PhaseErrors, ReplayedGame, ReplayedMove};
+use crate::lab::replay::{GameSummary, PhaseErrors, ReplayedGame, ReplayedMove};
+use crate::lab::rows::{Row, RowOfGame};
 
 /// What a manager made of one game at one time control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]

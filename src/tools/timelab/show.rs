@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::lab::{CurvePoint, Lab, LabCell};
 use super::rows::MoveRow;
+use crate::lab::replay::ExactMean;
 use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
-use crate::time::replay::ExactMean;
 
 /// The answer as JSON; its text form is a table for each time control.
 #[derive(Serialize)]
@@ -196,8 +196,8 @@ fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
 mod tests {
     use super::super::rows::Cell;
     use super::*;
+    use crate::lab::replay::{ReplayedGame, ReplayedMove};
     use crate::time::StopReason;
-    use crate::time::replay::{ReplayedGame, ReplayedMove};
 
     /// Ten games of twenty moves, as rows.
     fn lab(order: impl Iterator<Item = u64>) -> Lab {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::TimelabArgs;
 use super::games::LabGame;
-use crate::pgn::{Game, GameError, Games};
+use crate::lab::pgn::{Game, GameError, Games};
 use crate::tools::output::say;
 use crate::tools::shard::Shard;
 use crate::tools::{Failure, Verdict};

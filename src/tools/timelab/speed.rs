@@ -7,7 +7,7 @@ use std::io::BufReader;
 use serde::Deserialize;
 
 use crate::chess::{History, Variant};
-use crate::time::replay::Speed;
+use crate::lab::replay::Speed;
 use crate::tools::Failure;
 
 /// Endgames are so much faster than openings under `phase`, as with small networks on a CPU.

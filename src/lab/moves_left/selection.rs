@@ -1,8 +1,8 @@
 //! Which games and positions are looked at.
 
-use crate::pgn::Game;
-use crate::training::game::Ending;
-use crate::training::pgn::{base_seconds, ending, is_held_out};
+use crate::lab::pgn::Game;
+use crate::lab::training::game::Ending;
+use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
 
 use super::mix;
 
@@ -68,7 +68,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pgn::Games;
+    use crate::lab::pgn::Games;
 
     fn takes(selection: &Selection, tags: &str) -> bool {
         let text = format!("{tags}\n\n1. e4 e5 2. Nf3 1-0\n");

@@ -3,7 +3,7 @@
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::report::{Row, RowOfGame};
+use crate::lab::rows::{Row, RowOfGame};
 use crate::time::estimators::moves_left::MovesLeftInput;
 
 /// A position of a recorded game, what was really left of it, and what the network says.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use parquet::record::RecordWriter;
 
-use super::rows::{Row, RowError, RowReader, RowWriter, columns_of_file, write_parquet};
+use super::row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, write_parquet};
 
 /// A row that belongs to a game.
 pub trait RowOfGame: Row {
@@ -130,7 +130,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::report::RowWriter;
+    use crate::lab::rows::RowWriter;
 
     #[derive(Serialize, Deserialize, ParquetRecordWriter)]
     struct Sample {

@@ -33,7 +33,7 @@ pub struct Floor<'a> {
     pub variant: Variant,
     /// Where games begin.
     pub openings: &'a Openings,
-    /// Pace and adjudication.
+    /// SideLimit and adjudication.
     pub rules: Rules,
     /// Which games.
     pub schedule: Schedule,

@@ -5,23 +5,19 @@
 //! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`Summary`] adds
 //! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
 
-mod control;
 mod model;
 mod random;
 mod search;
 mod summary;
 pub mod synthetic;
 
-pub use control::{NoTimeControl, TimeControl};
 pub use model::{EngineModel, Speed};
 pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, Summary};
 
-use super::chain::StopperOptions;
-use super::facts::{MoveFacts, RootEvaluation};
-use super::limits::GoLimits;
-use super::manager::TimeManager;
-use super::stopper::StopReason;
-use super::timekeeper::{SearchEnd, Timekeeper};
+use crate::time::{
+    GameClock, MoveFacts, RootEvaluation, SearchEnd, StopReason, StopperOptions, TimeControl, TimeManager,
+    Timekeeper,
+};
 use random::Random;
 use search::VirtualSearch;
 
@@ -116,47 +112,34 @@ pub struct ReplayOptions {
 pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &ReplayOptions) -> ReplayedGame {
     let mut keeper = Timekeeper::new(manager, options.stoppers.clone());
     let mut random = Random::new(options.seed);
-    let mut clock = RunningClock::new(options.control);
+    let mut clock = GameClock::new(options.control);
     let mut replayed = ReplayedGame::default();
     let mut nodes_before = 0;
     for (i, position) in game.moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
-            clock.now_ms = ms;
+            clock.set_left_ms(ms);
         }
         let reused_nodes = options.model.reused_nodes(nodes_before, &mut random);
         let facts = facts(position, &clock, reused_nodes, options);
         let facts = MoveFacts { first_move: i == 0, ..facts };
         let moved = play_move(&mut keeper, &facts, position, options, &mut random);
         let left = (game.moves.len() - i) as u32;
-        let moved = ReplayedMove { really_left: clock.movestogo.map_or(left, |n| n.min(left)), ..moved };
+        let moved = ReplayedMove { really_left: clock.movestogo().map_or(left, |n| n.min(left)), ..moved };
         nodes_before = moved.nodes;
-        clock.press(moved.used_ms);
         replayed.moves.push(moved);
-        if clock.has_fallen() {
+        if !clock.press(moved.used_ms, 0.0) {
             break;
         }
-        clock.next_move();
     }
-    replayed.given_ms = clock.given_ms;
-    replayed.final_clock_ms = clock.now_ms;
+    replayed.given_ms = clock.given_ms();
+    replayed.final_clock_ms = clock.left_ms();
     replayed
 }
 
-fn facts(
-    position: &ReplayMove,
-    clock: &RunningClock,
-    reused_nodes: u64,
-    options: &ReplayOptions,
-) -> MoveFacts {
-    let limits = GoLimits {
-        time_ms: Some(clock.now_ms),
-        inc_ms: options.control.inc_ms,
-        movestogo: clock.movestogo,
-        ..GoLimits::default()
-    };
+fn facts(position: &ReplayMove, clock: &GameClock, reused_nodes: u64, options: &ReplayOptions) -> MoveFacts {
     let kept = position.root.filter(|_| reused_nodes > 0);
     MoveFacts {
-        limits,
+        limits: clock.limits(),
         overhead_ms: options.overhead_ms,
         game_ply: position.game_ply,
         pieces: position.pieces,
@@ -193,51 +176,6 @@ fn play_move(
         game_ply: facts.game_ply,
         pieces: facts.pieces,
         really_left: 0,
-    }
-}
-
-/// Our clock during a game.
-#[derive(Clone, Copy, Debug)]
-struct RunningClock {
-    control: TimeControl,
-    now_ms: f64,
-    given_ms: f64,
-    movestogo: Option<u32>,
-}
-
-impl RunningClock {
-    fn new(control: TimeControl) -> Self {
-        RunningClock {
-            control,
-            now_ms: control.time_ms,
-            given_ms: control.time_ms,
-            movestogo: control.moves.filter(|&moves| moves > 0),
-        }
-    }
-
-    fn press(&mut self, used_ms: f64) {
-        self.now_ms -= used_ms;
-    }
-
-    fn has_fallen(&self) -> bool {
-        self.now_ms < 0.0
-    }
-
-    fn next_move(&mut self) {
-        self.give(self.control.inc_ms);
-        match self.movestogo {
-            Some(1) => {
-                self.movestogo = self.control.moves;
-                self.give(self.control.time_ms);
-            }
-            Some(moves) => self.movestogo = Some(moves - 1),
-            None => {}
-        }
-    }
-
-    fn give(&mut self, ms: f64) {
-        self.now_ms += ms;
-        self.given_ms += ms;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use super::{ReplayGame, ReplayMove};
-use crate::time::facts::RootEvaluation;
+use crate::time::RootEvaluation;
 
 /// Median length of a game, full moves, and the steepness of its log-logistic distribution.
 const MEDIAN_MOVES: f64 = 60.0;

@@ -1,9 +1,9 @@
 //! A search in virtual time: batches come back, visits spread over root moves, the chain is asked.
 
-use crate::time::chain::Chain;
-use crate::time::facts::{MoveFacts, RootEvaluation};
-use crate::time::stats::{Hints, SearchStats};
-use crate::time::stopper::StopReason;
+use crate::time::Chain;
+use crate::time::StopReason;
+use crate::time::{Hints, SearchStats};
+use crate::time::{MoveFacts, RootEvaluation};
 
 use super::ReplayMove;
 use super::model::EngineModel;

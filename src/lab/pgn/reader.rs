@@ -16,7 +16,7 @@ const LONGEST_LINE: usize = 1 << 16;
 /// The games of a stream, in their order. Ends after [`GameError::Read`]; after [`GameError::Broken`] it goes on.
 ///
 /// ```
-/// use zeitnot::pgn::{GameError, Games};
+/// use zeitnot::lab::pgn::{GameError, Games};
 /// let text = "[Result \"*\"]\n\n1. e4 {[%clk 0:01:00]} e5 *\n\n[Result \"*\"]\n\n1. e5 *\n\n[Result \"*\"]\n\n1. d4 *\n";
 /// let games: Vec<_> = Games::new("text", text.as_bytes()).collect();
 /// assert_eq!(games[0].as_ref().unwrap().moves[0].clock_ms, Some(60_000.0));

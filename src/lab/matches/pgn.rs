@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::clock::Pace;
 use super::game::{GameRecord, PlayedMove, Score, Termination, Verdict};
+use super::limit::SideLimit;
 use crate::chess::{Color, Position, Variant};
 
 /// Columns of the movetext, at most.
@@ -18,7 +18,7 @@ pub struct PgnTags<'a> {
     /// `White` or `Black` for A and B.
     pub names: [&'a str; 2],
     /// What A and B could spend.
-    pub paces: [Pace; 2],
+    pub paces: [SideLimit; 2],
 }
 
 /// Writes one game, with an empty line behind it.
@@ -78,10 +78,10 @@ fn termination(termination: Termination) -> &'static str {
     }
 }
 
-fn time_control(pace: Pace) -> String {
+fn time_control(pace: SideLimit) -> String {
     match pace {
-        Pace::Nodes(_) => "-".into(),
-        Pace::Clock(_) => pace.to_string(),
+        SideLimit::Nodes(_) => "-".into(),
+        SideLimit::Clock(_) => pace.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a replayed game came to, and what many have in common.
 
-use crate::time::stopper::StopReason;
+use crate::time::StopReason;
 
 use super::{ReplayedGame, ReplayedMove};
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position, PositionError, Variant};
-use crate::pgn::{Game, GameError, Games};
+use crate::lab::pgn::{Game, GameError, Games};
 
 /// Why there are no openings.
 #[derive(Debug, Error)]

@@ -7,7 +7,7 @@ use std::io::Read;
 
 use super::TrainingDataError;
 use super::game::{Choice, Ending, Game, Ply, Source};
-use crate::pgn::{self, GameError, Games};
+use crate::lab::pgn::{self, GameError, Games};
 
 /// One event in so many is held out.
 const HELD_OUT_ONE_IN: u32 = 20;

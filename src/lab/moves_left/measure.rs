@@ -20,11 +20,11 @@ use super::searcher::Searcher;
 use super::selection::Selection;
 use super::{Estimator, LabError, MovesLeftSource};
 use crate::chess::{Color, History};
+use crate::lab::pgn::{Game, GameError, Games};
+use crate::lab::training::game::Ending;
+use crate::lab::training::pgn::ending;
 use crate::network::Backend;
 use crate::options::Settings;
-use crate::pgn::{Game, GameError, Games};
-use crate::training::game::Ending;
-use crate::training::pgn::ending;
 
 /// Games that wait for a thread.
 const QUEUE: usize = 64;

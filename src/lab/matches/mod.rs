@@ -8,9 +8,9 @@
 //! Called by the command `match`; uses `engine` and what lies below.
 
 mod adjudication;
-mod clock;
 mod floor;
 mod game;
+mod limit;
 mod memo;
 mod openings;
 mod pgn;
@@ -18,9 +18,9 @@ mod schedule;
 pub mod statistics;
 
 pub use adjudication::{Adjudication, DrawRule, WinRule};
-pub use clock::Pace;
 pub use floor::{Floor, play};
 pub use game::{GameRecord, PlayedMove, Rules, Score, Termination, Verdict};
+pub use limit::SideLimit;
 pub use openings::{Opening, Openings, OpeningsError};
 pub use pgn::{PgnTags, write_pgn};
 pub use schedule::{Assignment, Schedule};

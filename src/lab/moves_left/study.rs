@@ -15,7 +15,7 @@ use super::groups::Group;
 use super::ply_median::LeftByPly;
 use super::rows::PositionRow;
 use super::statistics::{Figures, Joint, Spread, Sums};
-use crate::report::MergedGames;
+use crate::lab::rows::MergedGames;
 
 /// What is to be compared, on which rows.
 #[derive(Clone, Debug)]

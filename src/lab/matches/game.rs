@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::adjudication::{Adjudication, Adjudicator};
-use super::clock::{Pace, SideClock};
+use super::limit::{SideBudget, SideLimit};
 use super::schedule::Assignment;
 use super::{ArenaError, Contestant};
 use crate::chess::{Color, History, Move, Terminal};
@@ -18,7 +18,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// What A and B may spend.
-    pub paces: [Pace; 2],
+    pub paces: [SideLimit; 2],
     /// What ends games early.
     pub adjudication: Adjudication,
     /// What players draw at random depends on this and the game's number.
@@ -153,7 +153,7 @@ pub(super) struct Game {
     history: History,
     /// Of White and Black.
     players: [Player; 2],
-    clocks: [SideClock; 2],
+    clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<PlayedMove>,
     /// A search is under way.
@@ -184,7 +184,7 @@ impl Game {
             assignment,
             history: opening,
             players: [player(sides[0])?, player(sides[1])?],
-            clocks: sides.map(|side| SideClock::new(rules.paces[side])),
+            clocks: sides.map(|side| SideBudget::new(rules.paces[side])),
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
             is_thinking: false,

@@ -1,0 +1,11 @@
+//! Rows: what a measurement writes, one line of a CSV file and one row of a Parquet file each.
+//!
+//! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put together, give the very
+//! report that one machine would have given. [`RowWriter`] and [`write_parquet`] write them, [`RowReader`] reads them, and
+//! [`MergedGames`] goes through the rows of several files game by game. Uses nothing else of the engine.
+
+mod merge;
+mod row_file;
+
+pub use merge::{MergedGames, RowOfGame, files_of, write_merged};
+pub use row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, write_parquet};
