@@ -10,9 +10,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use zeitnot::chess::History;
-use zeitnot::engine::{Answer, Engine, GoRequest, Listener};
+use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
 use zeitnot::options::Settings;
-use zeitnot::search::{SearchInfo, Summary};
+use zeitnot::search::{SearchInfo, SearchSummary};
 use zeitnot::time::GoLimits;
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -154,33 +154,33 @@ fn engine(backend: &str, threads: usize) -> Engine {
     engine
 }
 
-struct Run {
-    summary: Summary,
+struct MeasuredSearch {
+    summary: SearchSummary,
     cpu: Duration,
 }
 
 /// Searches until the tree has `nodes`; goes on from the last search unless a new game was begun.
-fn search(engine: &mut Engine, nodes: u64) -> Run {
+fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     engine.set_position(POSITION).expect("the position is legal");
     let (sender, summaries) = channel();
     let cpu = cpu_time();
     let limits = GoLimits { nodes: Some(nodes), ..GoLimits::default() };
     let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(Collector(sender)));
+    engine.go(request, Box::new(SummaryCollector(sender)));
     let summary = summaries.recv().expect("every search answers");
     engine.wait();
-    Run { summary, cpu: cpu_time() - cpu }
+    MeasuredSearch { summary, cpu: cpu_time() - cpu }
 }
 
 /// Passes on what a search counted.
-struct Collector(Sender<Summary>);
+struct SummaryCollector(Sender<SearchSummary>);
 
-impl Listener for Collector {
+impl Listener for SummaryCollector {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
     fn note(&mut self, _: &str) {}
 
-    fn answer(&mut self, _: &History, answer: Answer) {
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
         let summary = answer.result.map(|result| result.summary).unwrap_or_default();
         self.0.send(summary).expect("the receiver waits");
     }

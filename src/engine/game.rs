@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::memory::tree_limit;
-use super::tables::Tables;
+use super::root_tablebase::RootTablebase;
 use super::{EngineError, GoRequest, loading, wait_for};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
@@ -12,7 +12,9 @@ use crate::network::{Backend, BackendInfo};
 use crate::options::Settings;
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
-use crate::search::{EndReason, Job, JobSpec, SearchParams, collect_stats, root_evaluation, root_visits};
+use crate::search::{
+    EndReason, Search, SearchParams, SearchSpec, collect_stats, root_evaluation, root_visits,
+};
 use crate::time::{
     Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, StopReason, StopperOptions,
     TimeManager, Timekeeper, manager_with_slowmover,
@@ -23,18 +25,18 @@ const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
 
 /// What a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct SearchResources<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) tables: &'a Tables,
+    pub(super) tables: &'a RootTablebase,
     pub(super) cache: &'a Arc<EvalCache>,
     pub(super) backend: &'a Arc<dyn Backend>,
     /// Earlier searches with workers that may still touch the tree.
-    pub(super) late: &'a [Arc<Job>],
+    pub(super) draining: &'a [Arc<Search>],
 }
 
 /// What lives as long as a game.
 #[derive(Debug)]
-pub(super) struct Game {
+pub(super) struct GameState {
     tree: Option<GameTree>,
     /// What the tree's edges and values depend on.
     made_with: SearchParams,
@@ -45,16 +47,19 @@ pub(super) struct Game {
     moves_made: u32,
 }
 
-impl Game {
+impl GameState {
     /// A game whose memory is freed in the background.
-    pub(super) fn new(settings: &Settings) -> Result<Game, EngineError> {
-        Game::with_reclaimer(settings, Reclaimer::new())
+    pub(super) fn new(settings: &Settings) -> Result<GameState, EngineError> {
+        GameState::with_reclaimer(settings, Reclaimer::new())
     }
 
     /// A game whose memory `reclaimer` frees.
-    pub(super) fn with_reclaimer(settings: &Settings, reclaimer: Reclaimer) -> Result<Game, EngineError> {
+    pub(super) fn with_reclaimer(
+        settings: &Settings,
+        reclaimer: Reclaimer,
+    ) -> Result<GameState, EngineError> {
         let manager = time_manager(settings)?;
-        Ok(Game {
+        Ok(GameState {
             tree: None,
             made_with: SearchParams::default(),
             reclaimer,
@@ -72,39 +77,39 @@ impl Game {
         &mut self,
         position: &History,
         mut request: GoRequest,
-        around: &Surroundings<'_>,
-    ) -> Result<Job, EngineError> {
-        let settings = around.settings;
+        resources: &SearchResources<'_>,
+    ) -> Result<Search, EngineError> {
+        let settings = resources.settings;
         let rescale = loading::rescale(settings, &request.limits, position.current().turn())?;
         let params = loading::search_params(settings, rescale);
-        let (tree, root) = self.set_position(position, &params, around.late)?;
-        tree.set_limit(tree_limit(settings, &**around.backend));
+        let (tree, root) = self.set_position(position, &params, resources.draining)?;
+        tree.set_limit(tree_limit(settings, &**resources.backend));
         let visits = u64::from(tree.node(root).visits());
-        let tables = around.tables.narrow(position, request.root_moves, settings);
+        let tables = resources.tables.filter_root_moves(position, request.root_moves, settings);
         request.root_moves = tables.root_moves;
-        let chain = self.start_move(&request, tables.sound_moves, around);
+        let chain = self.start_move(&request, tables.sound_moves, resources);
         let limit = request
             .limits
             .nodes
             .filter(|_| !request.limits.is_open_ended())
             .map(|nodes| if settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) });
         let account = chain.max_new_nodes().unwrap_or(u64::MAX);
-        let spec = JobSpec {
+        let spec = SearchSpec {
             tree,
             root,
             history: position.clone(),
             root_moves: request.root_moves,
             params,
-            cache: around.cache.clone(),
+            cache: resources.cache.clone(),
             tablebase: tables.below,
             tablebase_hits: tables.hits,
-            backend: around.backend.info().clone(),
-            device: around.backend.clone(),
+            backend: resources.backend.info().clone(),
+            device: resources.backend.clone(),
             started: request.received,
             visits: limit.unwrap_or(u64::MAX).min(account).min(MAX_VISITS.saturating_sub(visits)),
             reporting: loading::reporting(settings),
         };
-        Ok(Job::new(spec, chain))
+        Ok(Search::new(spec, chain))
     }
 
     /// Makes the last position of `history` the root, keeping what the tree knows of it.
@@ -112,7 +117,7 @@ impl Game {
         &mut self,
         history: &History,
         params: &SearchParams,
-        late: &[Arc<Job>],
+        draining: &[Arc<Search>],
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
         let old = &self.made_with;
         let same_edges =
@@ -123,8 +128,8 @@ impl Game {
         self.made_with = params.clone();
         let tree = match &mut self.tree {
             Some(tree) => {
-                let late = late.to_vec();
-                tree.advance(history.clone(), &self.reclaimer, move || wait_for(late))?;
+                let draining = draining.to_vec();
+                tree.advance(history.clone(), &self.reclaimer, move || wait_for(draining))?;
                 tree
             }
             None => self.tree.insert(GameTree::new(history.clone())?),
@@ -138,10 +143,10 @@ impl Game {
         &mut self,
         request: &GoRequest,
         sound_moves: Option<usize>,
-        around: &Surroundings<'_>,
+        resources: &SearchResources<'_>,
     ) -> Chain {
-        self.timekeeper.set_options(stopper_options(around.settings));
-        self.facts = self.facts(request, around.settings, around.backend.info());
+        self.timekeeper.set_options(stopper_options(resources.settings));
+        self.facts = self.facts(request, resources.settings, resources.backend.info());
         if let Some(choices) = sound_moves {
             self.facts.legal_moves = choices as u32;
         }
@@ -175,8 +180,8 @@ impl Game {
     }
 
     /// Goes on with the ponder search as a regular one.
-    pub(super) fn ponder_hit(&mut self, job: &Job, received: Instant) {
-        let stats = collect_stats(job);
+    pub(super) fn ponder_hit(&mut self, search: &Search, received: Instant) {
+        let stats = collect_stats(search);
         let facts = MoveFacts {
             limits: GoLimits { ponder: false, ..self.facts.limits.clone() },
             elapsed_ms: received.elapsed().as_secs_f64() * 1000.0,
@@ -185,7 +190,7 @@ impl Game {
             root: stats.root,
             ..self.facts.clone()
         };
-        job.referee.with_chain(|chain| self.timekeeper.ponder_hit(chain, &facts, &stats));
+        search.stop_controller.with_chain(|chain| self.timekeeper.ponder_hit(chain, &facts, &stats));
         self.facts = facts;
     }
 
@@ -195,21 +200,21 @@ impl Game {
     }
 
     /// The move is made: the timekeeper learns from it.
-    pub(super) fn finish_move(&mut self, job: &Job, end: EndReason) {
+    pub(super) fn finish_move(&mut self, search: &Search, end: EndReason) {
         self.moves_made += 1;
-        let stats = collect_stats(job);
+        let stats = collect_stats(search);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
-            EndReason::Told | EndReason::Failure => None,
+            EndReason::Stopped | EndReason::Failure => None,
         };
-        job.referee.with_chain(|chain| {
+        search.stop_controller.with_chain(|chain| {
             self.timekeeper.finish_move(chain, &SearchEnd { stats: &stats, reason });
         });
     }
 }
 
-impl Drop for Game {
+impl Drop for GameState {
     fn drop(&mut self) {
         if let Some(tree) = self.tree.take() {
             self.reclaimer.release_tree(tree);

@@ -46,15 +46,15 @@ fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
 
 /// The options that an evaluation cache and what it holds depend on, beside the network.
 #[derive(Debug, PartialEq)]
-pub(super) struct CacheOrder {
+pub(super) struct CacheSettings {
     capacity: usize,
     policy_temperature: f64,
     history_fill: &'static str,
 }
 
-impl CacheOrder {
-    pub(super) fn of(settings: &Settings) -> CacheOrder {
-        CacheOrder {
+impl CacheSettings {
+    pub(super) fn of(settings: &Settings) -> CacheSettings {
+        CacheSettings {
             capacity: cache_capacity(settings),
             policy_temperature: settings.policy_temperature,
             history_fill: settings.history_fill,

@@ -3,13 +3,13 @@
 //! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
 //! speaks through a [`Listener`]. Whatever fails, settings, game and process survive.
 
+mod active_search;
 mod choice;
 mod game;
 mod loading;
 mod memory;
 mod player;
-mod running;
-mod tables;
+mod root_tablebase;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,22 +25,22 @@ use crate::network::{BackendError, BackendInfo};
 use crate::options::{OptionError, Settings};
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, Job, SearchInfo, SearchResult};
+use crate::search::{ContemptError, Search, SearchInfo, SearchResult};
 use crate::time::GoLimits;
 
-use game::{Game, Surroundings};
+use active_search::{ActiveSearch, SearchReporter};
+use game::{GameState, SearchResources};
 use loading::Network;
 pub use loading::{open_backend, weights_path};
-use memory::{CacheOrder, cache_capacity};
-pub use player::{Player, PlayerMove, Team};
-use running::{Running, Speaker};
-use tables::Tables;
+use memory::{CacheSettings, cache_capacity};
+pub use player::{EnginePlayer, EngineSetup, PlayerMove};
+use root_tablebase::RootTablebase;
 
 /// Why the engine could not do as it was told.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// An option's name or value.
-    #[error("{}{}", .0, consequence(.0))]
+    #[error("{}{}", .0, option_error_suffix(.0))]
     Option(#[from] OptionError),
     /// A parameter inside an option's value.
     #[error("{0}; the old value stays")]
@@ -66,8 +66,8 @@ pub enum EngineError {
 }
 
 /// What a fault of an option means for it.
-fn consequence(fault: &OptionError) -> &'static str {
-    match fault {
+fn option_error_suffix(error: &OptionError) -> &'static str {
+    match error {
         OptionError::Unknown { .. } => "",
         OptionError::Value { .. } => "; the old value stays",
     }
@@ -92,7 +92,7 @@ pub struct GoRequest {
 
 /// The engine's answer to a search order.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct SearchAnswer {
     /// The move to play; `None` only where there is no legal move.
     pub best: Option<Move>,
     /// The reply that is expected.
@@ -112,7 +112,7 @@ pub trait Listener: Send {
     /// There is nothing to search: the game is over at the root, by mate or by stalemate.
     fn game_is_over(&mut self, _is_mate: bool) {}
     /// The search is over. Called exactly once, last.
-    fn answer(&mut self, root: &History, answer: Answer);
+    fn answer(&mut self, root: &History, answer: SearchAnswer);
 }
 
 /// See the module.
@@ -120,17 +120,17 @@ pub struct Engine {
     settings: Settings,
     position: History,
     network: Option<Network>,
-    tables: Tables,
+    tables: RootTablebase,
     cache: Arc<EvalCache>,
     /// What the options said when the cache was made.
-    cache_order: CacheOrder,
+    cache_settings: CacheSettings,
     /// Away while a search has it.
-    game: Option<Game>,
-    running: Option<Running>,
+    game: Option<GameState>,
+    active: Option<ActiveSearch>,
     /// Waits for `stop` or `ponderhit` with the answer that there is no move, and the position that it is for.
-    held_back: Option<(Box<dyn Listener>, History)>,
+    pending_answer: Option<(Box<dyn Listener>, History)>,
     /// Searches with workers that may still touch the tree.
-    late: Vec<Arc<Job>>,
+    draining: Vec<Arc<Search>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -148,14 +148,14 @@ impl Engine {
         check(&settings)?;
         Ok(Engine {
             cache: Arc::new(EvalCache::new(cache_capacity(&settings))),
-            cache_order: CacheOrder::of(&settings),
+            cache_settings: CacheSettings::of(&settings),
             game: None,
             position: History::start(),
             network: None,
-            tables: Tables::default(),
-            running: None,
-            held_back: None,
-            late: Vec::new(),
+            tables: RootTablebase::default(),
+            active: None,
+            pending_answer: None,
+            draining: Vec::new(),
             settings,
         })
     }
@@ -206,18 +206,18 @@ impl Engine {
 
     fn new_cache(&mut self) {
         self.cache = Arc::new(EvalCache::new(cache_capacity(&self.settings)));
-        self.cache_order = CacheOrder::of(&self.settings);
+        self.cache_settings = CacheSettings::of(&self.settings);
     }
 
     /// What to tell people of an error of [`Engine::prepare`].
-    pub fn complaint(&self, error: &EngineError) -> String {
+    pub fn describe_load_error(&self, error: &EngineError) -> String {
         let remains = if self.network.is_some() { " (the old network stays in force)" } else { "" };
         format!("error: {error}{remains}")
     }
 
     /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
     /// them, if that is anything new; tables that cannot be opened are no hindrance to a search.
-    pub fn open_tables(&mut self) -> Option<String> {
+    pub fn open_tablebase(&mut self) -> Option<String> {
         self.tables.open_if_changed(&self.settings)
     }
 
@@ -245,22 +245,22 @@ impl Engine {
         let Some(&fallback) = legal.first() else {
             listener.note("there is no legal move in this position");
             listener.game_is_over(self.position.current().is_check());
-            self.held_back = Some((listener, self.position.clone()));
+            self.pending_answer = Some((listener, self.position.clone()));
             if !request.limits.is_open_ended() {
-                self.answer_held_back();
+                self.send_pending_answer();
             }
             return;
         };
         match self.begin(request, &mut *listener) {
-            Ok((job, game)) => {
+            Ok((search, game)) => {
                 let Some(network) = &self.network else { unreachable!("the search has begun with one") };
-                let speaker = Speaker { listener, fallback, backend: network.backend().clone() };
-                self.running = Some(Running::start(job, game, speaker));
+                let reporter = SearchReporter { listener, fallback, backend: network.backend().clone() };
+                self.active = Some(ActiveSearch::start(search, game, reporter));
             }
             Err(error) => {
                 listener.note(&format!("error: {error}"));
                 listener.note("without a search the first legal move is played");
-                let answer = Answer { best: Some(fallback), ponder: None, result: None };
+                let answer = SearchAnswer { best: Some(fallback), ponder: None, result: None };
                 listener.answer(&self.position, answer);
             }
         }
@@ -271,77 +271,77 @@ impl Engine {
         &mut self,
         request: GoRequest,
         listener: &mut dyn Listener,
-    ) -> Result<(Arc<Job>, Game), EngineError> {
+    ) -> Result<(Arc<Search>, GameState), EngineError> {
         match self.prepare() {
             Ok(Some(info)) => {
                 listener.note(&info.description);
                 self.take_notes().iter().for_each(|note| listener.note(note));
             }
             Ok(None) => {}
-            Err(error) if self.network.is_some() => listener.note(&self.complaint(&error)),
+            Err(error) if self.network.is_some() => listener.note(&self.describe_load_error(&error)),
             Err(error) => return Err(error),
         }
-        if let Some(note) = self.open_tables() {
+        if let Some(note) = self.open_tablebase() {
             listener.note(&note);
         }
-        if self.cache_order != CacheOrder::of(&self.settings) {
+        if self.cache_settings != CacheSettings::of(&self.settings) {
             self.new_cache();
         }
         let Some(network) = &self.network else { unreachable!("prepared above") };
         let mut game = match self.game.take() {
             Some(game) => game,
-            None => Game::new(&self.settings)?,
+            None => GameState::new(&self.settings)?,
         };
-        self.late.retain(|job| !job.is_idle());
+        self.draining.retain(|search| !search.is_idle());
         if loading::is_contempt_without_side(&self.settings, &request.limits)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
-        let surroundings = Surroundings {
+        let resources = SearchResources {
             settings: &self.settings,
             tables: &self.tables,
             cache: &self.cache,
             backend: network.backend(),
-            late: &self.late,
+            draining: &self.draining,
         };
-        let job = Arc::new(game.begin_search(&self.position, request, &surroundings)?);
+        let search = Arc::new(game.begin_search(&self.position, request, &resources)?);
         if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }
-        self.late.push(job.clone());
-        network.workers().assign(job.clone());
-        Ok((job, game))
+        self.draining.push(search.clone());
+        network.workers().assign(search.clone());
+        Ok((search, game))
     }
 
-    fn answer_held_back(&mut self) {
-        if let Some((mut listener, root)) = self.held_back.take() {
-            listener.answer(&root, Answer { best: None, ponder: None, result: None });
+    fn send_pending_answer(&mut self) {
+        if let Some((mut listener, root)) = self.pending_answer.take() {
+            listener.answer(&root, SearchAnswer { best: None, ponder: None, result: None });
         }
     }
 
     /// Ends the running search, if any; its answer goes out at once.
     pub fn stop(&mut self) {
-        self.answer_held_back();
-        if let Some(running) = &self.running {
-            running.stop();
+        self.send_pending_answer();
+        if let Some(active) = &self.active {
+            active.stop();
         }
     }
 
     /// The opponent has played the move that is pondered on: the search goes on with our clock running.
     pub fn ponder_hit(&mut self, received: Instant) {
-        self.answer_held_back();
-        if let Some(running) = &self.running {
-            running.ponder_hit(received);
+        self.send_pending_answer();
+        if let Some(active) = &self.active {
+            active.ponder_hit(received);
         }
     }
 
     /// Is a search running whose answer is not out yet?
     pub fn is_searching(&self) -> bool {
-        self.held_back.is_some() || self.running.as_ref().is_some_and(|running| !running.is_answered())
+        self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
 
     /// Would the running search go on for ever if nobody stopped it?
     pub fn is_open_ended(&self) -> bool {
-        self.held_back.is_some() || self.running.as_ref().is_some_and(Running::is_open_ended)
+        self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 
     /// The backend in force, if there is one.
@@ -367,9 +367,9 @@ impl Engine {
 
     /// Waits until the running search has ended by itself.
     pub fn wait(&mut self) {
-        if let Some(running) = self.running.take() {
+        if let Some(active) = self.active.take() {
             // Where the game is lost, the next search begins with an empty tree.
-            self.game = running.join();
+            self.game = active.join();
         }
     }
 
@@ -395,9 +395,9 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Waits until no worker of `jobs` can touch the tree any more.
-fn wait_for(jobs: Vec<Arc<Job>>) {
-    for job in jobs {
-        job.wait_idle(Duration::MAX);
+/// Waits until no worker of `searches` can touch the tree any more.
+fn wait_for(searches: Vec<Arc<Search>>) {
+    for search in searches {
+        search.wait_idle(Duration::MAX);
     }
 }

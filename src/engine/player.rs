@@ -1,55 +1,55 @@
 //! One side of a game that is played with many others at once: searched step by step on the caller's thread.
 //!
-//! A [`Team`] is an engine's options with its network and tables made ready, for any number of games. A [`Player`] plays
-//! one side of one game for its team: [`Player::begin_move`], then [`Player::advance`] and evaluations of its slots in
-//! turn until the search is over, then [`Player::end_move`]. Used by [`crate::lab::matches`].
+//! A [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. A [`EnginePlayer`] plays
+//! one side of one game for its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and evaluations of its slots in
+//! turn until the search is over, then [`EnginePlayer::end_move`]. Used by [`crate::lab::matches`].
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::game::{Game, Surroundings};
-use super::tables::Tables;
+use super::game::{GameState, SearchResources};
+use super::root_tablebase::RootTablebase;
 use super::{EngineError, GoRequest, check, loading};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::options::Settings;
 use crate::search::tree::Reclaimer;
-use crate::search::{SearchResult, Step, Stepwise};
+use crate::search::{NextStep, SearchResult, SteppedSearch};
 use crate::time::{GoLimits, MoveReport, NodesTimeOptions};
 
 /// Options, network and tables that many games share.
 #[derive(Debug)]
-pub struct Team {
+pub struct EngineSetup {
     settings: Settings,
     backend: Arc<dyn Backend>,
-    tables: Tables,
+    tables: RootTablebase,
     notes: Vec<String>,
 }
 
-impl Team {
+impl EngineSetup {
     /// Makes network and tables ready.
     ///
     /// # Errors
     /// If an option is no good or the network cannot be had.
-    pub fn new(settings: Settings) -> Result<Team, EngineError> {
+    pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let backend = loading::open_backend(&settings)?;
-        Team::with_backend(settings, backend)
+        EngineSetup::with_backend(settings, backend)
     }
 
-    /// As [`Team::new`], with a backend that is ready already.
+    /// As [`EngineSetup::new`], with a backend that is ready already.
     ///
     /// # Errors
     /// If an option is no good.
-    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Team, EngineError> {
+    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
-        let mut tables = Tables::default();
+        let mut tables = RootTablebase::default();
         let notes = tables.open_if_changed(&settings).into_iter().collect();
-        Ok(Team { settings, backend, tables, notes })
+        Ok(EngineSetup { settings, backend, tables, notes })
     }
 
-    /// Would the options `settings` make the very same backend as this team's?
+    /// Would the options `settings` make the very same backend as this setup's?
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         loading::same_backend(&self.settings, settings)
     }
@@ -81,15 +81,15 @@ impl Team {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Player {
-    team: Arc<Team>,
-    /// The team's, with a seed of the player's own.
+pub struct EnginePlayer {
+    setup: Arc<EngineSetup>,
+    /// The setup's, with a seed of the player's own.
     settings: Settings,
-    game: Game,
+    game: GameState,
     /// Its own, so that a game does not depend on what others have looked at.
     cache: Arc<EvalCache>,
     /// The search of the present move or of the last one.
-    search: Option<Stepwise>,
+    stepped: Option<SteppedSearch>,
     started: Instant,
 }
 
@@ -106,23 +106,23 @@ pub struct PlayerMove {
     pub report: Option<MoveReport>,
 }
 
-impl Player {
+impl EnginePlayer {
     /// A player before its first move. What it draws at random depends on `seed`.
     ///
     /// # Errors
     /// If the time manager is no good.
-    pub fn new(team: Arc<Team>, seed: u64) -> Result<Player, EngineError> {
+    pub fn new(setup: Arc<EngineSetup>, seed: u64) -> Result<EnginePlayer, EngineError> {
         // 0 would draw anew each time.
         let random_seed = 1 + (seed % (i32::MAX as u64)) as i64;
-        let settings = Settings { random_seed, ..team.settings.clone() };
-        let game = Game::with_reclaimer(&settings, Reclaimer::in_place())?;
+        let settings = Settings { random_seed, ..setup.settings.clone() };
+        let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
         let cache = Arc::new(EvalCache::new(settings.nn_cache_size as usize));
-        Ok(Player { team, settings, game, cache, search: None, started: Instant::now() })
+        Ok(EnginePlayer { setup, settings, game, cache, stepped: None, started: Instant::now() })
     }
 
     /// Who it plays for.
-    pub fn team(&self) -> &Arc<Team> {
-        &self.team
+    pub fn setup(&self) -> &Arc<EngineSetup> {
+        &self.setup
     }
 
     /// Begins the search of the last position of `position`, which must have a legal move.
@@ -132,60 +132,60 @@ impl Player {
     pub fn begin_move(&mut self, position: &History, limits: GoLimits) -> Result<(), EngineError> {
         self.started = Instant::now();
         let request = GoRequest { limits, root_moves: Vec::new(), received: self.started };
-        let around = Surroundings {
+        let resources = SearchResources {
             settings: &self.settings,
-            tables: &self.team.tables,
+            tables: &self.setup.tables,
             cache: &self.cache,
-            backend: &self.team.backend,
-            late: &[],
+            backend: &self.setup.backend,
+            draining: &[],
         };
-        let job = Arc::new(self.game.begin_search(position, request, &around)?);
-        match &mut self.search {
-            Some(search) => search.take_up(job),
-            search => *search = Some(Stepwise::new(job)),
+        let search = Arc::new(self.game.begin_search(position, request, &resources)?);
+        match &mut self.stepped {
+            Some(stepped) => stepped.take_up(search),
+            stepped => *stepped = Some(SteppedSearch::new(search)),
         }
         Ok(())
     }
 
     /// Searches until the next evaluation or the end of the search.
-    pub fn advance(&mut self) -> Step {
-        self.search.as_mut().map_or(Step::Over, Stepwise::advance)
+    pub fn advance(&mut self) -> NextStep {
+        self.stepped.as_mut().map_or(NextStep::Over, SteppedSearch::advance)
     }
 
-    /// Positions that wait for evaluation, after [`Step::Evaluate`].
+    /// Positions that wait for evaluation, after [`NextStep::Evaluate`].
     pub fn waiting(&self) -> usize {
-        self.search.as_ref().map_or(0, Stepwise::leaves)
+        self.stepped.as_ref().map_or(0, SteppedSearch::leaves)
     }
 
-    /// Exchanges the waiting positions, [`Player::waiting`] of them, for `slots`: once to lend them, and once more to take
+    /// Exchanges the waiting positions, [`EnginePlayer::waiting`] of them, for `slots`: once to lend them, and once more to take
     /// them back.
     pub fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
-        if let Some(search) = &mut self.search {
-            search.swap_slots(slots);
+        if let Some(stepped) = &mut self.stepped {
+            stepped.swap_slots(slots);
         }
     }
 
     /// The waiting positions have been evaluated and are back.
     pub fn evaluated(&mut self) {
-        if let Some(search) = &mut self.search {
-            search.finish_batch();
+        if let Some(stepped) = &mut self.stepped {
+            stepped.finish_batch();
         }
     }
 
     /// The move of the search that is over, after which the time manager learns from it. `None` before the first search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
-        let search = self.search.as_ref()?;
-        let job = search.job().clone();
-        let result = search.result();
-        let pieces = job.history.current().piece_count();
-        let used_ms = match self.team.nodes_per_ms(pieces) {
+        let stepped = self.stepped.as_ref()?;
+        let search = stepped.search().clone();
+        let result = stepped.result();
+        let pieces = search.history.current().piece_count();
+        let used_ms = match self.setup.nodes_per_ms(pieces) {
             Some(nodes_per_ms) => result.summary.new_nodes as f64 / nodes_per_ms,
             None => self.started.elapsed().as_secs_f64() * 1000.0,
         };
-        let report = job.referee.with_chain(|chain| chain.report());
-        self.game.finish_move(&job, result.reason);
+        let report = search.stop_controller.with_chain(|chain| chain.report());
+        self.game.finish_move(&search, result.reason);
         let fallback =
-            || job.root_moves.first().copied().or_else(|| job.history.legal_moves().first().copied());
+            || search.root_moves.first().copied().or_else(|| search.history.legal_moves().first().copied());
         let best = result.best.or_else(fallback);
         Some(PlayerMove { best, used_ms, result, report })
     }

@@ -6,49 +6,49 @@ use std::cmp::Ordering::Equal;
 use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
-use super::job::Job;
-use super::tree::{Node, NodeId, Outcome, Proof, Sum, Tree, TreeFull, Value};
+use super::shared::Search;
+use super::tree::{Node, NodeId, NodeValue, Proof, ProofOutcome, Tree, TreeFull, VisitSum};
 use crate::network::{EvalSlot, Evaluation};
 
 /// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
-pub(super) fn leaf_value(job: &Job, path: &[NodeId], evaluation: Evaluation) -> Value {
-    let root_turn = job.history.current().turn();
+pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
+    let root_turn = search.history.current().turn();
     let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
-    let (v, d) = job.params.rescale.apply((-evaluation.q, evaluation.d), mover);
-    Value { v, d, m: evaluation.m }
+    let (v, d) = search.params.rescale.apply((-evaluation.q, evaluation.d), mover);
+    NodeValue { v, d, m: evaluation.m }
 }
 
 /// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
 /// meanwhile its certain result counts.
-pub(super) fn finish(job: &Job, path: &[NodeId], visits: u32, value: Value) {
-    let mut sum = Sum::finished(visits, value);
+pub(super) fn finish(search: &Search, path: &[NodeId], visits: u32, value: NodeValue) {
+    let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
-        sum = job.tree.node(id).end_visits(sum).at_parent();
+        sum = search.tree.node(id).end_visits(sum).at_parent();
     }
 }
 
 /// Takes `visits` visits back along `path`.
-pub(super) fn cancel(job: &Job, path: &[NodeId], visits: u32) {
+pub(super) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
     for &id in path {
-        job.tree.node(id).cancel_visits(visits);
+        search.tree.node(id).cancel_visits(visits);
     }
 }
 
 /// The last node of `path` has just been proven: its ancestors are proven too as far as that decides them.
-pub(super) fn propagate_proof(job: &Job, path: &[NodeId]) {
-    if !job.params.sticky_endgames {
+pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
+    if !search.params.sticky_endgames {
         return;
     }
     for depth in (0..path.len() - 1).rev() {
-        let node = job.tree.node(path[depth]);
+        let node = search.tree.node(path[depth]);
         if node.proof().is_some() {
             return;
         }
-        let Some(proof) = proof_from_children(&job.tree, node) else { return };
+        let Some(proof) = proof_from_children(&search.tree, node) else { return };
         let mut correction = node.prove(proof);
         for &ancestor in path[..depth].iter().rev() {
             correction = correction.at_parent();
-            if !job.tree.node(ancestor).correct(correction) {
+            if !search.tree.node(ancestor).correct(correction) {
                 break;
             }
         }
@@ -59,19 +59,19 @@ pub(super) fn propagate_proof(job: &Job, path: &[NodeId]) {
 fn proof_from_children(tree: &Tree, node: &Node) -> Option<Proof> {
     let proofs = || tree.children(node).map(|(_, child)| child.proof());
     // The nearest win, where there is one.
-    let wins = proofs().flatten().filter(|proof| proof.outcome == Outcome::Win);
+    let wins = proofs().flatten().filter(|proof| proof.outcome == ProofOutcome::Win);
     if let Some(win) =
         wins.min_by(|a, b| (!a.is_mate, a.plies).partial_cmp(&(!b.is_mate, b.plies)).unwrap_or(Equal))
     {
-        return Some(Proof { outcome: Outcome::Loss, plies: win.plies + 1.0, is_mate: win.is_mate });
+        return Some(Proof { outcome: ProofOutcome::Loss, plies: win.plies + 1.0, is_mate: win.is_mate });
     }
     if node.child_count() < node.edge_count() || proofs().any(|proof| proof.is_none()) {
         return None;
     }
-    let is_draw = proofs().flatten().any(|proof| proof.outcome == Outcome::Draw);
-    let outcome = if is_draw { Outcome::Draw } else { Outcome::Win };
+    let is_draw = proofs().flatten().any(|proof| proof.outcome == ProofOutcome::Draw);
+    let outcome = if is_draw { ProofOutcome::Draw } else { ProofOutcome::Win };
     // The side to move puts the end off as long as it can.
-    let longest = proofs().flatten().filter(|proof| is_draw == (proof.outcome == Outcome::Draw));
+    let longest = proofs().flatten().filter(|proof| is_draw == (proof.outcome == ProofOutcome::Draw));
     let plies = longest.map(|proof| proof.plies).fold(0.0, f32::max);
     let is_mate = !is_draw && proofs().flatten().all(|proof| proof.is_mate);
     Some(Proof { outcome, plies: plies + 1.0, is_mate })
@@ -95,15 +95,15 @@ pub(super) fn softmax(logits: &mut [f32], temperature: f32) {
 struct Backup<'a> {
     tree: &'a Tree,
     /// The path that was added last, with what has ended at each node and is not yet written.
-    open: Vec<(NodeId, Sum)>,
+    open: Vec<(NodeId, VisitSum)>,
 }
 
 impl Backup<'_> {
     /// Ends visits at the last node of `path`.
-    fn add(&mut self, path: &[NodeId], sum: Sum) {
+    fn add(&mut self, path: &[NodeId], sum: VisitSum) {
         let shared = self.open.iter().zip(path).take_while(|((open, _), id)| open == *id).count();
         self.close(shared);
-        self.open.extend(path[shared..].iter().map(|&id| (id, Sum::default())));
+        self.open.extend(path[shared..].iter().map(|&id| (id, VisitSum::default())));
         if let Some((_, last)) = self.open.last_mut() {
             *last = last.and(sum);
         }
@@ -123,65 +123,65 @@ impl Backup<'_> {
 }
 
 /// Ends all visits of a batch: `leaf_sum` says how those to its leaves end, the collisions are taken back.
-fn end_visits(job: &Job, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> Sum) {
-    let mut backup = Backup { tree: &job.tree, open: Vec::new() };
+fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
+    let mut backup = Backup { tree: &search.tree, open: Vec::new() };
     let mut collisions = batch.collisions.iter().peekable();
     for (index, leaf) in batch.leaves.iter().enumerate() {
         // In the order in which they were gathered, in which paths have most in common.
         while let Some(collision) = collisions.next_if(|collision| collision.path.start < leaf.start) {
-            backup.add(batch.path(&collision.path), Sum::cancelled(collision.visits));
+            backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
         }
         backup.add(batch.path(leaf), leaf_sum(index));
     }
     for collision in collisions {
-        backup.add(batch.path(&collision.path), Sum::cancelled(collision.visits));
+        backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
     }
     backup.close(0);
 }
 
 /// Backs up an evaluated batch and takes its collisions back.
-pub(super) fn finish_batch(job: &Job, batch: &mut Batch) {
-    let _inside = job.tree.enter();
+pub(super) fn finish_batch(search: &Search, batch: &mut Batch) {
+    let _inside = search.tree.enter();
     for slot in batch.slots_mut() {
-        softmax(&mut slot.logits, job.params.policy_temperature);
+        softmax(&mut slot.logits, search.params.policy_temperature);
     }
-    end_visits(job, batch, |index| finish_leaf(job, batch, index));
+    end_visits(search, batch, |index| finish_leaf(search, batch, index));
     let prefetched = &batch.slots()[batch.leaves.len()..];
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
-        job.cache.insert(*key, *evaluation, policy);
+        search.cache.insert(*key, *evaluation, policy);
     }
-    job.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
+    search.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
     // All at once: the counters are shared by all threads.
     let depths = || batch.leaves.iter().map(ExactSizeIterator::len);
-    job.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));
+    search.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));
 }
 
 /// Expands a leaf whose evaluation is there. Returns how the visit to it ends.
-fn finish_leaf(job: &Job, batch: &Batch, index: usize) -> Sum {
+fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> VisitSum {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
     let leaf = path[path.len() - 1];
-    if let Err(TreeFull) = job.tree.expand(leaf, policy) {
+    if let Err(TreeFull) = search.tree.expand(leaf, policy) {
         // Without room for its policy it stays a leaf.
-        job.tree.node(leaf).unclaim();
+        search.tree.node(leaf).unclaim();
     }
-    job.cache.insert(*key, *evaluation, policy);
-    Sum::finished(1, leaf_value(job, path, *evaluation))
+    search.cache.insert(*key, *evaluation, policy);
+    VisitSum::finished(1, leaf_value(search, path, *evaluation))
 }
 
 /// Takes everything back that the batch has under way: the evaluation failed.
-pub(super) fn abandon_batch(job: &Job, batch: &Batch) {
-    let _inside = job.tree.enter();
-    end_visits(job, batch, |index| {
+pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
+    let _inside = search.tree.enter();
+    end_visits(search, batch, |index| {
         let path = batch.path(&batch.leaves[index]);
-        job.tree.node(path[path.len() - 1]).unclaim();
-        Sum::cancelled(1)
+        search.tree.node(path[path.len() - 1]).unclaim();
+        VisitSum::cancelled(1)
     });
 }
 
 /// Takes the collisions of a batch without leaves back.
-pub(super) fn release_collisions(job: &Job, batch: &Batch) {
-    end_visits(job, batch, |_| Sum::default());
+pub(super) fn release_collisions(search: &Search, batch: &Batch) {
+    end_visits(search, batch, |_| VisitSum::default());
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::best_move::{choose, principal_variation, ranked_root_moves};
 use super::info::{MoveStatsWhen, SearchInfo, snapshot};
-use super::job::Job;
 use super::move_stats;
-use super::referee::{Call, EndReason};
-use super::summary::{self, Summary};
+use super::shared::Search;
+use super::stop_controller::{EndReason, Wake};
+use super::summary::{self, SearchSummary};
 use crate::chess::Move;
 
 /// How often the controller looks for news.
@@ -35,78 +35,78 @@ pub struct SearchResult {
     /// The last state; `None` if the root has no visited move.
     pub info: Option<SearchInfo>,
     /// What the search counted.
-    pub summary: Summary,
+    pub summary: SearchSummary,
 }
 
-/// Watches over `job` until it ends; tells `observer` about it. `ponder_hit` is called with the time of `ponderhit`.
+/// Watches over `search` until it ends; tells `observer` about it. `ponder_hit` is called with the time of `ponderhit`.
 pub(crate) fn run(
-    job: &Job,
+    search: &Search,
     observer: &mut dyn FnMut(&SearchInfo),
-    mut ponder_hit: impl FnMut(&Job, Instant),
+    mut ponder_hit: impl FnMut(&Search, Instant),
 ) -> SearchResult {
-    let mut reporter = Reporter { observer, last: None };
+    let mut reporter = InfoReporter { observer, last: None };
     let reason = loop {
-        match job.referee.wait(job.started, TICK) {
-            Call::End(reason) => break reason,
-            Call::PonderHit(time) => {
-                ponder_hit(job, time);
-                job.referee.judge(job);
+        match search.stop_controller.wait(search.started, TICK) {
+            Wake::End(reason) => break reason,
+            Wake::PonderHit(time) => {
+                ponder_hit(search, time);
+                search.stop_controller.check(search);
             }
-            Call::GoOn => job.referee.judge_by_clock(job),
+            Wake::GoOn => search.stop_controller.check_by_clock(search),
         }
-        reporter.report_if_news(job);
+        reporter.report_if_news(search);
     };
-    job.stop();
-    let has_deadline = job.referee.with_chain(|chain| chain.deadline_ms().is_some());
+    search.stop();
+    let has_deadline = search.stop_controller.with_chain(|chain| chain.deadline_ms().is_some());
     if matches!(reason, EndReason::Rule(_)) && !has_deadline {
-        job.wait_idle(LAST_BATCH_WAIT);
+        search.wait_idle(LAST_BATCH_WAIT);
     }
-    let info = reporter.report_last(job);
-    SearchResult { info, ..conclude(job, reason) }
+    let info = reporter.report_last(search);
+    SearchResult { info, ..conclude(search, reason) }
 }
 
 /// The result of a search that has ended, with its state as seen without the figures of the root moves.
-pub(crate) fn conclude(job: &Job, reason: EndReason) -> SearchResult {
-    let ranked = ranked_root_moves(job);
-    let line = choose(job, &ranked).map(|best| principal_variation(job, best)).unwrap_or_default();
+pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
+    let ranked = ranked_root_moves(search);
+    let line = choose(search, &ranked).map(|best| principal_variation(search, best)).unwrap_or_default();
     SearchResult {
         best: line.first().copied(),
         ponder: line.get(1).copied(),
         reason,
-        failure: job.failure(),
-        info: snapshot(job),
-        summary: summary::of(job),
+        failure: search.failure(),
+        info: snapshot(search),
+        summary: summary::of(search),
     }
 }
 
-struct Reporter<'a> {
+struct InfoReporter<'a> {
     observer: &'a mut dyn FnMut(&SearchInfo),
     last: Option<(Instant, SearchInfo)>,
 }
 
-impl Reporter<'_> {
-    fn report_if_news(&mut self, job: &Job) {
+impl InfoReporter<'_> {
+    fn report_if_news(&mut self, search: &Search) {
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        let Some(mut info) = snapshot(job) else { return };
+        let Some(mut info) = snapshot(search) else { return };
         let is_news = match &self.last {
             None => true,
             Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,
         };
         if is_news {
-            if job.reporting.move_stats == MoveStatsWhen::Always {
-                info.move_stats = Some(move_stats::collect(job));
+            if search.reporting.move_stats == MoveStatsWhen::Always {
+                info.move_stats = Some(move_stats::collect(search));
             }
             (self.observer)(&info);
             self.last = Some((Instant::now(), info));
         }
     }
 
-    fn report_last(&mut self, job: &Job) -> Option<SearchInfo> {
-        let mut info = snapshot(job)?;
-        if job.reporting.move_stats != MoveStatsWhen::Never {
-            info.move_stats = Some(move_stats::collect(job));
+    fn report_last(&mut self, search: &Search) -> Option<SearchInfo> {
+        let mut info = snapshot(search)?;
+        if search.reporting.move_stats != MoveStatsWhen::Never {
+            info.move_stats = Some(move_stats::collect(search));
         }
         (self.observer)(&info);
         Some(info)

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use super::backup;
 use super::batch::Batch;
-use super::job::Job;
-use super::quota::{Quota, Tally};
-use super::select::{self, Candidate, MovesLeftUtility, Target};
-use super::tree::{Node, NodeId, Outcome, Proof, State, TreeFull, Unvisited, Value};
+use super::quota::{GatherCounts, Quota};
+use super::select::{self, Candidate, CandidateMove, MovesLeftUtility};
+use super::shared::Search;
+use super::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::{EvalSlot, Evaluation, encode, policy_map};
 use crate::tablebase;
@@ -31,7 +31,7 @@ pub(super) struct Gatherer {
     pub(super) batch: Batch,
     /// Leaves that this gathering wants.
     target: usize,
-    tally: Tally,
+    counts: GatherCounts,
 }
 
 impl Gatherer {
@@ -43,7 +43,7 @@ impl Gatherer {
             policy: Vec::new(),
             batch: Batch::default(),
             target: 0,
-            tally: Tally::default(),
+            counts: GatherCounts::default(),
         }
     }
 
@@ -54,55 +54,55 @@ impl Gatherer {
 
     /// Fills the batch. Returns whether any visit was begun or ended: if not, all that is left to do is under
     /// evaluation by others.
-    pub(super) fn gather(&mut self, job: &Job) -> bool {
-        let _inside = job.tree.enter();
+    pub(super) fn gather(&mut self, search: &Search) -> bool {
+        let _inside = search.tree.enter();
         self.batch.clear();
-        self.tally = Tally::default();
-        let target = job.batch_size();
+        self.counts = GatherCounts::default();
+        let target = search.batch_size();
         self.target = target as usize;
-        let quota = Quota::new(&job.params, target, job.root_visits());
+        let quota = Quota::new(&search.params, target, search.root_visits());
         let mut per_leaf = 1;
-        while !job.is_stopped() && !job.tree.is_full() {
+        while !search.is_stopped() && !search.tree.is_full() {
             let found = self.batch.leaves.len() as u32;
             // Where most visits collide, more of them are sent at once: one collision then takes them together.
-            let visits = job.reserve_visits(quota.places(found, &self.tally) * per_leaf);
+            let visits = search.reserve_visits(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
                 break;
             }
-            let spare = self.tally.spare;
-            let collided = self.tally.collided;
-            self.descend(job, job.root, visits);
-            let unused = self.tally.spare - spare;
-            job.return_visits(self.tally.collided - collided + unused);
+            let spare = self.counts.spare;
+            let collided = self.counts.collided;
+            self.descend(search, search.root, visits);
+            let unused = self.counts.spare - spare;
+            search.return_visits(self.counts.collided - collided + unused);
             let new = self.batch.leaves.len() as u32 - found;
             per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
-            if unused == visits || quota.is_spent(&self.tally) {
+            if unused == visits || quota.is_spent(&self.counts) {
                 break;
             }
         }
-        job.counters.collisions.fetch_add(self.tally.collisions.into(), Ordering::Relaxed);
-        !self.batch.leaves.is_empty() || self.tally.known > 0
+        search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
+        !self.batch.leaves.is_empty() || self.counts.known > 0
     }
 
     /// Takes `visits` visits into the node that stands for the last position of `history`.
-    fn descend(&mut self, job: &Job, id: NodeId, visits: u32) {
+    fn descend(&mut self, search: &Search, id: NodeId, visits: u32) {
         self.path.push(id);
-        let node = job.tree.node(id);
+        let node = search.tree.node(id);
         node.start_visits(visits);
         if self.path.len() > 1
             && let Some(proof) = node.proof()
         {
-            self.end_in_known(job, visits, proof.value());
+            self.end_in_known(search, visits, proof.value());
         } else {
             match node.state() {
-                State::Expanded => self.split(job, node, visits),
-                State::Terminal if self.still_repeats(job, node) => {
-                    self.end_in_known(job, visits, node.mean());
+                NodeState::Expanded => self.split(search, node, visits),
+                NodeState::Terminal if self.still_repeats(search, node) => {
+                    self.end_in_known(search, visits, node.mean());
                 }
-                State::Terminal => self.collide(visits),
-                State::Unexpanded if self.is_full() => self.cancel(job, visits),
-                State::Unexpanded if node.claim() => self.open_leaf(job, node, visits),
-                State::Unexpanded | State::Claimed => self.collide(visits),
+                NodeState::Terminal => self.collide(visits),
+                NodeState::Unexpanded if self.is_full() => self.cancel(search, visits),
+                NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),
+                NodeState::Unexpanded | NodeState::Claimed => self.collide(visits),
             }
         }
         self.path.pop();
@@ -115,27 +115,27 @@ impl Gatherer {
 
     /// Is this terminal node, a draw by repetition within the tree, still one below the present root? If not, it
     /// becomes a leaf again, for the next visit.
-    fn still_repeats(&self, job: &Job, node: &Node) -> bool {
+    fn still_repeats(&self, search: &Search, node: &Node) -> bool {
         let depth = self.path.len() - 1;
         let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
         if !repeats {
-            let reverted = job.tree.revert_two_fold_draw(&self.path);
-            job.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
+            let reverted = search.tree.revert_two_fold_draw(&self.path);
+            search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
         }
         repeats
     }
 
     /// Splits visits among the children of `node` and takes them there.
-    fn split(&mut self, job: &Job, node: &Node, visits: u32) {
+    fn split(&mut self, search: &Search, node: &Node, visits: u32) {
         let first = self.candidates.len();
-        let unplaced = self.choose(job, node, visits);
+        let unplaced = self.choose(search, node, visits);
         if unplaced > 0 {
-            self.cancel(job, unplaced);
+            self.cancel(search, unplaced);
         }
         // What these descents need next comes from memory while the first of them is under way.
         for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
-            if let Target::Child(child) = candidate.target {
-                job.tree.fetch_first_child(job.tree.node(child));
+            if let CandidateMove::Child(child) = candidate.target {
+                search.tree.fetch_first_child(search.tree.node(child));
             }
         }
         // Listed again only where a child is made.
@@ -146,54 +146,54 @@ impl Gatherer {
                 continue;
             }
             let child = match target {
-                Target::Child(child) => Ok(Some(child)),
-                Target::Unvisited(edge) => {
+                CandidateMove::Child(child) => Ok(Some(child)),
+                CandidateMove::Unvisited(edge) => {
                     let moves = moves.get_or_insert_with(|| self.history.legal_moves());
-                    job.tree.new_child(node, edge, moves[edge.index as usize])
+                    search.tree.new_child(node, edge, moves[edge.index as usize])
                 }
             };
             match child {
                 Ok(Some(child)) => {
-                    self.history.push(job.tree.node(child).edge().mv());
-                    self.descend(job, child, taken);
+                    self.history.push(search.tree.node(child).edge().mv());
+                    self.descend(search, child, taken);
                     self.history.pop();
                 }
                 // Another worker is making a child of this node, maybe this one, at this moment.
                 Ok(None) => self.collide(taken),
-                Err(TreeFull) => self.cancel(job, taken),
+                Err(TreeFull) => self.cancel(search, taken),
             }
         }
         self.candidates.truncate(first);
     }
 
     /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
-    fn choose(&mut self, job: &Job, node: &Node, visits: u32) -> u32 {
+    fn choose(&mut self, search: &Search, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
-        let terms = self.push_children(job, node);
-        self.give_out(job, node, (first, visits), terms)
+        let terms = self.push_children(search, node);
+        self.give_out(search, node, (first, visits), terms)
     }
 
     /// Puts the children on the stack. Returns what the moves without a child have in common: first-play urgency, and
     /// what their policy is multiplied by.
-    fn push_children(&mut self, job: &Job, node: &Node) -> (f32, f32) {
+    fn push_children(&mut self, search: &Search, node: &Node) -> (f32, f32) {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
-        let (exploration, fpu) = job.params.formula_at(plies);
+        let (exploration, fpu) = search.params.formula_at(plies);
         let exploration = select::exploration(exploration, node.visits());
-        let draw_score = job.draw_score(plies);
+        let draw_score = search.draw_score(plies);
         let mean = node.mean();
-        let has_moves_left = job.backend.has_moves_left;
-        let utility = MovesLeftUtility::new(&job.params, has_moves_left, (mean.v, mean.m));
+        let has_moves_left = search.backend.has_moves_left;
+        let utility = MovesLeftUtility::new(&search.params, has_moves_left, (mean.v, mean.m));
         let mut visited_policy = 0.0;
         let mut has_unvisited = false;
-        for (id, child) in job.tree.children(node) {
+        for (id, child) in search.tree.children(node) {
             let edge = child.edge();
             let mut policy = edge.policy();
             if plies == 0 {
-                if !job.allows(edge.mv()) {
+                if !search.allows(edge.mv()) {
                     continue;
                 }
-                policy = job.root_policy(edge.mv(), policy);
+                policy = search.root_policy(edge.mv(), policy);
             }
             let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
@@ -204,7 +204,11 @@ impl Gatherer {
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
-            self.candidates.push(Candidate::new((q, policy * exploration), started, Target::Child(id)));
+            self.candidates.push(Candidate::new(
+                (q, policy * exploration),
+                started,
+                CandidateMove::Child(id),
+            ));
         }
         let fpu = select::fpu(fpu, select::parent_q(mean, draw_score), visited_policy);
         if has_unvisited {
@@ -214,19 +218,19 @@ impl Gatherer {
         }
         if plies == 0 {
             // The root's candidates are all there are on the stack.
-            let least = job.visits_to_stay_in_the_race();
+            let least = search.visits_to_stay_in_the_race();
             self.candidates.retain(|candidate| candidate.started >= least);
         }
         (fpu, exploration)
     }
 
     /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
-    pub(super) fn push_candidates(&mut self, job: &Job, node: &Node, fresh: u32) {
+    pub(super) fn push_candidates(&mut self, search: &Search, node: &Node, fresh: u32) {
         let first = self.candidates.len();
-        let terms = self.push_children(job, node);
+        let terms = self.push_children(search, node);
         let mut last = None;
         for _ in 0..fresh {
-            if self.push_unvisited(job, node, &mut last, terms).is_none() {
+            if self.push_unvisited(search, node, &mut last, terms).is_none() {
                 break;
             }
         }
@@ -237,13 +241,13 @@ impl Gatherer {
     /// Returns the visits that found no place.
     fn give_out(
         &mut self,
-        job: &Job,
+        search: &Search,
         node: &Node,
         (first, visits): (usize, u32),
         (fpu, exploration): (f32, f32),
     ) -> u32 {
         let mut last = None;
-        let mut fresh = self.push_unvisited(job, node, &mut last, (fpu, exploration));
+        let mut fresh = self.push_unvisited(search, node, &mut last, (fpu, exploration));
         let mut left = visits;
         while left > 0 {
             let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
@@ -254,7 +258,7 @@ impl Gatherer {
             candidate.take(run);
             left -= run;
             if is_fresh {
-                fresh = self.push_unvisited(job, node, &mut last, (fpu, exploration));
+                fresh = self.push_unvisited(search, node, &mut last, (fpu, exploration));
             }
         }
         left
@@ -264,129 +268,134 @@ impl Gatherer {
     /// may not be searched are passed over. Returns its place on the stack.
     fn push_unvisited(
         &mut self,
-        job: &Job,
+        search: &Search,
         node: &Node,
         last: &mut Option<Unvisited>,
         (fpu, exploration): (f32, f32),
     ) -> Option<usize> {
         let is_root = self.path.len() == 1;
         let edge = match is_root {
-            true => job.best_unvisited_root_move(node, *last),
-            false => job.tree.best_unvisited(node, *last),
+            true => search.best_unvisited_root_move(node, *last),
+            false => search.tree.best_unvisited(node, *last),
         }?;
         *last = Some(edge);
-        let policy = if is_root { job.unvisited_root_policy(edge) } else { edge.policy() };
-        let target = Target::Unvisited(edge);
+        let policy = if is_root { search.unvisited_root_policy(edge) } else { edge.policy() };
+        let target = CandidateMove::Unvisited(edge);
         self.candidates.push(Candidate::new((fpu, policy * exploration), 0, target));
         Some(self.candidates.len() - 1)
     }
 
     /// The claimed `node` is evaluated: at once if it is terminal or in the cache, else with the batch.
-    fn open_leaf(&mut self, job: &Job, node: &Node, visits: u32) {
+    fn open_leaf(&mut self, search: &Search, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
         if !is_root {
             if let Some(terminal) = self.history.terminal(&moves) {
                 let is_mate = terminal == Terminal::Checkmate;
-                let outcome = if is_mate { Outcome::Win } else { Outcome::Draw };
+                let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
                 let proof = Proof { outcome, plies: 0.0, is_mate };
                 node.set_terminal(proof);
-                self.end_in_known(job, visits, proof.value());
-                return backup::propagate_proof(job, &self.path);
+                self.end_in_known(search, visits, proof.value());
+                return backup::propagate_proof(search, &self.path);
             }
-            if let Some(cycle) = self.two_fold_cycle(job) {
+            if let Some(cycle) = self.two_fold_cycle(search) {
                 node.set_two_fold_draw(cycle);
-                return self.end_in_known(job, visits, Value::DRAW);
+                return self.end_in_known(search, visits, NodeValue::DRAW);
             }
-            if let Some(proof) = self.probe(job) {
+            if let Some(proof) = self.probe(search) {
                 node.set_terminal(proof);
-                job.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
-                self.end_in_known(job, visits, proof.value());
-                return backup::propagate_proof(job, &self.path);
+                search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
+                self.end_in_known(search, visits, proof.value());
+                return backup::propagate_proof(search, &self.path);
             }
         }
         let key = self.history.evaluation_key();
-        match job.cache.get(key, moves.len(), &mut self.policy) {
-            Some(evaluation) => self.open_cached(job, node, evaluation, visits),
-            None => self.queue_leaf(job, key, &moves, visits),
+        match search.cache.get(key, moves.len(), &mut self.policy) {
+            Some(evaluation) => self.open_cached(search, node, evaluation, visits),
+            None => self.queue_leaf(search, key, &moves, visits),
         }
     }
 
     /// Plies back to an earlier occurrence of this position that lies in the tree.
-    fn two_fold_cycle(&self, job: &Job) -> Option<u8> {
+    fn two_fold_cycle(&self, search: &Search) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
-        (job.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+        (search.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
     /// What the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken to
     /// be what is left at its parent.
-    fn probe(&self, job: &Job) -> Option<Proof> {
-        let outcome = match job.tablebase.as_ref()?.probe(self.history.current())? {
-            tablebase::Outcome::Win => Outcome::Loss,
-            tablebase::Outcome::Draw => Outcome::Draw,
-            tablebase::Outcome::Loss => Outcome::Win,
+    fn probe(&self, search: &Search) -> Option<Proof> {
+        let outcome = match search.tablebase.as_ref()?.probe(self.history.current())? {
+            tablebase::ProbeResult::Win => ProofOutcome::Loss,
+            tablebase::ProbeResult::Draw => ProofOutcome::Draw,
+            tablebase::ProbeResult::Loss => ProofOutcome::Win,
         };
         let parent = self.path[self.path.len() - 2];
-        let plies = (job.tree.node(parent).mean().m - 1.0).max(0.0);
+        let plies = (search.tree.node(parent).mean().m - 1.0).max(0.0);
         Some(Proof { outcome, plies, is_mate: false })
     }
 
     /// The evaluation of `node` was in the cache, its policy is in the buffer: one visit ends here, the others are
     /// not needed.
-    fn open_cached(&mut self, job: &Job, node: &Node, evaluation: Evaluation, visits: u32) {
+    fn open_cached(&mut self, search: &Search, node: &Node, evaluation: Evaluation, visits: u32) {
         let leaf = self.path[self.path.len() - 1];
-        if let Err(TreeFull) = job.tree.expand(leaf, &self.policy) {
+        if let Err(TreeFull) = search.tree.expand(leaf, &self.policy) {
             // Without room for its policy it stays a leaf.
             node.unclaim();
         }
-        self.finish_known(job, 1, backup::leaf_value(job, &self.path, evaluation));
-        job.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
-        self.cancel(job, visits - 1);
+        self.finish_known(search, 1, backup::leaf_value(search, &self.path, evaluation));
+        search.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
+        self.cancel(search, visits - 1);
     }
 
     /// The leaf goes into the batch with one visit; the others collide with it.
-    fn queue_leaf(&mut self, job: &Job, key: u64, moves: &MoveList, visits: u32) {
+    fn queue_leaf(&mut self, search: &Search, key: u64, moves: &MoveList, visits: u32) {
         let slot = self.batch.push_leaf(&self.path);
-        fill_slot(slot, key, job, (&self.history, moves));
+        fill_slot(slot, key, search, (&self.history, moves));
         if visits > 1 {
             self.collide(visits - 1);
         }
     }
 
     /// The visits end in a node whose value is certain, or taken to be.
-    fn end_in_known(&mut self, job: &Job, visits: u32, value: Value) {
-        self.finish_known(job, visits, value);
-        job.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
+    fn end_in_known(&mut self, search: &Search, visits: u32, value: NodeValue) {
+        self.finish_known(search, visits, value);
+        search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
     /// The visits end here with a known value.
-    fn finish_known(&mut self, job: &Job, visits: u32, value: Value) {
-        backup::finish(job, &self.path, visits, value);
+    fn finish_known(&mut self, search: &Search, visits: u32, value: NodeValue) {
+        backup::finish(search, &self.path, visits, value);
         let depth = self.path.len();
-        job.counters.count_depths(depth * visits as usize, depth);
-        self.tally.known += visits;
+        search.counters.count_depths(depth * visits as usize, depth);
+        self.counts.known += visits;
     }
 
     /// The visits stop at a leaf under evaluation.
     fn collide(&mut self, visits: u32) {
         self.batch.push_collision(&self.path, visits);
-        self.tally.collided += visits;
-        self.tally.collisions += 1;
+        self.counts.collided += visits;
+        self.counts.collisions += 1;
     }
 
     /// Takes visits back that have no use.
-    fn cancel(&mut self, job: &Job, visits: u32) {
-        backup::cancel(job, &self.path, visits);
-        self.tally.spare += visits;
+    fn cancel(&mut self, search: &Search, visits: u32) {
+        backup::cancel(search, &self.path, visits);
+        self.counts.spare += visits;
     }
 }
 
 /// Makes `slot` ask for the last position of `history`, which has these legal moves.
-pub(super) fn fill_slot(slot: &mut EvalSlot, key: u64, job: &Job, (history, moves): (&History, &MoveList)) {
+pub(super) fn fill_slot(
+    slot: &mut EvalSlot,
+    key: u64,
+    search: &Search,
+    (history, moves): (&History, &MoveList),
+) {
     let turn = history.current().turn();
     slot.key = key;
-    let (format, fill) = (job.backend.input_format, job.params.history_fill);
+    let (format, fill) = (search.backend.input_format, search.params.history_fill);
     let transform = encode::encode(history, format, fill, &mut slot.planes);
     slot.moves.clear();
     slot.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, turn, transform)));

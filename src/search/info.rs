@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::best_move::{RootMove, principal_variation, ranked_root_moves};
-use super::job::Job;
+use super::best_move::{RankedMove, principal_variation, ranked_root_moves};
 use super::move_stats::RootStats;
-use super::tree::{Node, Outcome};
+use super::shared::Search;
+use super::tree::{Node, ProofOutcome};
 use super::{select, stats};
 use crate::chess::Move;
 
@@ -34,7 +34,7 @@ pub struct Reporting {
 /// A line with its value, from the point of view of the side to move at the root. `wl`, `d` and `mu` are free of
 /// contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct PvLine {
     /// Expected result as the search sees it, `-1..=1`.
     pub q: f32,
     /// Win minus loss, `-1..=1`.
@@ -79,7 +79,7 @@ pub struct SearchInfo {
     /// Positions found in the endgame tables since `go`.
     pub tablebase_hits: u64,
     /// The best lines, best first.
-    pub lines: Vec<Line>,
+    pub lines: Vec<PvLine>,
     /// Figures of every root move, if they are asked for.
     pub move_stats: Option<RootStats>,
 }
@@ -94,7 +94,7 @@ impl SearchInfo {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
             (info.depth, info.seldepth, lines)
         };
-        let has_moved = |(a, b): (&Line, &Line)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
+        let has_moved = |(a, b): (&PvLine, &PvLine)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
         head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved)
     }
 
@@ -105,52 +105,52 @@ impl SearchInfo {
 }
 
 /// Reads the present state, without the figures of the root moves; `None` before the root is evaluated.
-pub(crate) fn snapshot(job: &Job) -> Option<SearchInfo> {
-    let ranked = ranked_root_moves(job);
+pub(crate) fn snapshot(search: &Search) -> Option<SearchInfo> {
+    let ranked = ranked_root_moves(search);
     if ranked.is_empty() {
         return None;
     }
-    let time = job.started.elapsed();
-    let nodes = job.nodes().into();
+    let time = search.started.elapsed();
+    let nodes = search.nodes().into();
     let per_second = |count: u64| (count as f64 / time.as_secs_f64().max(1e-6)) as u64;
     Some(SearchInfo {
-        depth: stats::depth(job).max(1),
-        seldepth: job.counters.max_depth.load(Ordering::Relaxed).max(1),
+        depth: stats::depth(search).max(1),
+        seldepth: search.counters.max_depth.load(Ordering::Relaxed).max(1),
         time,
         nodes,
-        nps: per_second(job.new_nodes()),
-        eps: per_second(job.counters.evaluations.load(Ordering::Relaxed)),
-        hashfull: job.cache.hashfull(),
-        tablebase_hits: job.counters.tablebase_hits.load(Ordering::Relaxed),
-        lines: ranked.iter().take(job.reporting.lines.max(1)).map(|best| line(job, best)).collect(),
+        nps: per_second(search.new_nodes()),
+        eps: per_second(search.counters.evaluations.load(Ordering::Relaxed)),
+        hashfull: search.cache.hashfull(),
+        tablebase_hits: search.counters.tablebase_hits.load(Ordering::Relaxed),
+        lines: ranked.iter().take(search.reporting.lines.max(1)).map(|best| line(search, best)).collect(),
         move_stats: None,
     })
 }
 
-fn line(job: &Job, root_move: &RootMove) -> Line {
-    let child = root_move.node.map(|id| job.tree.node(id));
+fn line(search: &Search, root_move: &RankedMove) -> PvLine {
+    let child = root_move.node.map(|id| search.tree.node(id));
     // Without visits a move is taken to be worth what the root is.
-    let mean = child.map_or_else(|| job.tree.node(job.root).mean().at_child(), Node::mean);
-    let shown = job.params.rescale.shown((mean.v, mean.d), job.history.current().turn());
-    Line {
-        q: select::child_q(mean, job.draw_score(0)),
+    let mean = child.map_or_else(|| search.tree.node(search.root).mean().at_child(), Node::mean);
+    let shown = search.params.rescale.shown((mean.v, mean.d), search.history.current().turn());
+    PvLine {
+        q: select::child_q(mean, search.draw_score(0)),
         wl: shown.wl,
         d: shown.d,
-        mu: shown.mu.filter(|_| job.backend.has_wdl),
+        mu: shown.mu.filter(|_| search.backend.has_wdl),
         nodes: child.map_or(0, Node::visits).into(),
-        moves_left: job.backend.has_moves_left.then_some(mean.m + 1.0),
+        moves_left: search.backend.has_moves_left.then_some(mean.m + 1.0),
         mate: child.and_then(mate),
-        moves: principal_variation(job, root_move),
+        moves: principal_variation(search, root_move),
     }
 }
 
-/// Moves to the mate that a root move leads to for certain, as [`Line::mate`].
+/// Moves to the mate that a root move leads to for certain, as [`PvLine::mate`].
 fn mate(child: &Node) -> Option<i32> {
     let proof = child.proof().filter(|proof| proof.is_mate)?;
     let moves = stats::moves_to_mate(proof.plies + 1.0) as i32;
     match proof.outcome {
-        Outcome::Win => Some(moves),
-        Outcome::Loss => Some(-moves),
-        Outcome::Draw => None,
+        ProofOutcome::Win => Some(moves),
+        ProofOutcome::Loss => Some(-moves),
+        ProofOutcome::Draw => None,
     }
 }

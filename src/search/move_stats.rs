@@ -3,9 +3,9 @@
 //! All values are from the point of view of the side to move at the root. Collected by `controller` when options ask
 //! for it; `uci` writes them as text.
 
-use super::job::Job;
 use super::select::{self, MovesLeftUtility};
-use super::tree::{Node, State};
+use super::shared::Search;
+use super::tree::{Node, NodeState};
 use crate::chess::{History, Move};
 use crate::network::encode::Transform;
 use crate::network::policy_map;
@@ -67,64 +67,64 @@ pub struct RootStats {
 }
 
 /// Reads the present figures. Workers may go on meanwhile; a move that becomes a child at this moment is left out.
-pub(crate) fn collect(job: &Job) -> RootStats {
-    let root = job.tree.node(job.root);
-    let unvisited: Vec<_> = job.tree.unvisited(root).collect();
-    let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
-    let policy = |child: &Node| job.root_policy(child.edge().mv(), child.edge().policy());
+pub(crate) fn collect(search: &Search) -> RootStats {
+    let root = search.tree.node(search.root);
+    let unvisited: Vec<_> = search.tree.unvisited(root).collect();
+    let children: Vec<&Node> = search.tree.children(root).map(|(_, child)| child).collect();
+    let policy = |child: &Node| search.root_policy(child.edge().mv(), child.edge().policy());
     let visited_policy = children.iter().filter(|child| child.visits() > 0).map(|child| policy(child)).sum();
     let mean = root.mean();
-    let (exploration, fpu) = job.params.formula_at(0);
-    let scale = Scale {
-        fpu: select::fpu(fpu, select::parent_q(mean, job.draw_score(0)), visited_policy),
+    let (exploration, fpu) = search.params.formula_at(0);
+    let scale = ScoreTerms {
+        fpu: select::fpu(fpu, select::parent_q(mean, search.draw_score(0)), visited_policy),
         exploration: select::exploration(exploration, root.visits()),
-        moves_left: MovesLeftUtility::new(&job.params, job.backend.has_moves_left, (mean.v, mean.m)),
+        moves_left: MovesLeftUtility::new(&search.params, search.backend.has_moves_left, (mean.v, mean.m)),
     };
-    let mut history = job.history.clone();
+    let mut history = search.history.clone();
     let mut moves = Vec::new();
-    for (index, mv) in job.moves().iter().copied().enumerate() {
+    for (index, mv) in search.moves().iter().copied().enumerate() {
         let child = children.iter().copied().find(|child| child.edge().mv() == mv);
         let unvisited = unvisited.iter().find(|unvisited| usize::from(unvisited.index) == index);
-        let policy = child.map(policy).or(unvisited.map(|&edge| job.unvisited_root_policy(edge)));
+        let policy = child.map(policy).or(unvisited.map(|&edge| search.unvisited_root_policy(edge)));
         if let Some(policy) = policy {
-            moves.push(move_stats(job, &mut history, RootMove { mv, policy, child }, &scale));
+            moves.push(move_stats(search, &mut history, MoveView { mv, policy, child }, &scale));
         }
     }
     moves.sort_by(|a, b| {
         a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
     });
-    RootStats { moves, root: root_stats(job, &history, root, visited_policy) }
+    RootStats { moves, root: root_stats(search, &history, root, visited_policy) }
 }
 
 /// What the scores of all moves have in common.
-struct Scale<'a> {
+struct ScoreTerms<'a> {
     fpu: f32,
     exploration: f32,
     moves_left: Option<MovesLeftUtility<'a>>,
 }
 
-struct RootMove<'a> {
+struct MoveView<'a> {
     mv: Move,
     policy: f32,
     child: Option<&'a Node>,
 }
 
-fn move_stats(job: &Job, history: &mut History, root_move: RootMove, scale: &Scale) -> MoveStats {
-    let RootMove { mv, policy, child } = root_move;
+fn move_stats(search: &Search, history: &mut History, root_move: MoveView, scale: &ScoreTerms) -> MoveStats {
+    let MoveView { mv, policy, child } = root_move;
     let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
     history.push(mv);
     let started = child.map_or(0, |child| child.visits() + child.in_flight());
     let visited = child.filter(|child| child.visits() > 0);
-    let q = visited.map_or(scale.fpu, |child| select::child_q(child.mean(), job.draw_score(0)));
+    let q = visited.map_or(scale.fpu, |child| select::child_q(child.mean(), search.draw_score(0)));
     let node = NodeStats {
         visits: visited.map_or(0, Node::visits),
         in_flight: child.map_or(0, Node::in_flight),
         policy,
-        mean: visited.map(|child| mean(job, child, 1.0)),
+        mean: visited.map(|child| mean(search, child, 1.0)),
         q,
         v: visited.and_then(|child| match is_certain(child) {
             true => Some(q),
-            false => network_value(job, history).map(|q| -q),
+            false => network_value(search, history).map(|q| -q),
         }),
         is_certain: visited.is_some_and(is_certain),
     };
@@ -136,30 +136,30 @@ fn move_stats(job: &Job, history: &mut History, root_move: RootMove, scale: &Sca
 }
 
 fn is_certain(node: &Node) -> bool {
-    node.state() == State::Terminal || node.proof().is_some()
+    node.state() == NodeState::Terminal || node.proof().is_some()
 }
 
-fn root_stats(job: &Job, history: &History, root: &Node, visited_policy: f32) -> NodeStats {
+fn root_stats(search: &Search, history: &History, root: &Node, visited_policy: f32) -> NodeStats {
     NodeStats {
         visits: root.visits(),
         in_flight: root.in_flight(),
         policy: visited_policy,
-        mean: (root.visits() > 0).then(|| mean(job, root, -1.0)),
-        q: select::parent_q(root.mean(), job.draw_score(0)),
-        v: network_value(job, history),
+        mean: (root.visits() > 0).then(|| mean(search, root, -1.0)),
+        q: select::parent_q(root.mean(), search.draw_score(0)),
+        v: network_value(search, history),
         is_certain: is_certain(root),
     }
 }
 
 /// The mean of `node`; `sign` turns its value to the point of view of the side to move at the root.
-fn mean(job: &Job, node: &Node, sign: f32) -> MeanStats {
+fn mean(search: &Search, node: &Node, sign: f32) -> MeanStats {
     let mean = node.mean();
-    let shown = job.params.rescale.shown((sign * mean.v, mean.d), job.history.current().turn());
-    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + job.draw_score(0) * shown.d }
+    let shown = search.params.rescale.shown((sign * mean.v, mean.d), search.history.current().turn());
+    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + search.draw_score(0) * shown.d }
 }
 
 /// What the network said of the last position, for its side to move, if the cache still knows.
-fn network_value(job: &Job, history: &History) -> Option<f32> {
+fn network_value(search: &Search, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
-    job.cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
+    search.cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
 }

@@ -1,6 +1,6 @@
 //! Noise on the policy of the root's moves, so that games differ and moves are tried that the policy would leave out.
 //!
-//! A symmetric Dirichlet distribution as in AlphaZero (Silver et al. 2018). Drawn once per search, by `job`.
+//! A symmetric Dirichlet distribution as in AlphaZero (Silver et al. 2018). Drawn once per search, by [`super::shared`].
 
 use std::f64::consts::TAU;
 

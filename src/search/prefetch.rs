@@ -5,58 +5,58 @@
 //! Called by `worker` after a gathering.
 
 use super::gather::{Gatherer, fill_slot};
-use super::job::Job;
-use super::select::{Candidate, Target};
-use super::tree::{NodeId, State};
+use super::select::{Candidate, CandidateMove};
+use super::shared::Search;
+use super::tree::{NodeId, NodeState};
 
 impl Gatherer {
     /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. A batch without leaves is left
     /// alone: nothing waits for it.
-    pub(super) fn prefetch(&mut self, job: &Job) {
+    pub(super) fn prefetch(&mut self, search: &Search) {
         let leaves = self.batch.leaves.len();
-        let size = (job.params.max_prefetch as usize).min(job.backend.max_batch);
-        if leaves == 0 || leaves >= size || job.cache.capacity() == 0 || job.is_stopped() {
+        let size = (search.params.max_prefetch as usize).min(search.backend.max_batch);
+        if leaves == 0 || leaves >= size || search.cache.capacity() == 0 || search.is_stopped() {
             return;
         }
-        let _inside = job.tree.enter();
-        self.prefetch_below(job, job.root, (size - leaves) as u32);
+        let _inside = search.tree.enter();
+        self.prefetch_below(search, search.root, (size - leaves) as u32);
     }
 
     /// Looks for up to `budget` positions below the node that stands for the last position of `history`. Returns how many
     /// it found, those in the cache included.
-    fn prefetch_below(&mut self, job: &Job, id: NodeId, budget: u32) -> u32 {
-        let node = job.tree.node(id);
-        if node.visits() == 0 || node.state() != State::Expanded || node.proof().is_some() {
+    fn prefetch_below(&mut self, search: &Search, id: NodeId, budget: u32) -> u32 {
+        let node = search.tree.node(id);
+        if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
             return 0;
         }
         self.path.push(id);
         let first = self.candidates.len();
-        self.push_candidates(job, node, budget);
+        self.push_candidates(search, node, budget);
         let mut left = budget;
         for index in first..self.candidates.len() {
-            if left == 0 || job.is_stopped() {
+            if left == 0 || search.is_stopped() {
                 break;
             }
             let candidate = self.candidates[index];
             let rival = self.candidates.get(index + 1).map_or(f32::NEG_INFINITY, |next| next.score);
             let share = candidate.visits_until_below(rival, left);
-            left -= self.prefetch_candidate(job, candidate, share).min(left);
+            left -= self.prefetch_candidate(search, candidate, share).min(left);
         }
         self.candidates.truncate(first);
         self.path.pop();
         budget - left
     }
 
-    fn prefetch_candidate(&mut self, job: &Job, candidate: Candidate, budget: u32) -> u32 {
+    fn prefetch_candidate(&mut self, search: &Search, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
-            Target::Child(child) => job.tree.node(child).edge().mv(),
-            Target::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
+            CandidateMove::Child(child) => search.tree.node(child).edge().mv(),
+            CandidateMove::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
         };
         self.history.push(mv);
         let found = match candidate.target {
-            Target::Child(child) => self.prefetch_below(job, child, budget),
-            Target::Unvisited(_) => {
-                self.prefetch_leaf(job);
+            CandidateMove::Child(child) => self.prefetch_below(search, child, budget),
+            CandidateMove::Unvisited(_) => {
+                self.prefetch_leaf(search);
                 1
             }
         };
@@ -65,14 +65,14 @@ impl Gatherer {
     }
 
     /// Adds the last position of `history` to the batch, unless it is known or asked for already.
-    fn prefetch_leaf(&mut self, job: &Job) {
+    fn prefetch_leaf(&mut self, search: &Search) {
         let moves = self.history.legal_moves();
         let key = self.history.evaluation_key();
         let is_known = self.history.terminal(&moves).is_some()
             || self.batch.slots().iter().any(|slot| slot.key == key)
-            || job.cache.get(key, moves.len(), &mut self.policy).is_some();
+            || search.cache.get(key, moves.len(), &mut self.policy).is_some();
         if !is_known {
-            fill_slot(self.batch.push_extra(), key, job, (&self.history, &moves));
+            fill_slot(self.batch.push_extra(), key, search, (&self.history, &moves));
         }
     }
 }

@@ -38,7 +38,7 @@ impl CollisionScaling {
 
 /// What one gathering has had so far, beside its leaves.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct GatherCounts {
     /// Visits that ended in terminals and cache hits.
     pub(super) known: u32,
     /// Visits that stopped at leaves under evaluation.
@@ -73,14 +73,14 @@ impl Quota {
     }
 
     /// Places of the batch that are still free after `found` leaves.
-    pub(super) fn places(&self, found: u32, tally: &Tally) -> u32 {
-        let known = if self.known_take_places { tally.known } else { 0 };
+    pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
+        let known = if self.known_take_places { counts.known } else { 0 };
         self.leaves.saturating_sub(found + known)
     }
 
     /// Does the gathering end, whether the batch is full or not?
-    pub(super) fn is_spent(&self, tally: &Tally) -> bool {
-        tally.known >= self.known || tally.collisions >= self.collisions || tally.collided >= self.collided
+    pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
+        counts.known >= self.known || counts.collisions >= self.collisions || counts.collided >= self.collided
     }
 }
 
@@ -103,17 +103,17 @@ mod tests {
     #[test]
     fn known_leaves_take_places_if_the_option_says_so() {
         let params = SearchParams::default();
-        let tally = Tally { known: 5, ..Tally::default() };
-        assert_eq!(Quota::new(&params, 16, 1000).places(6, &tally), 10);
+        let counts = GatherCounts { known: 5, ..GatherCounts::default() };
+        assert_eq!(Quota::new(&params, 16, 1000).places(6, &counts), 10);
         let in_order = SearchParams { out_of_order_eval: false, ..params };
-        assert_eq!(Quota::new(&in_order, 16, 1000).places(6, &tally), 5);
+        assert_eq!(Quota::new(&in_order, 16, 1000).places(6, &counts), 5);
     }
 
     #[test]
     fn a_gathering_ends_after_so_many_known_leaves() {
         let params = SearchParams::default();
         let is_spent = |params: &SearchParams, leaves, known| {
-            Quota::new(params, leaves, 1000).is_spent(&Tally { known, ..Tally::default() })
+            Quota::new(params, leaves, 1000).is_spent(&GatherCounts { known, ..GatherCounts::default() })
         };
         // 2.4 · 16 = 38.4
         assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));

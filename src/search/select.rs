@@ -5,7 +5,7 @@
 //! with the visits under way (AlphaZero, Silver et al. 2018; growth of `cpuct` and reduction as in Lc0).
 //! Logarithms come from `libm`, so that a search is the same on every machine.
 
-use super::tree::{NodeId, Unvisited, Value};
+use super::tree::{NodeId, NodeValue, Unvisited};
 use super::{Exploration, FirstPlayUrgency, SearchParams};
 
 /// Exploration constant at a node with `visits`.
@@ -32,12 +32,12 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
 
 /// What a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
 #[inline]
-pub(crate) fn child_q(mean: Value, draw_score: f32) -> f32 {
+pub(crate) fn child_q(mean: NodeValue, draw_score: f32) -> f32 {
     mean.v + draw_score * mean.d
 }
 
 /// What a node's mean is worth to its side to move, which gets `draw_score` for a draw.
-pub(crate) fn parent_q(mean: Value, draw_score: f32) -> f32 {
+pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.v
 }
 
@@ -90,12 +90,12 @@ pub(crate) struct Candidate {
     /// Visits given out by this split.
     pub taken: u32,
     /// Where they go.
-    pub target: Target,
+    pub target: CandidateMove,
 }
 
 /// What a candidate stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Target {
+pub(crate) enum CandidateMove {
     /// A child.
     Child(NodeId),
     /// A move without a child.
@@ -105,7 +105,7 @@ pub(crate) enum Target {
 impl Candidate {
     /// A candidate for `target` that has begun `started` visits.
     #[inline]
-    pub(crate) fn new((q, pu): (f32, f32), started: u32, target: Target) -> Candidate {
+    pub(crate) fn new((q, pu): (f32, f32), started: u32, target: CandidateMove) -> Candidate {
         Candidate { q, pu, score: score((q, pu), started), started, taken: 0, target }
     }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn draws_count_for_one_side_and_against_the_other() {
-        let mean = Value { v: 0.25, d: 0.5, m: 0.0 };
+        let mean = NodeValue { v: 0.25, d: 0.5, m: 0.0 };
         assert_eq!((child_q(mean, 0.5), child_q(mean, -0.5)), (0.5, 0.0));
         assert_eq!((parent_q(mean, 0.5), parent_q(mean, -0.5)), (0.0, -0.5));
     }
@@ -208,7 +208,7 @@ mod tests {
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),
             visits in 1u32..200,
         ) {
-            let target = Target::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
+            let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
             let fresh: Vec<_> = children
                 .iter()
                 .map(|&(q, pu, started)| Candidate::new((q, pu), started, target))

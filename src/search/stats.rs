@@ -2,34 +2,34 @@
 
 use std::sync::atomic::Ordering;
 
-use super::job::Job;
 use super::select;
-use super::tree::{Node, NodeId, Outcome, Proof, Tree};
+use super::shared::Search;
+use super::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
 use crate::network::BackendInfo;
 use crate::time::{RootEvaluation, SearchStats};
 
 /// What the stoppers are asked with.
-pub(crate) fn collect(job: &Job) -> SearchStats {
-    let root = job.tree.node(job.root);
-    let elapsed = job.started.elapsed();
-    let new_nodes = job.new_nodes();
-    let children: Vec<&Node> = job.tree.children(root).map(|(_, child)| child).collect();
-    let is_allowed = |child: &Node| job.allows(child.edge().mv());
+pub(crate) fn collect(search: &Search) -> SearchStats {
+    let root = search.tree.node(search.root);
+    let elapsed = search.started.elapsed();
+    let new_nodes = search.new_nodes();
+    let children: Vec<&Node> = search.tree.children(root).map(|(_, child)| child).collect();
+    let is_allowed = |child: &Node| search.allows(child.edge().mv());
     let proofs = || children.iter().filter(|child| is_allowed(child)).filter_map(|child| child.proof());
     let outcomes = || proofs().map(|proof| proof.outcome);
-    let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == Outcome::Win;
-    let q = |child: &Node| select::child_q(child.mean(), job.draw_score(0));
+    let is_win_by_mate = |proof: &Proof| proof.is_mate && proof.outcome == ProofOutcome::Win;
+    let q = |child: &Node| select::child_q(child.mean(), search.draw_score(0));
     SearchStats {
         elapsed_ms: elapsed.as_secs_f64() * 1000.0,
-        since_first_eval_ms: job
+        since_first_eval_ms: search
             .first_evaluation()
             .map(|first| elapsed.saturating_sub(first).as_secs_f64() * 1000.0),
-        nodes: job.nodes().into(),
+        nodes: search.nodes().into(),
         new_nodes,
         playouts: new_nodes,
-        terminal_visits: job.counters.terminals.load(Ordering::Relaxed),
-        batches: job.counters.batches.load(Ordering::Relaxed),
-        depth: depth(job),
+        terminal_visits: search.counters.terminals.load(Ordering::Relaxed),
+        batches: search.counters.batches.load(Ordering::Relaxed),
+        depth: depth(search),
         // Moves that may not be searched can have visits from an earlier search, and moves that turned out to lose are
         // not in the race.
         root_visits: children
@@ -39,10 +39,10 @@ pub(crate) fn collect(job: &Job) -> SearchStats {
         best_by_q: (0..children.len())
             .filter(|&i| children[i].visits() > 0 && is_allowed(children[i]))
             .max_by(|&a, &b| q(children[a]).total_cmp(&q(children[b]))),
-        root: root_evaluation(&job.tree, job.root, &job.backend),
-        proven_win: outcomes().any(|outcome| outcome == Outcome::Win),
+        root: root_evaluation(&search.tree, search.root, &search.backend),
+        proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
         root_is_certain: root.proof().is_some(),
-        losing_moves: outcomes().filter(|outcome| *outcome == Outcome::Loss).count() as u32,
+        losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
         // The root keeps the first mate that was found; a shorter one can follow.
         mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
         // The root's proof is for the side that moved last.
@@ -56,9 +56,9 @@ pub(crate) fn moves_to_mate(plies: f32) -> u32 {
 }
 
 /// Average depth of this search's visits: positions on their way, the root included, as Lc0 counts.
-pub(crate) fn depth(job: &Job) -> u32 {
-    let visits = job.counters.visits().max(1);
-    (job.counters.depth_sum.load(Ordering::Relaxed) / visits) as u32
+pub(crate) fn depth(search: &Search) -> u32 {
+    let visits = search.counters.visits().max(1);
+    (search.counters.depth_sum.load(Ordering::Relaxed) / visits) as u32
 }
 
 /// Visits of the moves of `root`, in the order of the edges; the unvisited ones at the end are missing.
@@ -91,13 +91,13 @@ const LINE_PLIES: u32 = 6;
 /// with its mean, so that asking costs the same for a tree of any size.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: f64) -> Option<f64> {
     let mut lines =
-        Lines { tree, mean, least: LINE_SHARE * f64::from(root.visits()), visits: 0.0, squares: 0.0 };
+        MovesLeftSums { tree, mean, least: LINE_SHARE * f64::from(root.visits()), visits: 0.0, squares: 0.0 };
     lines.add_below(root, 1);
     (lines.visits > 0.0).then(|| (lines.squares / lines.visits).sqrt())
 }
 
 /// Sums over lines of play.
-struct Lines<'a> {
+struct MovesLeftSums<'a> {
     tree: &'a Tree,
     /// Plies left at the root.
     mean: f64,
@@ -108,7 +108,7 @@ struct Lines<'a> {
     squares: f64,
 }
 
-impl Lines<'_> {
+impl MovesLeftSums<'_> {
     /// Adds the lines through `node`, whose children are `plies` below the root.
     fn add_below(&mut self, node: &Node, plies: u32) {
         for (_, child) in self.tree.children(node) {

@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::job::Job;
+use super::shared::Search;
 use super::stats::root_evaluation;
 use crate::chess::Move;
 use crate::time::RootEvaluation;
 
 /// Figures of a finished search.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct SearchSummary {
     /// Visits of the root, those of earlier searches included.
     pub nodes: u64,
     /// Visits made by this search.
@@ -41,24 +41,28 @@ pub struct Summary {
     pub root_visits: Vec<(Move, u32)>,
 }
 
-/// Reads the figures of `job`.
-pub(crate) fn of(job: &Job) -> Summary {
-    let root = job.tree.node(job.root);
+/// Reads the figures of `search`.
+pub(crate) fn of(search: &Search) -> SearchSummary {
+    let root = search.tree.node(search.root);
     let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-    Summary {
-        nodes: job.nodes().into(),
-        new_nodes: job.new_nodes(),
-        time: job.started.elapsed(),
-        first_evaluation: job.first_evaluation(),
-        evaluations: count(&job.counters.evaluations),
-        cache_hits: count(&job.counters.cache_hits),
-        terminals: count(&job.counters.terminals),
-        tablebase_hits: count(&job.counters.tablebase_hits),
-        collisions: count(&job.counters.collisions),
-        prefetched: count(&job.counters.prefetched),
-        batches: count(&job.counters.batches),
-        tree_bytes: job.tree.bytes(),
-        root: root_evaluation(&job.tree, job.root, &job.backend),
-        root_visits: job.tree.children(root).map(|(_, child)| (child.edge().mv(), child.visits())).collect(),
+    SearchSummary {
+        nodes: search.nodes().into(),
+        new_nodes: search.new_nodes(),
+        time: search.started.elapsed(),
+        first_evaluation: search.first_evaluation(),
+        evaluations: count(&search.counters.evaluations),
+        cache_hits: count(&search.counters.cache_hits),
+        terminals: count(&search.counters.terminals),
+        tablebase_hits: count(&search.counters.tablebase_hits),
+        collisions: count(&search.counters.collisions),
+        prefetched: count(&search.counters.prefetched),
+        batches: count(&search.counters.batches),
+        tree_bytes: search.tree.bytes(),
+        root: root_evaluation(&search.tree, search.root, &search.backend),
+        root_visits: search
+            .tree
+            .children(root)
+            .map(|(_, child)| (child.edge().mv(), child.visits()))
+            .collect(),
     }
 }

@@ -53,15 +53,15 @@ impl TemperatureParams {
     pub(crate) fn draw(
         &self,
         temperature: f32,
-        candidates: &[Candidate],
+        candidates: &[DrawCandidate],
         rng: &mut fastrand::Rng,
     ) -> Option<usize> {
-        let visits = |candidate: &Candidate| candidate.visits as f32 + self.visit_offset;
+        let visits = |candidate: &DrawCandidate| candidate.visits as f32 + self.visit_offset;
         let most = candidates.iter().reduce(|a, b| if visits(b) > visits(a) { b } else { a })?;
         let power = 1.0 / f64::from(temperature);
         // The value is between −1 and 1, the cutoff in percent of the way between them.
         let least_q = most.q - self.value_cutoff / 50.0;
-        let weight = |candidate: &Candidate| {
+        let weight = |candidate: &DrawCandidate| {
             if visits(most) <= 0.0 {
                 return libm::pow(candidate.policy.into(), power);
             }
@@ -84,7 +84,7 @@ impl TemperatureParams {
 
 /// A root move as the draw sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Candidate {
+pub(crate) struct DrawCandidate {
     pub(crate) visits: u32,
     /// Value for the side to move; first-play urgency without visits.
     pub(crate) q: f32,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     /// How often each candidate is drawn.
-    fn shares(params: TemperatureParams, temperature: f32, candidates: &[Candidate]) -> Vec<f64> {
+    fn shares(params: TemperatureParams, temperature: f32, candidates: &[DrawCandidate]) -> Vec<f64> {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut counts = vec![0.0; candidates.len()];
         for _ in 0..10_000 {
@@ -122,7 +122,7 @@ mod tests {
 
     fn assert_shares(params: TemperatureParams, temperature: f32, expected: [f64; 3]) {
         let candidates = [(60, 0.2, 0.1), (30, 0.0, 0.6), (10, -0.5, 0.3)]
-            .map(|(visits, q, policy)| Candidate { visits, q, policy });
+            .map(|(visits, q, policy)| DrawCandidate { visits, q, policy });
         let found = shares(params, temperature, &candidates);
         let is_near =
             found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.015 && (b > 0.0) == (*a > 0.0));

@@ -72,7 +72,7 @@ impl Default for Rescale {
 
 /// A value out of the tree as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownValue {
     /// Win minus loss.
     pub(crate) wl: f32,
     /// Draw probability.
@@ -119,16 +119,16 @@ impl Rescale {
 
     /// The tree's `(wl, d)` from the point of view of `viewer`, as it is shown: with the tree's accuracy of play, but
     /// without favour, as far as the objectivity goes.
-    pub(crate) fn shown(&self, (wl, d): (f32, f32), viewer: Color) -> Shown {
-        let Some(Advantage { mu, s }) = Advantage::of(wl, d) else { return Shown { wl, d, mu: None } };
+    pub(crate) fn shown(&self, (wl, d): (f32, f32), viewer: Color) -> ShownValue {
+        let Some(Advantage { mu, s }) = Advantage::of(wl, d) else { return ShownValue { wl, d, mu: None } };
         let shift = self.shift(viewer) * self.objectivity;
         if shift == 0.0 {
-            return Shown { wl, d, mu: Some(mu as f32) };
+            return ShownValue { wl, d, mu: Some(mu as f32) };
         }
         let network_s = (s / self.ratio).min(self.max_s);
         let fair = Advantage { mu: mu - shift * network_s * network_s, s };
         let (wl, d) = fair.wl_d();
-        Shown { wl, d, mu: Some(fair.mu as f32) }
+        ShownValue { wl, d, mu: Some(fair.mu as f32) }
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
             assert_eq!(Advantage::of(wl, d), None, "{wl} {d}");
             let rescale = Rescale { ratio: 0.5, ..Rescale::default() };
             assert_eq!(rescale.apply((wl, d), Color::White), (wl, d));
-            assert_eq!(rescale.shown((wl, d), Color::White), Shown { wl, d, mu: None });
+            assert_eq!(rescale.shown((wl, d), Color::White), ShownValue { wl, d, mu: None });
         }
     }
 

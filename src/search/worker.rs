@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::backup;
 use super::gather::Gatherer;
-use super::job::Job;
+use super::shared::Search;
 use crate::network::{Backend, BackendError, Evaluator};
 
 /// Lines of play can be thousands of plies long, and a descent recurses once per ply.
@@ -20,21 +20,21 @@ const IDLE_WAIT: Duration = Duration::from_millis(20);
 const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
-struct Assignment {
+struct SearchAssignment {
     /// The present search, and a number that grows with each new one.
-    job: Option<Arc<Job>>,
+    search: Option<Arc<Search>>,
     number: u64,
     closed: bool,
 }
 
 #[derive(Debug, Default)]
-struct Board {
-    assignment: Mutex<Assignment>,
+struct Mailbox {
+    assignment: Mutex<SearchAssignment>,
     changed: Condvar,
 }
 
-impl Board {
-    fn lock(&self) -> MutexGuard<'_, Assignment> {
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, SearchAssignment> {
         self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -42,7 +42,7 @@ impl Board {
 /// The threads that search with one backend.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
-    board: Arc<Board>,
+    mailbox: Arc<Mailbox>,
     threads: usize,
 }
 
@@ -54,14 +54,14 @@ impl WorkerPool {
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, BackendError> {
         let evaluators: Vec<_> =
             (0..threads.max(1)).map(|_| backend.evaluator()).collect::<Result<_, _>>()?;
-        let board = Arc::new(Board::default());
+        let mailbox = Arc::new(Mailbox::default());
         let mut started = 0;
         for (index, evaluator) in evaluators.into_iter().enumerate() {
-            let board = board.clone();
+            let mailbox = mailbox.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || live(&board, evaluator));
+                .spawn(move || worker_loop(&mailbox, evaluator));
             match thread {
                 Ok(_) => started += 1,
                 Err(error) if started == 0 => {
@@ -74,7 +74,7 @@ impl WorkerPool {
                 Err(_) => break,
             }
         }
-        Ok(WorkerPool { board, threads: started })
+        Ok(WorkerPool { mailbox, threads: started })
     }
 
     /// Threads in the pool.
@@ -82,82 +82,82 @@ impl WorkerPool {
         self.threads
     }
 
-    /// Lets all workers take part in `job`; those that are still busy with an earlier one come when they are done.
-    pub(crate) fn assign(&self, job: Arc<Job>) {
-        let mut assignment = self.board.lock();
-        assignment.job = Some(job);
+    /// Lets all workers take part in `search`; those that are still busy with an earlier one come when they are done.
+    pub(crate) fn assign(&self, search: Arc<Search>) {
+        let mut assignment = self.mailbox.lock();
+        assignment.search = Some(search);
         assignment.number += 1;
         drop(assignment);
-        self.board.changed.notify_all();
+        self.mailbox.changed.notify_all();
     }
 }
 
 impl Drop for WorkerPool {
     /// Does not wait: a worker may be blocked in an evaluation, and leaves when that is over.
     fn drop(&mut self) {
-        self.board.lock().closed = true;
-        self.board.changed.notify_all();
+        self.mailbox.lock().closed = true;
+        self.mailbox.changed.notify_all();
     }
 }
 
 /// A worker's life: searches until the pool is closed.
-fn live(board: &Board, mut evaluator: Box<dyn Evaluator>) {
+fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
     let mut seen = 0;
     loop {
-        let job = {
-            let assignment = board
+        let search = {
+            let assignment = mailbox
                 .changed
-                .wait_while(board.lock(), |a| !a.closed && (a.job.is_none() || a.number == seen))
+                .wait_while(mailbox.lock(), |a| !a.closed && (a.search.is_none() || a.number == seen))
                 .unwrap_or_else(PoisonError::into_inner);
             if assignment.closed {
                 return;
             }
             seen = assignment.number;
-            let Some(job) = assignment.job.clone() else { continue };
-            job.enter();
-            job
+            let Some(search) = assignment.search.clone() else { continue };
+            search.enter();
+            search
         };
         // A panic here is a bug of ours or of a backend; the search ends, the process lives.
-        let outcome = catch_unwind(AssertUnwindSafe(|| search(&job, evaluator.as_mut())));
+        let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, evaluator.as_mut())));
         if outcome.is_err() {
-            job.fail("a search thread panicked; its batch is lost".into());
+            search.fail("a search thread panicked; its batch is lost".into());
         }
-        job.leave();
+        search.leave();
     }
 }
 
 /// Takes part in one search until it is stopped.
-fn search(job: &Job, evaluator: &mut dyn Evaluator) {
-    let mut gatherer = Gatherer::new(job.history.clone());
-    while !job.is_stopped() {
-        if job.tree.is_full() {
-            job.tree.prune(job.root, || job.is_stopped());
+fn take_part(search: &Search, evaluator: &mut dyn Evaluator) {
+    let mut gatherer = Gatherer::new(search.history.clone());
+    while !search.is_stopped() {
+        if search.tree.is_full() {
+            search.tree.prune(search.root, || search.is_stopped());
         }
-        let epoch = job.epoch();
-        if job.is_ahead_of_its_pace() {
-            job.wait_for_change(epoch, PACE_WAIT);
+        let epoch = search.epoch();
+        if search.is_ahead_of_its_pace() {
+            search.wait_for_change(epoch, PACE_WAIT);
             continue;
         }
-        let progress = gatherer.gather(job);
+        let progress = gatherer.gather(search);
         if gatherer.batch.leaves.is_empty() {
-            backup::release_collisions(job, &gatherer.batch);
+            backup::release_collisions(search, &gatherer.batch);
             if progress {
-                job.referee.judge(job);
+                search.stop_controller.check(search);
             } else {
-                job.wait_for_change(epoch, IDLE_WAIT);
+                search.wait_for_change(epoch, IDLE_WAIT);
             }
             continue;
         }
-        gatherer.prefetch(job);
+        gatherer.prefetch(search);
         let leaves = gatherer.batch.leaves.len() as u64;
         match evaluator.evaluate(gatherer.batch.slots_mut()) {
             Ok(()) => {
-                backup::finish_batch(job, &mut gatherer.batch);
-                job.batch_done(leaves);
+                backup::finish_batch(search, &mut gatherer.batch);
+                search.batch_done(leaves);
             }
             Err(error) => {
-                backup::abandon_batch(job, &gatherer.batch);
-                job.fail(error.to_string());
+                backup::abandon_batch(search, &gatherer.batch);
+                search.fail(error.to_string());
             }
         }
     }

@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::chess::Position;
 
-pub use root::{Pace, RootMoves, RootTables};
+pub use root::{RootMoves, RootPace, RootTables};
 
 /// Ends the names of files with results.
 const WDL_EXTENSION: &str = "rtbw";
@@ -43,7 +43,7 @@ pub enum TablebaseError {
 
 /// The result of a position with best play under the fifty-move rule, for the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ProbeResult {
     /// It wins in time.
     Win,
     /// Nobody wins in time: wins and losses that the fifty-move rule frustrates count as draws.
@@ -52,12 +52,12 @@ pub enum Outcome {
     Loss,
 }
 
-impl From<Wdl> for Outcome {
-    fn from(wdl: Wdl) -> Outcome {
+impl From<Wdl> for ProbeResult {
+    fn from(wdl: Wdl) -> ProbeResult {
         match wdl {
-            Wdl::Win => Outcome::Win,
-            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => Outcome::Draw,
-            Wdl::Loss => Outcome::Loss,
+            Wdl::Win => ProbeResult::Win,
+            Wdl::CursedWin | Wdl::Draw | Wdl::BlessedLoss => ProbeResult::Draw,
+            Wdl::Loss => ProbeResult::Loss,
         }
     }
 }
@@ -72,7 +72,7 @@ pub struct Tablebase {
     /// Folders and files that cannot be used, with the reason.
     unusable: Vec<String>,
     /// What was wrong with the first table that could not be read later.
-    fault: OnceLock<String>,
+    read_error: OnceLock<String>,
 }
 
 impl Tablebase {
@@ -89,20 +89,20 @@ impl Tablebase {
             dtz_files: 0,
             max_pieces: 0,
             unusable: Vec::new(),
-            fault: OnceLock::new(),
+            read_error: OnceLock::new(),
         };
-        let mut first_fault = None;
+        let mut first_error = None;
         for folder in std::env::split_paths(folders).filter(|folder| !folder.as_os_str().is_empty()) {
             match table_files(&folder) {
                 Ok(files) => files.iter().for_each(|file| tablebase.add(file)),
-                Err(fault) => {
-                    tablebase.unusable.push(fault.to_string());
-                    first_fault.get_or_insert(fault);
+                Err(error) => {
+                    tablebase.unusable.push(error.to_string());
+                    first_error.get_or_insert(error);
                 }
             }
         }
         match tablebase.wdl_files {
-            0 => Err(first_fault.unwrap_or(TablebaseError::Empty(folders.into()))),
+            0 => Err(first_error.unwrap_or(TablebaseError::Empty(folders.into()))),
             _ => Ok(tablebase),
         }
     }
@@ -130,11 +130,11 @@ impl Tablebase {
 
     /// The result of `position` for its side to move, if it is in the tables and stands right after a capture or pawn
     /// move: only then is the table's result exact under the fifty-move rule.
-    pub fn probe(&self, position: &Position) -> Option<Outcome> {
+    pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
         }
-        self.wdl(position).map(Outcome::from)
+        self.wdl(position).map(ProbeResult::from)
     }
 
     /// The result of `position` as if its fifty-move counter were 0.
@@ -145,14 +145,15 @@ impl Tablebase {
     /// What was found, if anything; keeps the reason if a file failed.
     fn found<T>(&self, probed: Result<T, SyzygyError>) -> Option<T> {
         if let Err(SyzygyError::ProbeFailed { .. }) = &probed {
-            self.fault.get_or_init(|| probed.as_ref().err().map(ToString::to_string).unwrap_or_default());
+            self.read_error
+                .get_or_init(|| probed.as_ref().err().map(ToString::to_string).unwrap_or_default());
         }
         probed.ok()
     }
 
     /// What people should know of a table that could not be read when it was needed, if there was one; the first.
-    pub fn fault(&self) -> Option<&str> {
-        self.fault.get().map(String::as_str)
+    pub fn read_error(&self) -> Option<&str> {
+        self.read_error.get().map(String::as_str)
     }
 
     /// The tables in a few words, with a line for each folder or file that cannot be used.
@@ -172,10 +173,10 @@ impl Tablebase {
 
 /// The files of a folder that are named as tables, in the order of their names.
 fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
-    let fault = |source| TablebaseError::Folder { path: folder.to_path_buf(), source };
-    let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(fault)?.collect();
+    let io_error = |source| TablebaseError::Folder { path: folder.to_path_buf(), source };
+    let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(io_error)?.collect();
     let mut files: Vec<_> = entries
-        .map_err(fault)?
+        .map_err(io_error)?
         .into_iter()
         .map(|entry| entry.path())
         .filter(|path| has_extension(path, WDL_EXTENSION) || has_extension(path, DTZ_EXTENSION))
@@ -239,7 +240,7 @@ mod tests {
         fs::write(folder.path().join("KQvK.rtbw"), [0; 80]).unwrap();
         let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
         let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
-        assert_eq!((tables.fault(), tables.probe(&position)), (None, None));
-        assert!(tables.fault().unwrap().contains("KQvK"), "{:?}", tables.fault());
+        assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
+        assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());
     }
 }

@@ -15,7 +15,7 @@ const FIFTY_MOVES: i64 = 100;
 
 /// How fast a win is to be brought home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum RootPace {
     /// By any moves that keep it; the search chooses among them.
     Free,
     /// By the moves that lead to the next capture, pawn move or mate soonest.
@@ -58,14 +58,14 @@ enum Prospect {
 
 impl Prospect {
     /// Of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
-    fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: Pace) -> Prospect {
+    fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
         let rounding = i64::from(dtz.precise().is_none());
         let in_time = plies + rule50 + rounding <= FIFTY_MOVES;
         match plies {
             0 => Prospect::Draw,
-            1.. if in_time && pace == Pace::Free => Prospect::Win,
+            1.. if in_time && pace == RootPace::Free => Prospect::Win,
             1.. => Prospect::LateWin(Reverse(plies + rule50)),
             // With half of the time to spare the defender need not count plies.
             _ if rule50 - 2 * plies < FIFTY_MOVES => Prospect::Loss,
@@ -78,14 +78,14 @@ impl Tablebase {
     /// Those of `candidates`, legal moves of the last position of `game`, that keep the best result that one of them
     /// can reach. `None` if the tables do not know all of them.
     ///
-    /// If a position has occurred twice since the last capture or pawn move the pace is [`Pace::Fastest`]: aimless
+    /// If a position has occurred twice since the last capture or pawn move the pace is [`RootPace::Fastest`]: aimless
     /// moves would lead to a draw by repetition.
-    pub fn root_moves(&self, game: &History, candidates: &[Move], pace: Pace) -> Option<RootMoves> {
+    pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {
             return None;
         }
-        let pace = if has_repeated(game) { Pace::Fastest } else { pace };
+        let pace = if has_repeated(game) { RootPace::Fastest } else { pace };
         let by_distance = |mv| Some(Prospect::of(self.dtz_of_move(root, mv)?, root.rule50(), pace));
         if let Some(moves) = best(candidates, by_distance) {
             return Some(RootMoves { moves, tables: RootTables::Dtz, hits: candidates.len() as u64 });
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn precise(dtz: i32, rule50: u32) -> Prospect {
-        Prospect::of(MaybeRounded::Precise(Dtz(dtz)), rule50, Pace::Free)
+        Prospect::of(MaybeRounded::Precise(Dtz(dtz)), rule50, RootPace::Free)
     }
 
     #[test]
@@ -141,13 +141,13 @@ mod tests {
 
     #[test]
     fn a_rounded_distance_may_be_one_ply_longer() {
-        let rounded = |rule50| Prospect::of(MaybeRounded::Rounded(Dtz(40)), rule50, Pace::Free);
+        let rounded = |rule50| Prospect::of(MaybeRounded::Rounded(Dtz(40)), rule50, RootPace::Free);
         assert_eq!((rounded(59), rounded(60)), (Prospect::Win, Prospect::LateWin(Reverse(100))));
     }
 
     #[test]
     fn in_a_hurry_only_the_shortest_way_is_best() {
-        let hurried = |dtz| Prospect::of(MaybeRounded::Precise(Dtz(dtz)), 10, Pace::Fastest);
+        let hurried = |dtz| Prospect::of(MaybeRounded::Precise(Dtz(dtz)), 10, RootPace::Fastest);
         assert!(hurried(3) > hurried(5) && hurried(5) > precise(0, 10));
     }
 

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::move_stats;
 use super::score::ScoreType;
 use crate::chess::{History, Move};
-use crate::engine::Answer;
+use crate::engine::SearchAnswer;
 use crate::options::Settings;
-use crate::search::{Line, SearchInfo};
+use crate::search::{PvLine, SearchInfo};
 
 /// What `info` lines show beside the usual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
     info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats)).collect()
 }
 
-fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &Line), shown: Shown) -> String {
+fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &PvLine), shown: Shown) -> String {
     let mut text = format!(
         "info depth {} seldepth {} time {} nodes {} score {}",
         info.depth,
@@ -89,7 +89,7 @@ fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
 
-fn score(line: &Line, form: ScoreType) -> String {
+fn score(line: &PvLine, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),
         None => format!("cp {}", form.score(line)),
@@ -120,7 +120,7 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
 }
 
 /// The `bestmove` line; `0000` where there is no legal move.
-pub(super) fn best_move(root: &History, answer: &Answer) -> String {
+pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return "bestmove 0000".into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
     match moves(root, &line).as_slice() {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn an_info_line() {
         let root = History::start();
-        let line = Line {
+        let line = PvLine {
             q: 0.1,
             wl: 0.1,
             d: 0.5,
@@ -200,7 +200,7 @@ mod tests {
             let mut after = root.clone();
             after.push(best);
             let ponder = after.parse_move("f6e4").unwrap();
-            let answer = |ponder| Answer { best: Some(best), ponder, result: None };
+            let answer = |ponder| SearchAnswer { best: Some(best), ponder, result: None };
             assert_eq!(best_move(&root, &answer(Some(ponder))), format!("bestmove {castling} ponder f6e4"));
             assert_eq!(best_move(&root, &answer(None)), format!("bestmove {castling}"));
         }
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn no_legal_move_is_0000() {
-        let answer = Answer { best: None, ponder: None, result: None };
+        let answer = SearchAnswer { best: None, ponder: None, result: None };
         assert_eq!(best_move(&History::start(), &answer), "bestmove 0000");
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure functions from a value to the number after `score cp`. Used by `format`.
 
-use crate::search::{Line, centipawns};
+use crate::search::{PvLine, centipawns};
 
 /// Form of a score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl ScoreType {
     }
 
     /// The score of a line, cut towards zero as Lc0 does.
-    pub(super) fn score(self, line: &Line) -> i32 {
+    pub(super) fn score(self, line: &PvLine) -> i32 {
         let (wl, q) = (f64::from(line.wl), f64::from(line.q));
         let score = match self {
             ScoreType::Centipawn => centipawns(wl),
@@ -62,7 +62,7 @@ impl ScoreType {
 }
 
 /// The mean advantage while it says something, else centipawns that fit to it.
-fn mu_or_centipawns(line: &Line) -> f64 {
+fn mu_or_centipawns(line: &PvLine) -> f64 {
     let fallback = 45.0 * (1.567_280_716_28 * f64::from(line.wl)).tan();
     match line.mu {
         Some(mu) if line.wl.abs() + line.d < SURE_RESULT => {
@@ -79,11 +79,11 @@ mod tests {
     use super::*;
     use crate::options::{Kind, Settings};
 
-    fn line(wl: f32, d: f32, mu: Option<f32>) -> Line {
-        Line { q: wl, wl, d, mu, nodes: 1, moves_left: None, mate: None, moves: Vec::new() }
+    fn line(wl: f32, d: f32, mu: Option<f32>) -> PvLine {
+        PvLine { q: wl, wl, d, mu, nodes: 1, moves_left: None, mate: None, moves: Vec::new() }
     }
 
-    fn score(name: &str, line: &Line) -> i32 {
+    fn score(name: &str, line: &PvLine) -> i32 {
         ScoreType::from_name(name).score(line)
     }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_draw_score_counts_in_two_forms_only() {
-        let line = Line { q: 0.5, ..line(0.1, 0.4, None) };
+        let line = PvLine { q: 0.5, ..line(0.1, 0.4, None) };
         let scores = ["centipawn_with_drawscore", "Q", "centipawn", "W-L"].map(|name| score(name, &line));
         assert_eq!(scores, [89, 5000, 14, 1000]);
     }

@@ -7,7 +7,7 @@ use super::command::{Command, Go};
 use super::format::{self, Shown};
 use super::output::Output;
 use crate::chess::{History, Move};
-use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
+use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
 use crate::options::{self, Settings};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, MoveStart, Timing};
@@ -125,9 +125,9 @@ impl Session {
                     self.engine.take_notes().iter().for_each(|note| self.output.note(note));
                 }
                 Ok(None) => {}
-                Err(error) => self.output.note(&self.engine.complaint(&error)),
+                Err(error) => self.output.note(&self.engine.describe_load_error(&error)),
             }
-            if let Some(note) = self.engine.open_tables() {
+            if let Some(note) = self.engine.open_tablebase() {
                 self.output.note(&note);
             }
         }
@@ -210,7 +210,7 @@ impl Listener for Speaker {
         }
     }
 
-    fn answer(&mut self, root: &History, answer: Answer) {
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
         self.output.line(format::best_move(root, &answer));
     }
 }

@@ -7,10 +7,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use zeitnot::chess::{Color, History, Position, Terminal, Variant};
-use zeitnot::engine::{Answer, Engine, GoRequest, Listener};
+use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
 use zeitnot::options::Settings;
 use zeitnot::search::{SearchInfo, SearchResult};
-use zeitnot::tablebase::{Outcome, Pace, RootTables, Tablebase};
+use zeitnot::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot::time::GoLimits;
 
 /// Random positions of all kinds of material, with their values by python-chess: `fen,wdl,dtz`, a header first.
@@ -42,9 +42,9 @@ fn results_are_those_of_another_implementation() {
     for row in rows {
         let [fen, wdl, _] = row.split(',').collect::<Vec<_>>()[..] else { panic!("{row}") };
         let expected = match wdl {
-            "2" => Outcome::Win,
-            "0" => Outcome::Draw,
-            "-2" => Outcome::Loss,
+            "2" => ProbeResult::Win,
+            "0" => ProbeResult::Draw,
+            "-2" => ProbeResult::Loss,
             _ => panic!("{row}"),
         };
         assert_eq!(tables.probe(&Position::from_fen(fen).unwrap()), Some(expected), "{row}");
@@ -64,7 +64,7 @@ fn positions_that_tables_cannot_answer_have_no_result() {
 }
 
 /// The root moves that are kept, sorted, as text.
-fn kept(tables: &Tablebase, fen: &str, pace: Pace) -> (Vec<String>, RootTables) {
+fn kept(tables: &Tablebase, fen: &str, pace: RootPace) -> (Vec<String>, RootTables) {
     let game = History::from_fen(fen, Variant::Standard).unwrap();
     let found = tables.root_moves(&game, &game.legal_moves(), pace).unwrap();
     let mut moves: Vec<String> = found.moves.iter().map(|&mv| game.format_move(mv)).collect();
@@ -74,7 +74,7 @@ fn kept(tables: &Tablebase, fen: &str, pace: Pace) -> (Vec<String>, RootTables) 
 
 #[test]
 fn a_pawn_ending_keeps_the_moves_that_theory_names() {
-    let moves = |fen| kept(&open(), fen, Pace::Free).0;
+    let moves = |fen| kept(&open(), fen, RootPace::Free).0;
     // The king must stay in front of its pawn.
     assert_eq!(moves("4k3/8/4K3/4P3/8/8/8/8 w - - 0 1"), ["e6d6", "e6f6"]);
     // The defender must take the opposition.
@@ -86,11 +86,11 @@ fn a_win_may_be_played_at_leisure_until_the_fifty_move_rule_is_near() {
     let tables = open();
     let mate_in_one = |rule50| format!("7k/8/6K1/8/8/8/8/R7 w - - {rule50} 80");
     let count = |rule50, pace| kept(&tables, &mate_in_one(rule50), pace).0.len();
-    assert!(count(0, Pace::Free) > 10);
-    assert!(count(94, Pace::Free) < count(0, Pace::Free));
+    assert!(count(0, RootPace::Free) > 10);
+    assert!(count(94, RootPace::Free) < count(0, RootPace::Free));
     // Mate goes before the fifty-move rule, which the same ply would complete.
-    assert_eq!(kept(&tables, &mate_in_one(99), Pace::Free), (vec!["a1a8".to_string()], RootTables::Dtz));
-    assert_eq!(kept(&tables, &mate_in_one(0), Pace::Fastest).0, ["a1a8"]);
+    assert_eq!(kept(&tables, &mate_in_one(99), RootPace::Free), (vec!["a1a8".to_string()], RootTables::Dtz));
+    assert_eq!(kept(&tables, &mate_in_one(0), RootPace::Fastest).0, ["a1a8"]);
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn after_a_repetition_a_win_is_hurried() {
     let fastest = {
         let game =
             History::from_uci_position("fen 7k/8/8/5K2/8/8/8/6R1 w - - 4 3", Variant::Standard).unwrap();
-        tables.root_moves(&game, &game.legal_moves(), Pace::Fastest).unwrap().moves
+        tables.root_moves(&game, &game.legal_moves(), RootPace::Fastest).unwrap().moves
     };
     let repeated = History::from_uci_position(&text, Variant::Standard).unwrap();
-    let found = tables.root_moves(&repeated, &repeated.legal_moves(), Pace::Free).unwrap();
+    let found = tables.root_moves(&repeated, &repeated.legal_moves(), RootPace::Free).unwrap();
     assert_eq!(found.moves, fastest);
 }
 
@@ -116,7 +116,7 @@ fn without_distances_results_choose_the_root_moves() {
     }
     let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
     assert_eq!(
-        kept(&tables, "4k3/8/4K3/4P3/8/8/8/8 w - - 0 1", Pace::Free),
+        kept(&tables, "4k3/8/4K3/4P3/8/8/8/8 w - - 0 1", RootPace::Free),
         (vec!["e6d6".to_string(), "e6f6".to_string()], RootTables::Wdl)
     );
 }
@@ -124,14 +124,14 @@ fn without_distances_results_choose_the_root_moves() {
 /// Plays with the backend `random`, so that all sense in its moves comes from the tables.
 struct Player(Engine);
 
-struct Reporter(Sender<Answer>);
+struct Reporter(Sender<SearchAnswer>);
 
 impl Listener for Reporter {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
     fn note(&mut self, text: &str) {
         assert!(!text.contains("error"), "{text}");
     }
-    fn answer(&mut self, _: &History, answer: Answer) {
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
         self.0.send(answer).unwrap();
     }
 }
@@ -230,16 +230,19 @@ fn a_mate_goes_before_a_win_by_the_tables() {
 #[test]
 fn tables_are_announced_once() {
     let mut player = Player::new(fetch::tables(), false);
-    assert_eq!(player.0.open_tables().as_deref(), Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces"));
-    assert_eq!(player.0.open_tables(), None);
+    assert_eq!(
+        player.0.open_tablebase().as_deref(),
+        Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces")
+    );
+    assert_eq!(player.0.open_tablebase(), None);
 }
 
 #[test]
 fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     let mut player = Player::new("/no/such/folder", false);
-    let note = player.0.open_tables().unwrap();
+    let note = player.0.open_tablebase().unwrap();
     assert!(note.starts_with("error: SyzygyPath: cannot read the folder /no/such/folder"), "{note}");
-    assert_eq!(player.0.open_tables(), None);
+    assert_eq!(player.0.open_tablebase(), None);
     let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);
     assert_eq!((result.summary.nodes > 0, result.summary.tablebase_hits), (true, 0));
 }

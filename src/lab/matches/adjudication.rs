@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::game::Verdict;
 use crate::chess::{Color, History};
-use crate::tablebase::{Outcome, Tablebase};
+use crate::tablebase::{ProbeResult, Tablebase};
 
 /// A draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more than
 /// `centipawns`. A capture or a pawn move starts the count anew.
@@ -104,9 +104,9 @@ impl Adjudicator {
 fn by_tables(rules: &Adjudication, game: &History) -> Option<Verdict> {
     let turn = game.current().turn();
     Some(match rules.tables.as_ref()?.probe(game.current())? {
-        Outcome::Win => Verdict::Win(turn),
-        Outcome::Draw => Verdict::Draw,
-        Outcome::Loss => Verdict::Win(!turn),
+        ProbeResult::Win => Verdict::Win(turn),
+        ProbeResult::Draw => Verdict::Draw,
+        ProbeResult::Loss => Verdict::Win(!turn),
     })
 }
 

@@ -18,7 +18,7 @@ use super::memo::Memo;
 use super::openings::Openings;
 use super::schedule::Schedule;
 use crate::chess::Variant;
-use crate::engine::{EngineError, Team};
+use crate::engine::{EngineError, EngineSetup};
 use crate::network::{Backend, BackendError, EvalSlot};
 
 /// Lines of play can be thousands of plies long, and a descent recurses once per ply.
@@ -28,7 +28,7 @@ const STACK_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Floor<'a> {
     /// A and B.
-    pub teams: [Arc<Team>; 2],
+    pub teams: [Arc<EngineSetup>; 2],
     /// Notation and rules of castling.
     pub variant: Variant,
     /// Where games begin.
@@ -127,7 +127,7 @@ struct Networks {
 }
 
 impl Networks {
-    fn new(teams: &[Arc<Team>; 2]) -> Result<Networks, BackendError> {
+    fn new(teams: &[Arc<EngineSetup>; 2]) -> Result<Networks, BackendError> {
         let [a, b] = teams.each_ref().map(|team| team.backend());
         let is_shared = Arc::ptr_eq(a, b);
         let backends = if is_shared { vec![a] } else { vec![a, b] };

@@ -7,9 +7,9 @@ use super::limit::{SideBudget, SideLimit};
 use super::schedule::Assignment;
 use super::{ArenaError, Contestant};
 use crate::chess::{Color, History, Move, Terminal};
-use crate::engine::{Player, PlayerMove, Team};
+use crate::engine::{EnginePlayer, EngineSetup, PlayerMove};
 use crate::network::EvalSlot;
-use crate::search::{EndReason, Step, centipawns};
+use crate::search::{EndReason, NextStep, centipawns};
 
 /// 2⁶⁴ divided by the golden ratio: spreads numbers over all bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -152,7 +152,7 @@ pub(super) struct Game {
     assignment: Assignment,
     history: History,
     /// Of White and Black.
-    players: [Player; 2],
+    players: [EnginePlayer; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<PlayedMove>,
@@ -174,12 +174,12 @@ impl Game {
     pub(super) fn new(
         assignment: Assignment,
         opening: History,
-        teams: &[Arc<Team>; 2],
+        teams: &[Arc<EngineSetup>; 2],
         rules: &Rules,
     ) -> Result<Game, ArenaError> {
         let sides = [assignment.white, assignment.white.other()].map(Contestant::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
-        let player = |side: usize| Player::new(teams[side].clone(), seed.wrapping_add(side as u64));
+        let player = |side: usize| EnginePlayer::new(teams[side].clone(), seed.wrapping_add(side as u64));
         Ok(Game {
             assignment,
             history: opening,
@@ -203,7 +203,7 @@ impl Game {
                 self.is_thinking = true;
             }
             let side = self.side_to_move();
-            if self.players[side].advance() == Step::Evaluate {
+            if self.players[side].advance() == NextStep::Evaluate {
                 return Ok(Need::Evaluation(self.players[side].waiting()));
             }
             if let Some((verdict, termination)) = self.make_move(rules) {
@@ -223,7 +223,7 @@ impl Game {
         if self.side_to_move() == 0 { white } else { white.other() }
     }
 
-    /// Exchanges the waiting positions for `slots`, as [`Player::swap_slots`].
+    /// Exchanges the waiting positions for `slots`, as [`EnginePlayer::swap_slots`].
     pub(super) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         let side = self.side_to_move();
         self.players[side].swap_slots(slots);
@@ -257,7 +257,7 @@ impl Game {
             return Some((lost, Termination::IllegalMove));
         };
         let pieces = self.history.current().piece_count();
-        let node_ms = self.players[side].team().nodes_per_ms(pieces).map_or(0.0, |rate| 1.0 / rate);
+        let node_ms = self.players[side].setup().nodes_per_ms(pieces).map_or(0.0, |rate| 1.0 / rate);
         let is_in_time = self.clocks[side].press(played.used_ms, node_ms);
         let played = PlayedMove { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
         if !is_in_time {

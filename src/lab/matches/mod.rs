@@ -1,6 +1,6 @@
 //! Games between two engines, many at once in one process, and what they prove.
 //!
-//! [`play`](fn@play) takes two [teams](crate::engine::Team), [`Openings`] and [`Rules`], and hands out finished games in the
+//! [`play`](fn@play) takes two [teams](crate::engine::EngineSetup), [`Openings`] and [`Rules`], and hands out finished games in the
 //! order of their numbers. The way of a game: the `schedule` gives it an opening and its colours; a thread of `floor` takes it
 //! along with many others and evaluates the positions of all of them in one batch, but for those that `memo` knows; `game` plays it, with `clock` and
 //! `adjudication`; `pgn` writes it down; `statistics` add games up. With fixed nodes or under `nodestime` a game depends on

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::LabError;
 use super::rows::PositionRow;
 use crate::chess::{History, Variant};
-use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
+use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
 use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult};
 use crate::time::GoLimits;
@@ -64,7 +64,7 @@ impl Listener for Ear {
         self.notes.push(text.into());
     }
 
-    fn answer(&mut self, _: &History, answer: Answer) {
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
         let result = answer.result.filter(|result| result.failure.is_none());
         // The receiver waits for it.
         let _ = self.answer.send(result.ok_or_else(|| self.notes.join("; ")));

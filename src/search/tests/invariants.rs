@@ -4,9 +4,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Bench, KIWIPETE};
-use crate::search::tree::{GameTree, Node, NodeId, Outcome, Reclaimer, State, Tree, Value};
-use crate::search::{Exploration, FirstPlayUrgency, Job};
+use super::{KIWIPETE, TestBench};
+use crate::search::tree::{GameTree, Node, NodeId, NodeState, NodeValue, ProofOutcome, Reclaimer, Tree};
+use crate::search::{Exploration, FirstPlayUrgency, Search};
 
 /// How visits came about, and so how much the walker may ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +37,8 @@ pub(super) fn check_tree(tree: &Tree, root: NodeId, made: Made) -> u64 {
 
 fn check_node(tree: &Tree, node: &Node, made: Made) {
     assert_eq!(node.in_flight(), 0, "virtual loss is left");
-    assert_ne!(node.state(), State::Claimed, "a claim is left");
-    let Value { v, d, m } = node.mean();
+    assert_ne!(node.state(), NodeState::Claimed, "a claim is left");
+    let NodeValue { v, d, m } = node.mean();
     assert!((-1.0..=1.0).contains(&v) && (0.0..=1.0).contains(&d) && m >= 0.0, "{:?}", node.mean());
     if let Some(proof) = node.proof()
         && node.visits() > 0
@@ -47,7 +47,7 @@ fn check_node(tree: &Tree, node: &Node, made: Made) {
         assert!(f64::from((v - proof.value().v).abs()) <= passing + 1e-6, "{v} for {proof:?}");
         assert_eq!(proof.plies.fract(), 0.0, "{proof:?}");
     }
-    if node.state() != State::Expanded {
+    if node.state() != NodeState::Expanded {
         assert_eq!(node.child_count(), 0);
         return;
     }
@@ -65,7 +65,7 @@ fn check_node(tree: &Tree, node: &Node, made: Made) {
 /// What the node's own visits were worth follows from its mean and those of its children, and lies in its range.
 fn check_means(tree: &Tree, node: &Node, own: u32, made: Made) {
     let sums = |node: &Node| {
-        let (Value { v, d, m }, n) = (node.mean(), f64::from(node.visits()));
+        let (NodeValue { v, d, m }, n) = (node.mean(), f64::from(node.visits()));
         [v, d, m].map(|mean| f64::from(mean) * n)
     };
     let [mut v, mut d, mut m] = sums(node);
@@ -90,15 +90,15 @@ fn check_memory(game: &GameTree) {
     assert!((reachable..=reachable + lost).contains(&used), "{used} bytes in use, {reachable} reachable");
 }
 
-impl Bench {
+impl TestBench {
     /// Searches for so long; nobody takes part any more when this returns.
-    fn search_for(&self, time: Duration) -> std::sync::Arc<Job> {
-        let job = self.start(None, &[]);
+    fn search_for(&self, time: Duration) -> std::sync::Arc<Search> {
+        let search = self.start(None, &[]);
         std::thread::sleep(time);
-        job.referee.tell_to_stop(&job);
-        job.wait_idle(Duration::from_secs(60));
-        assert!(job.is_idle());
-        job
+        search.stop_controller.request_stop(&search);
+        search.wait_idle(Duration::from_secs(60));
+        assert!(search.is_idle());
+        search
     }
 
     /// Plays the first moves of the line that was visited most.
@@ -122,11 +122,11 @@ impl Bench {
 }
 
 /// Searches that end at any moment, with the game going on between them.
-fn stress(bench: &mut Bench, made: Made) {
+fn stress(bench: &mut TestBench, made: Made) {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..60 {
-        let job = bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
-        check_tree(&job.tree, job.root, made);
+        let search = bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
+        check_tree(&search.tree, search.root, made);
         check_memory(&bench.tree);
         bench.play_on(rng.usize(0..3));
     }
@@ -140,25 +140,25 @@ fn trees_are_sound_wherever_a_search_stops_and_however_the_game_goes_on() {
         ("trivial", "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1"),
         ("random", "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1"),
     ] {
-        stress(&mut Bench::new(backend, 3, position), Made::ByMany);
+        stress(&mut TestBench::new(backend, 3, position), Made::ByMany);
     }
 }
 
 #[test]
 fn trees_are_sound_after_pruning() {
     for threads in [1, 3] {
-        let mut bench = Bench::new("random", threads, KIWIPETE);
+        let mut bench = TestBench::new("random", threads, KIWIPETE);
         // The least that a tree may take.
         bench.tree.tree().set_limit(0);
         let mut prunings = 0;
         for _ in 0..3 {
             let before = bench.tree.tree().node(bench.tree.root()).visits();
             bench.search(u64::from(before) + 120_000);
-            let job = bench.search_for(Duration::from_millis(20));
+            let search = bench.search_for(Duration::from_millis(20));
             let leaves_with_visits =
-                count(&job, |node| node.state() == State::Unexpanded && node.visits() > 1);
+                count(&search, |node| node.state() == NodeState::Unexpanded && node.visits() > 1);
             prunings += u32::from(leaves_with_visits > 0);
-            check_tree(&job.tree, job.root, Made::Pruned);
+            check_tree(&search.tree, search.root, Made::Pruned);
             check_memory(&bench.tree);
             bench.play_on(1);
         }
@@ -166,12 +166,12 @@ fn trees_are_sound_after_pruning() {
     }
 }
 
-fn count(job: &Job, is_counted: impl Fn(&Node) -> bool) -> usize {
-    let (mut open, mut counted) = (vec![job.root], 0);
+fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
+    let (mut open, mut counted) = (vec![search.root], 0);
     while let Some(id) = open.pop() {
-        let node = job.tree.node(id);
+        let node = search.tree.node(id);
         counted += usize::from(is_counted(node));
-        open.extend(job.tree.children(node).map(|(child, _)| child));
+        open.extend(search.tree.children(node).map(|(child, _)| child));
     }
     counted
 }
@@ -182,15 +182,15 @@ fn count(job: &Job, is_counted: impl Fn(&Node) -> bool) -> usize {
 fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     for threads in [1, 3] {
         let made = if threads == 1 { Made::ByOne } else { Made::ByMany };
-        let mut bench = Bench::new("trivial", threads, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
+        let mut bench = TestBench::new("trivial", threads, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
         let mut reverted = 0;
         for _ in 0..6 {
             let before = bench.tree.tree().node(bench.tree.root()).visits();
-            let (job, result) = bench.search(u64::from(before) + 20_000);
-            let taken_back = job.counters.reverted.load(Ordering::Relaxed);
+            let (search, result) = bench.search(u64::from(before) + 20_000);
+            let taken_back = search.counters.reverted.load(Ordering::Relaxed);
             assert_eq!(result.summary.new_nodes, 20_000);
-            assert_eq!(job.root_visits() + taken_back, before + 20_000);
-            check_tree(&job.tree, job.root, made);
+            assert_eq!(search.root_visits() + taken_back, before + 20_000);
+            check_tree(&search.tree, search.root, made);
             reverted += taken_back;
             bench.play_on(2);
         }
@@ -202,32 +202,34 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
 /// them its distance from the mate.
 #[test]
 fn visits_under_way_leave_a_proven_mate_where_it_is() {
-    let mut bench = Bench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
+    let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     bench.params.minibatch_size = 32;
-    let (job, _) = bench.search(20_000);
-    check_tree(&job.tree, job.root, Made::ByOne);
-    assert!(count(&job, |node| node.proof().is_some_and(|proof| proof.outcome == Outcome::Win)) > 10);
+    let (search, _) = bench.search(20_000);
+    check_tree(&search.tree, search.root, Made::ByOne);
+    assert!(count(&search, |node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)) > 10);
 }
 
 /// A regression: before a move that certainly loses, moves that were not tried yet are to be played.
 #[test]
 fn an_untried_move_is_better_than_a_certain_loss() {
-    let is_loss =
-        |node: &Node| node.proof().is_some_and(|proof| proof.outcome == Outcome::Loss) && node.visits() > 0;
+    let is_loss = |node: &Node| {
+        node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Loss) && node.visits() > 0
+    };
     let mut cases = 0;
     for (nodes, rule50) in (2..40).flat_map(|nodes| (0..4).map(move |rule50| (nodes, rule50))) {
         // After Kh1 Black mates; other moves are tried only when that is certain.
         let mut bench =
-            Bench::new("random", 1, &format!("fen 1r4k1/5ppp/8/8/8/8/5PPP/6K1 w - - {rule50} 30"));
+            TestBench::new("random", 1, &format!("fen 1r4k1/5ppp/8/8/8/8/5PPP/6K1 w - - {rule50} 30"));
         bench.params.root_fpu = FirstPlayUrgency::Absolute(-1.0);
         bench.params.root_exploration = Exploration { init: 0.01, base: 1.0, factor: 0.0 };
-        let (job, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
-        let root = job.tree.node(job.root);
+        let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
+        let root = search.tree.node(search.root);
         let best = result.best.unwrap();
-        let has_untried = job.tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
-        let loses = |mv| job.tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
+        let has_untried = search.tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
+        let loses =
+            |mv| search.tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
         assert!(!(has_untried && loses(best)), "{nodes} {rule50}");
-        cases += usize::from(has_untried && job.moves().iter().any(|&mv| loses(mv)));
+        cases += usize::from(has_untried && search.moves().iter().any(|&mv| loses(mv)));
     }
     assert!(cases > 0);
 }

@@ -5,7 +5,7 @@ mod invariants;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::tree::{GameTree, Reclaimer, State};
+use super::tree::{GameTree, NodeState, Reclaimer};
 use super::*;
 use crate::chess::{History, Variant};
 use crate::network::BackendInfo;
@@ -16,7 +16,7 @@ use invariants::{Made, check_tree};
 
 const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 
-struct Bench {
+struct TestBench {
     pool: WorkerPool,
     backend: Arc<dyn crate::network::Backend>,
     start_position: History,
@@ -24,11 +24,11 @@ struct Bench {
     params: SearchParams,
 }
 
-impl Bench {
-    fn new(backend: &str, threads: usize, position: &str) -> Bench {
+impl TestBench {
+    fn new(backend: &str, threads: usize, position: &str) -> TestBench {
         let backend = create(&BackendConfig::parse(backend, "").unwrap(), None).unwrap();
         let start_position = History::from_uci_position(position, Variant::Standard).unwrap();
-        Bench {
+        TestBench {
             pool: WorkerPool::new(&*backend, threads).unwrap(),
             backend,
             tree: GameTree::new(start_position.clone()).unwrap(),
@@ -38,32 +38,32 @@ impl Bench {
     }
 
     /// Searches until the root has `nodes` visits, and waits until all workers have left.
-    fn search(&self, nodes: u64) -> (Arc<Job>, SearchResult) {
+    fn search(&self, nodes: u64) -> (Arc<Search>, SearchResult) {
         self.search_moves(nodes, &[])
     }
 
-    fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Job>, SearchResult) {
-        let job = self.start(Some(nodes), root_moves);
-        let result = run(&job, &mut |_| {}, |_, _| {});
-        job.wait_idle(Duration::from_secs(60));
-        (job, result)
+    fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Search>, SearchResult) {
+        let search = self.start(Some(nodes), root_moves);
+        let result = run(&search, &mut |_| {}, |_, _| {});
+        search.wait_idle(Duration::from_secs(60));
+        (search, result)
     }
 
     /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is told to.
-    fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Job> {
+    fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.tree.tree().node(self.tree.root()).visits().into());
         let limits = GoLimits { nodes, infinite: nodes.is_none(), ..GoLimits::default() };
         self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
     }
 
     /// The same with these limits, and so many visits at most.
-    fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Job> {
+    fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
         let (tree, root) = (self.tree.tree().clone(), self.tree.root());
         let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let history = self.tree.history().clone();
-        let job = Arc::new(Job::new(
-            JobSpec {
+        let search = Arc::new(Search::new(
+            SearchSpec {
                 visits,
                 root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
                 tree,
@@ -80,8 +80,8 @@ impl Bench {
             },
             Chain::new(&facts, &options, None),
         ));
-        self.pool.assign(job.clone());
-        job
+        self.pool.assign(search.clone());
+        search
     }
 }
 
@@ -89,12 +89,12 @@ impl Bench {
 fn visits_are_exact_on_any_number_of_threads() {
     for backend in ["random", "trivial", "simulated(latency-us=200,per-position-ns=1000)"] {
         for threads in [1, 2, 5] {
-            let bench = Bench::new(backend, threads, KIWIPETE);
-            let (job, result) = bench.search(5_000);
+            let bench = TestBench::new(backend, threads, KIWIPETE);
+            let (search, result) = bench.search(5_000);
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
             assert_eq!(counted.evaluations + counted.cache_hits + counted.terminals, 5_000);
-            check_tree(&job.tree, job.root, if threads == 1 { Made::ByOne } else { Made::ByMany });
+            check_tree(&search.tree, search.root, if threads == 1 { Made::ByOne } else { Made::ByMany });
         }
     }
 }
@@ -103,48 +103,53 @@ fn visits_are_exact_on_any_number_of_threads() {
 /// played.
 #[test]
 fn a_search_is_told_of_while_workers_change_it() {
-    let bench = Bench::new("random", 4, KIWIPETE);
-    let job = bench.start(None, &[]);
-    while job.nodes() < 100_000 {
-        assert!(best_move::ranked_root_moves(&job).len() <= job.moves().len());
-        let _ = (info::snapshot(&job), move_stats::collect(&job), collect_stats(&job), summary::of(&job));
+    let bench = TestBench::new("random", 4, KIWIPETE);
+    let search = bench.start(None, &[]);
+    while search.nodes() < 100_000 {
+        assert!(best_move::ranked_root_moves(&search).len() <= search.moves().len());
+        let _ = (
+            info::snapshot(&search),
+            move_stats::collect(&search),
+            collect_stats(&search),
+            summary::of(&search),
+        );
     }
-    job.stop();
-    job.wait_idle(Duration::from_secs(60));
-    assert_eq!(best_move::ranked_root_moves(&job).len(), job.moves().len());
+    search.stop();
+    search.wait_idle(Duration::from_secs(60));
+    assert_eq!(best_move::ranked_root_moves(&search).len(), search.moves().len());
 }
 
 #[test]
 fn one_thread_is_deterministic() {
-    let visits = || Bench::new("random", 1, "startpos").search(3_000).1.summary.root_visits;
+    let visits = || TestBench::new("random", 1, "startpos").search(3_000).1.summary.root_visits;
     assert_eq!(visits(), visits());
 }
 
 #[test]
 fn a_batch_of_one_never_collides() {
-    let mut bench = Bench::new("random", 1, "startpos");
+    let mut bench = TestBench::new("random", 1, "startpos");
     bench.params.minibatch_size = 1;
     assert_eq!(bench.search(2_000).1.summary.collisions, 0);
 }
 
 #[test]
 fn finds_mate_in_one_and_tells_so() {
-    let bench = Bench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
-    let (job, result) = bench.search(2_000);
-    assert_eq!(result.best.map(|mv| job.history.format_move(mv)).as_deref(), Some("d1d8"));
+    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    let (search, result) = bench.search(2_000);
+    assert_eq!(result.best.map(|mv| search.history.format_move(mv)).as_deref(), Some("d1d8"));
     assert_eq!(result.info.unwrap().lines[0].mate, Some(1));
 }
 
 #[test]
 fn only_the_given_root_moves_are_searched() {
-    let bench = Bench::new("random", 2, "startpos");
-    let (job, result) = bench.search_moves(1_000, &["a2a3", "h2h4"]);
+    let bench = TestBench::new("random", 2, "startpos");
+    let (search, result) = bench.search_moves(1_000, &["a2a3", "h2h4"]);
     let searched: Vec<_> = result
         .summary
         .root_visits
         .iter()
         .filter(|(_, visits)| *visits > 0)
-        .map(|&(mv, _)| job.history.format_move(mv))
+        .map(|&(mv, _)| search.history.format_move(mv))
         .collect();
     assert_eq!(searched.len(), 2);
     assert!(searched.iter().all(|mv| ["a2a3", "h2h4"].contains(&mv.as_str())));
@@ -152,11 +157,11 @@ fn only_the_given_root_moves_are_searched() {
 
 #[test]
 fn stoppers_hear_of_allowed_root_moves_only() {
-    let bench = Bench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
-    let (job, _) = bench.search(2_000);
-    assert!(collect_stats(&job).proven_win);
-    let (job, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
-    let stats = collect_stats(&job);
+    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    let (search, _) = bench.search(2_000);
+    assert!(collect_stats(&search).proven_win);
+    let (search, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
+    let stats = collect_stats(&search);
     assert!(!stats.proven_win, "the mate may not be played");
     assert!(result.summary.root_visits.iter().filter(|(_, visits)| *visits > 0).count() > 2);
     assert_eq!(stats.root_visits.iter().filter(|visits| **visits > 0).count(), 2);
@@ -164,10 +169,10 @@ fn stoppers_hear_of_allowed_root_moves_only() {
 
 #[test]
 fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
-    let mut bench = Bench::new("random", 1, "startpos");
-    let (job, result) = bench.search(20_000);
+    let mut bench = TestBench::new("random", 1, "startpos");
+    let (search, result) = bench.search(20_000);
     let reclaimer = Reclaimer::new();
-    let mut history = job.history.clone();
+    let mut history = search.history.clone();
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree().bytes();
@@ -179,14 +184,14 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
         assert!(Instant::now() < deadline, "the discarded part is not freed");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let (job, result) = bench.search(u64::from(kept) + 500);
+    let (search, result) = bench.search(u64::from(kept) + 500);
     assert_eq!(result.summary.new_nodes, 500);
-    check_tree(&job.tree, job.root, Made::ByOne);
+    check_tree(&search.tree, search.root, Made::ByOne);
 }
 
 #[test]
 fn a_position_that_does_not_follow_starts_afresh() {
-    let mut bench = Bench::new("random", 1, "startpos moves e2e4");
+    let mut bench = TestBench::new("random", 1, "startpos moves e2e4");
     bench.search(1_000);
     let other = History::from_uci_position("startpos moves d2d4 d7d5", Variant::Standard).unwrap();
     bench.tree.advance(other, &Reclaimer::new(), || {}).unwrap();
@@ -196,7 +201,7 @@ fn a_position_that_does_not_follow_starts_afresh() {
 #[test]
 fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
     let shuffle = "g1f3 g8f6 f3g1 f6g8 ".repeat(2);
-    let bench = Bench::new("random", 1, &format!("startpos moves {shuffle}"));
+    let bench = TestBench::new("random", 1, &format!("startpos moves {shuffle}"));
     assert_eq!(bench.tree.history().repetitions(), 2);
     let (_, result) = bench.search(300);
     assert_eq!((result.summary.nodes, result.best.is_some()), (300, true));
@@ -205,12 +210,12 @@ fn a_game_that_goes_on_after_a_third_repetition_is_searched() {
 #[test]
 fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     // Any quiet move completes fifty moves; only the pawn's doesn't.
-    let bench = Bench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
-    let (job, result) = bench.search(500);
+    let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
+    let (search, result) = bench.search(500);
     assert!(result.summary.terminals > 0);
-    for (_, child) in job.tree.children(job.tree.node(job.root)) {
-        let is_quiet = !job.history.format_move(child.edge().mv()).starts_with("a2");
-        assert_eq!(child.state() == State::Terminal, is_quiet);
+    for (_, child) in search.tree.children(search.tree.node(search.root)) {
+        let is_quiet = !search.history.format_move(child.edge().mv()).starts_with("a2");
+        assert_eq!(child.state() == NodeState::Terminal, is_quiet);
         assert!(!is_quiet || child.q() == 0.0);
     }
 }
@@ -224,9 +229,9 @@ fn proofs_reach_the_root() {
         // Black's only move is Kb8, and then Rd8 mates.
         ("fen k7/3R4/1K6/8/8/8/8/8 b - - 0 1", -1),
     ] {
-        let bench = Bench::new("random", 1, position);
-        let (job, result) = bench.search(20_000);
-        check_tree(&job.tree, job.root, Made::ByOne);
+        let bench = TestBench::new("random", 1, position);
+        let (search, result) = bench.search(20_000);
+        check_tree(&search.tree, search.root, Made::ByOne);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
         // The first win that is found decides a position; it need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
@@ -236,11 +241,11 @@ fn proofs_reach_the_root() {
 
 #[test]
 fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
-    let mut bench = Bench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
-    let (job, result) = bench.search(20_000);
+    let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
+    let (search, result) = bench.search(20_000);
     assert!(result.summary.terminals > 0, "kings shuffle back and forth");
-    check_tree(&job.tree, job.root, Made::ByOne);
-    let mut history = job.history.clone();
+    check_tree(&search.tree, search.root, Made::ByOne);
+    let mut history = search.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
     line[..2].iter().for_each(|&mv| history.push(mv));
     bench.tree.advance(history, &Reclaimer::new(), || {}).unwrap();
@@ -252,21 +257,21 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
 /// The mean of M over the tree is kept by the nodes; its spread is read off the lines below the root.
 #[test]
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
-    let bench = Bench::new("random", 1, KIWIPETE);
-    let (job, _) = bench.search(2_000);
-    let root = job.tree.node(job.root);
-    let found = root_evaluation(&job.tree, job.root, &job.backend).unwrap();
+    let bench = TestBench::new("random", 1, KIWIPETE);
+    let (search, _) = bench.search(2_000);
+    let root = search.tree.node(search.root);
+    let found = root_evaluation(&search.tree, search.root, &search.backend).unwrap();
     assert!((found.m.unwrap() - f64::from(root.mean().m)).abs() < 1e-6);
     // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
-    let children = || job.tree.children(root).map(|(_, child)| child);
+    let children = || search.tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap();
     let variance =
         children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
     let spread = found.m_spread.unwrap();
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
-    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..job.backend.clone() };
-    let found = root_evaluation(&job.tree, job.root, &headless).unwrap();
+    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..search.backend.clone() };
+    let found = root_evaluation(&search.tree, search.root, &headless).unwrap();
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
@@ -281,50 +286,50 @@ fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
         (StopperOptions { nodestime, ..StopperOptions::default() }, None),
         (StopperOptions::default(), Some(EndReason::Rule(StopReason::Nodes))),
     ] {
-        let bench = Bench::new("random", 1, "startpos");
+        let bench = TestBench::new("random", 1, "startpos");
         let (done, _) = bench.search(50);
         let facts = MoveFacts {
             limits: GoLimits { nodes: Some(10), ..GoLimits::default() },
             legal_moves: 20,
             ..MoveFacts::default()
         };
-        let referee = super::referee::Referee::new(Chain::new(&facts, &options, None));
-        referee.judge_by_clock(&done);
-        assert_eq!(referee.end_reason(), by_clock);
-        referee.judge(&done);
-        assert_eq!(referee.end_reason(), Some(EndReason::Rule(StopReason::Nodes)));
+        let stop_controller = super::stop_controller::StopController::new(Chain::new(&facts, &options, None));
+        stop_controller.check_by_clock(&done);
+        assert_eq!(stop_controller.end_reason(), by_clock);
+        stop_controller.check(&done);
+        assert_eq!(stop_controller.end_reason(), Some(EndReason::Rule(StopReason::Nodes)));
     }
 }
 
 #[test]
 fn prefetched_positions_are_found_in_the_cache() {
-    let mut bench = Bench::new("random", 1, KIWIPETE);
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = 4;
     let (_, plain) = bench.search(1_000);
     assert_eq!(plain.summary.prefetched, 0);
-    let mut bench = Bench::new("random", 1, KIWIPETE);
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = 4;
     bench.params.max_prefetch = 32;
-    let (job, result) = bench.search(1_000);
+    let (search, result) = bench.search(1_000);
     let summary = result.summary;
     assert!(summary.cache_hits > plain.summary.cache_hits + 200, "{summary:?}");
     assert!(summary.evaluations + summary.prefetched <= 32 * summary.batches);
     assert_eq!(summary.evaluations + summary.cache_hits + summary.terminals, 1_000);
-    check_tree(&job.tree, job.root, Made::ByOne);
+    check_tree(&search.tree, search.root, Made::ByOne);
 }
 
 #[test]
 fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     // Qa8# at once, and many mates in more moves.
     let position = "fen 6k1/5ppp/8/8/8/8/Q4PPP/6K1 w - - 0 1";
-    let bench = Bench::new("random", 1, position);
-    let (job, _) = bench.search_moves(3_000, &["a2d5", "a2c4", "a2b3", "a2a7", "a2a6", "a2a5"]);
-    let longer = collect_stats(&job).mate_in;
+    let bench = TestBench::new("random", 1, position);
+    let (search, _) = bench.search_moves(3_000, &["a2d5", "a2c4", "a2b3", "a2a7", "a2a6", "a2a5"]);
+    let longer = collect_stats(&search).mate_in;
     assert!(longer.is_none_or(|moves| moves > 1), "{longer:?}");
-    let (job, _) = bench.search(6_000);
-    assert_eq!(collect_stats(&job).mate_in, Some(1));
-    let (job, _) = bench.search_moves(6_500, &["h2h3"]);
-    assert_ne!(collect_stats(&job).mate_in, Some(1), "the mate may not be played");
+    let (search, _) = bench.search(6_000);
+    assert_eq!(collect_stats(&search).mate_in, Some(1));
+    let (search, _) = bench.search_moves(6_500, &["h2h3"]);
+    assert_ne!(collect_stats(&search).mate_in, Some(1), "the mate may not be played");
 }
 
 /// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be made.
@@ -332,8 +337,8 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
 fn a_search_that_can_make_no_more_visits_ends() {
     use crate::time::StopReason;
 
-    let bench = Bench::new("random", 2, "startpos");
-    let job = bench.start_within(GoLimits { depth: Some(100), ..GoLimits::default() }, 500, &[]);
-    let result = run(&job, &mut |_| {}, |_, _| {});
+    let bench = TestBench::new("random", 2, "startpos");
+    let search = bench.start_within(GoLimits { depth: Some(100), ..GoLimits::default() }, 500, &[]);
+    let result = run(&search, &mut |_| {}, |_, _| {});
     assert_eq!((result.reason, result.summary.nodes), (EndReason::Rule(StopReason::Nodes), 500));
 }

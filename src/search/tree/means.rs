@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::value::{Outcome, Proof, Value};
+use super::value::{NodeValue, Proof, ProofOutcome};
 
 /// Signs of the two numbers, which are not negative. Set, the result is certain …
 const CERTAIN: u64 = 1 << 63;
@@ -29,14 +29,14 @@ impl Means {
 
     /// From now on the result is certain. Returns the means until now.
     pub(super) fn settle(&self, proof: Proof) -> (f32, f32) {
-        let Value { d, m, .. } = proof.value();
-        let lost = if proof.outcome == Outcome::Loss { LOST } else { 0 };
+        let NodeValue { d, m, .. } = proof.value();
+        let lost = if proof.outcome == ProofOutcome::Loss { LOST } else { 0 };
         unpack(self.0.swap(pack(d, m) | CERTAIN | lost, Ordering::Relaxed))
     }
 
     /// Changes draw probability and plies left, unless the result is certain: it is returned then.
     #[inline]
-    pub(super) fn change(&self, change: impl Fn(f32, f32) -> (f32, f32)) -> Option<Value> {
+    pub(super) fn change(&self, change: impl Fn(f32, f32) -> (f32, f32)) -> Option<NodeValue> {
         let mut old = self.0.load(Ordering::Relaxed);
         loop {
             if old & CERTAIN != 0 {
@@ -52,14 +52,14 @@ impl Means {
     }
 }
 
-fn certain(bits: u64) -> Value {
+fn certain(bits: u64) -> NodeValue {
     let (d, m) = unpack(bits);
     let v = match (d > 0.0, bits & LOST != 0) {
         (true, _) => 0.0,
         (false, true) => -1.0,
         (false, false) => 1.0,
     };
-    Value { v, d, m }
+    NodeValue { v, d, m }
 }
 
 fn pack(d: f32, m: f32) -> u64 {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_certain_result_does_not_change() {
-        for outcome in [Outcome::Loss, Outcome::Draw, Outcome::Win] {
+        for outcome in [ProofOutcome::Loss, ProofOutcome::Draw, ProofOutcome::Win] {
             let means = Means::default();
             assert_eq!(means.change(|d, m| (d + 0.5, m + 30.0)), None);
             let proof = Proof { outcome, plies: 7.0, is_mate: false };

@@ -20,10 +20,10 @@ mod slab;
 mod value;
 
 use children::Run;
-pub(crate) use node::{Edge, Node, State};
+pub(crate) use node::{Edge, Node, NodeState};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
-pub(crate) use value::{Outcome, Proof, Sum, Value};
+pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};
 
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -214,9 +214,9 @@ impl Tree {
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
-            path.iter()
-                .rev()
-                .fold(Value::DRAW, |value, &id| self.node(id).take_back_visits(visits, value).at_parent());
+            path.iter().rev().fold(NodeValue::DRAW, |value, &id| {
+                self.node(id).take_back_visits(visits, value).at_parent()
+            });
         }
         visits
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use super::blocks::Zeroed;
 use super::means::Means;
 use super::slab::Slot;
-use super::value::{Correction, Outcome, Proof, Sum, VALUE_SCALE, Value, fixed};
+use super::value::{Correction, NodeValue, Proof, ProofOutcome, VALUE_SCALE, VisitSum, fixed};
 use crate::chess::Move;
 use crate::network::cache;
 
@@ -33,7 +33,7 @@ mod meta {
 
 /// What a node is in the course of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum NodeState {
     /// Nobody has evaluated it yet.
     Unexpanded,
     /// One worker is evaluating it.
@@ -136,12 +136,12 @@ impl Node {
 
     /// What the node is. Acquire: who sees `Expanded` sees the edges, who sees `Terminal` the value.
     #[inline]
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> NodeState {
         match self.meta.load(Ordering::Acquire) & meta::STATE {
-            meta::UNEXPANDED => State::Unexpanded,
-            meta::CLAIMED => State::Claimed,
-            meta::EXPANDED => State::Expanded,
-            _ => State::Terminal,
+            meta::UNEXPANDED => NodeState::Unexpanded,
+            meta::CLAIMED => NodeState::Claimed,
+            meta::EXPANDED => NodeState::Expanded,
+            _ => NodeState::Terminal,
         }
     }
 
@@ -157,9 +157,9 @@ impl Node {
     }
 
     /// Mean of all visits.
-    pub(crate) fn mean(&self) -> Value {
+    pub(crate) fn mean(&self) -> NodeValue {
         let (d, m) = self.means.get();
-        Value { v: self.q(), d, m }
+        NodeValue { v: self.q(), d, m }
     }
 
     /// Legal moves; 0 before the node is expanded.
@@ -189,7 +189,7 @@ impl Node {
     /// Ends visits that were under way with the results in `sum`, or, where the node's result is certain, with that. Returns
     /// how they have ended.
     #[inline]
-    pub(crate) fn end_visits(&self, sum: Sum) -> Sum {
+    pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
             self.cancel_visits(sum.cancelled);
             return sum;
@@ -206,7 +206,7 @@ impl Node {
 
     /// Takes back `visits` finished visits, all of which had the result `value`, or the certain one of this node. Returns
     /// the result.
-    pub(super) fn take_back_visits(&self, visits: u32, value: Value) -> Value {
+    pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
         let all = self.visits();
         let left = all.saturating_sub(visits).max(1) as f32;
         let without = |mean: f32, part: f32| (mean * all as f32 - part * visits as f32).max(0.0) / left;
@@ -245,7 +245,7 @@ impl Node {
     /// The claiming worker found a position that was there `cycle` plies ago, after the root: taken for a draw as
     /// long as the root does not move past it.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) {
-        self.means.reset(Value::DRAW.d, Value::DRAW.m);
+        self.means.reset(NodeValue::DRAW.d, NodeValue::DRAW.m);
         self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
     }
 
@@ -274,9 +274,9 @@ impl Node {
         let meta = self.meta.load(Ordering::Acquire);
         let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
             0 => return None,
-            1 => Outcome::Loss,
-            2 => Outcome::Draw,
-            _ => Outcome::Win,
+            1 => ProofOutcome::Loss,
+            2 => ProofOutcome::Draw,
+            _ => ProofOutcome::Win,
         };
         let (_, plies) = self.means.get();
         Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
@@ -284,7 +284,7 @@ impl Node {
 
     /// Does the side that moved into the node certainly lose?
     pub(crate) fn is_lost(&self) -> bool {
-        self.proof().is_some_and(|proof| proof.outcome == Outcome::Loss)
+        self.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Loss)
     }
 
     /// An expanded node turned out to be decided: its visits so far get the certain value. Returns what that changes for
@@ -377,9 +377,9 @@ impl Node {
 
 fn proof_bits(proof: Proof) -> u32 {
     let outcome = match proof.outcome {
-        Outcome::Loss => 1,
-        Outcome::Draw => 2,
-        Outcome::Win => 3,
+        ProofOutcome::Loss => 1,
+        ProofOutcome::Draw => 2,
+        ProofOutcome::Win => 3,
     };
     outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
@@ -408,7 +408,7 @@ mod tests {
             let (mut n, mut v_sum, mut d_sum, mut m_sum) = (0f64, 0f64, 0f64, 0f64);
             for (v, d, m, visits) in values {
                 node.start_visits(visits);
-                node.end_visits(Sum::finished(visits, Value { v, d, m }));
+                node.end_visits(VisitSum::finished(visits, NodeValue { v, d, m }));
                 let k = f64::from(visits);
                 (n, v_sum, d_sum, m_sum) = (n + k, v_sum + k * f64::from(v), d_sum + k * f64::from(d), m_sum + k * f64::from(m));
             }

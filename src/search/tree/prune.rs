@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, RwLockReadGuard};
 
 use super::reclaim::release_subtree;
-use super::{NodeId, State, Tree};
+use super::{NodeId, NodeState, Tree};
 
 /// Nodes with more visits are never pruned.
 const MAX_PRUNED_VISITS: usize = 4096;
@@ -86,7 +86,8 @@ impl Tree {
             if id != root && !visit(id) {
                 continue;
             }
-            let has_children = |node: &super::Node| node.state() == State::Expanded && node.child_count() > 0;
+            let has_children =
+                |node: &super::Node| node.state() == NodeState::Expanded && node.child_count() > 0;
             let inner = self.children(self.node(id)).filter(|(_, child)| has_children(child));
             open.extend(inner.map(|(child, _)| child));
         }
@@ -97,7 +98,7 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::chess::Move;
-    use crate::search::tree::{Sum, Value};
+    use crate::search::tree::{NodeValue, VisitSum};
 
     /// A child of `parent`, expanded, with one visit that is counted in the nodes of `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
@@ -108,7 +109,7 @@ mod tests {
         tree.expand(child, &[0.1; 10]).ok()?;
         for &id in path.iter().chain([&child]) {
             tree.node(id).start_visits(1);
-            tree.node(id).end_visits(Sum::finished(1, Value { v: 0.5, d: 0.0, m: 1.0 }));
+            tree.node(id).end_visits(VisitSum::finished(1, NodeValue { v: 0.5, d: 0.0, m: 1.0 }));
         }
         Some(child)
     }
@@ -129,7 +130,7 @@ mod tests {
             while let Some(next) =
                 tree.children(tree.node(path[path.len() - 1])).nth((rng.f32().powi(4) * 11.0) as usize)
             {
-                if tree.node(next.0).state() != State::Expanded {
+                if tree.node(next.0).state() != NodeState::Expanded {
                     break;
                 }
                 path.push(next.0);
@@ -162,7 +163,10 @@ mod tests {
         tree.node(busy).start_visits(1);
         tree.full.store(true, Ordering::Relaxed);
         tree.prune(root, || false);
-        assert_eq!((tree.node(busy).state(), tree.node(idle).state()), (State::Expanded, State::Unexpanded));
+        assert_eq!(
+            (tree.node(busy).state(), tree.node(idle).state()),
+            (NodeState::Expanded, NodeState::Unexpanded)
+        );
         assert_eq!((tree.node(idle).visits(), tree.node(idle).q()), (2, 0.5));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossbeam::channel::{Sender, unbounded};
 
 use super::root::GameTree;
-use super::{NodeId, Run, State, Tree};
+use super::{NodeId, NodeState, Run, Tree};
 
 /// A subtree that the game has left.
 pub(super) struct Discard {
@@ -18,7 +18,7 @@ pub(super) struct Discard {
     pub(super) quiescence: Box<dyn FnOnce() + Send>,
 }
 
-enum Order {
+enum ReclaimTask {
     /// Give the memory of a subtree back to its tree.
     Subtree(Discard),
     /// Give the memory of a tree back to the system.
@@ -29,16 +29,16 @@ enum Order {
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
     /// `None`: at once, on the thread that discards.
-    queue: Option<Sender<Order>>,
+    queue: Option<Sender<ReclaimTask>>,
 }
 
 impl Reclaimer {
-    /// Starts the thread; it ends when the reclaimer is dropped and its orders are done.
+    /// Starts the thread; it ends when the reclaimer is dropped and its tasks are done.
     pub(crate) fn new() -> Reclaimer {
-        let (queue, orders) = unbounded::<Order>();
+        let (queue, tasks) = unbounded::<ReclaimTask>();
         std::thread::spawn(move || {
-            for order in orders {
-                order.carry_out();
+            for task in tasks {
+                task.carry_out();
             }
         });
         Reclaimer { queue: Some(queue) }
@@ -49,29 +49,29 @@ impl Reclaimer {
         Reclaimer { queue: None }
     }
 
-    fn order(&self, order: Order) {
+    fn task(&self, task: ReclaimTask) {
         match &self.queue {
             // The receiver lives as long as the queue.
-            Some(queue) => drop(queue.send(order)),
-            None => order.carry_out(),
+            Some(queue) => drop(queue.send(task)),
+            None => task.carry_out(),
         }
     }
 
     pub(super) fn release(&self, discard: Discard) {
-        self.order(Order::Subtree(discard));
+        self.task(ReclaimTask::Subtree(discard));
     }
 
     /// Drops a whole tree; its workers may still hold on to it for a while.
     pub(crate) fn release_tree(&self, tree: GameTree) {
-        self.order(Order::Tree(tree));
+        self.task(ReclaimTask::Tree(tree));
     }
 }
 
-impl Order {
+impl ReclaimTask {
     fn carry_out(self) {
         match self {
-            Order::Subtree(discard) => discard.carry_out(),
-            Order::Tree(tree) => drop(tree),
+            ReclaimTask::Subtree(discard) => discard.carry_out(),
+            ReclaimTask::Tree(tree) => drop(tree),
         }
     }
 }
@@ -84,7 +84,7 @@ impl Discard {
     }
 }
 
-enum Step {
+enum ReleaseStep {
     /// Release what is below this node, then its policy.
     Below(NodeId),
     /// Release this run of nodes; all of them have been dealt with.
@@ -93,25 +93,25 @@ enum Step {
 
 /// Gives back everything below `root`, but not `keep`, what is below it, and the run that holds it.
 pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
-    let mut steps = vec![Step::Below(root)];
+    let mut steps = vec![ReleaseStep::Below(root)];
     while let Some(step) = steps.pop() {
         let id = match step {
-            Step::Below(id) => id,
-            Step::Nodes((run, len)) => {
+            ReleaseStep::Below(id) => id,
+            ReleaseStep::Nodes((run, len)) => {
                 tree.release_nodes(run, len);
                 continue;
             }
         };
         let node = tree.node(id);
-        if node.state() != State::Expanded {
+        if node.state() != NodeState::Expanded {
             continue;
         }
         for ((run, len), children) in tree.runs(node) {
             let ids = run..run + children;
             if !ids.contains(&keep.0) {
-                steps.push(Step::Nodes((run, len)));
+                steps.push(ReleaseStep::Nodes((run, len)));
             }
-            steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(Step::Below));
+            steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(ReleaseStep::Below));
         }
         tree.release_policy(node);
     }
@@ -152,7 +152,7 @@ mod tests {
         tree.release_nodes(root.0, 1);
         let between = tree.bytes();
         assert!(between < before && between > 0);
-        assert_eq!(tree.node(kept).state(), State::Expanded, "the kept part is untouched");
+        assert_eq!(tree.node(kept).state(), NodeState::Expanded, "the kept part is untouched");
         release_subtree(&tree, kept, NodeId(0));
         tree.release_nodes(kept.0, 1);
         assert_eq!(tree.bytes(), 0);

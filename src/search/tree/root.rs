@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reclaim::Discard;
-use super::{Node, NodeId, Reclaimer, Run, State, Tree, TreeFull};
+use super::{Node, NodeId, NodeState, Reclaimer, Run, Tree, TreeFull};
 use crate::chess::History;
 
 /// A tree with the game position that its root stands for.
@@ -43,7 +43,7 @@ impl GameTree {
         let mut open = vec![self.root];
         while let Some(id) = open.pop() {
             let node = self.tree.node(id);
-            if node.state() == State::Expanded {
+            if node.state() == NodeState::Expanded {
                 cells += u64::from(super::policy_class(node.edge_count()).1);
             }
             nodes += self.tree.runs(node).map(|((_, len), _)| u64::from(len)).sum::<u64>();
@@ -92,7 +92,7 @@ impl GameTree {
         for index in self.history.len()..history.len() {
             let (before, after) = (history.position(index - 1), history.position(index));
             let node = self.tree.node(id);
-            if node.state() != State::Expanded {
+            if node.state() != NodeState::Expanded {
                 return None;
             }
             let leads_there =
@@ -102,7 +102,7 @@ impl GameTree {
                 self.tree.runs(node).find(|((start, len), _)| (*start..start + len).contains(&id.0))?;
         }
         // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no use.
-        (self.tree.node(id).state() != State::Terminal).then_some((id, run))
+        (self.tree.node(id).state() != NodeState::Terminal).then_some((id, run))
     }
 }
 

@@ -13,8 +13,8 @@ use super::blocks::{self, Blocks, Zeroed};
 
 /// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
 /// seldom meet where slots are given out.
-const STRETCH: u32 = 4096;
-/// Threads take slots from so many stretches; more threads than that share them.
+const CHUNK: u32 = 4096;
+/// Threads take slots from so many chunks; more threads than that share them.
 const SHARES: usize = 16;
 
 thread_local! {
@@ -43,22 +43,22 @@ impl Slot for AtomicU32 {
     }
 }
 
-/// Free slots that were joined: stretches as start and length.
+/// Free slots that were joined: chunks as start and length.
 #[derive(Debug, Default)]
 struct Joined {
     /// The shortest first. Runs are taken from the last one only, which becomes shorter then.
-    stretches: Vec<(u32, u32)>,
-    /// What was left of stretches.
-    rests: Vec<(u32, u32)>,
+    chunks: Vec<(u32, u32)>,
+    /// What was left of chunks.
+    leftovers: Vec<(u32, u32)>,
 }
 
 /// Runs of slots. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
     blocks: Blocks<T>,
-    /// The first slot that no stretch contains so far.
+    /// The first slot that no chunk contains so far.
     next: CachePadded<AtomicU32>,
-    /// What each share's threads have left of their stretch: its start in the upper half, its end in the lower.
-    stretches: [CachePadded<AtomicU64>; SHARES],
+    /// What each share's threads have left of their chunk: its start in the upper half, its end in the lower.
+    chunks: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
     /// One stack of free runs per class: index of the top, and above it a counter that changes with every push
@@ -79,7 +79,7 @@ impl<T: Slot> Slab<T> {
         Slab {
             blocks: Blocks::new(),
             next: CachePadded::new(AtomicU32::new(1)),
-            stretches: std::array::from_fn(|_| CachePadded::default()),
+            chunks: std::array::from_fn(|_| CachePadded::default()),
             idle: AtomicU64::new(0),
             free: [const { AtomicU64::new(0) }; CLASSES],
             joined: Mutex::default(),
@@ -104,82 +104,82 @@ impl<T: Slot> Slab<T> {
         self.blocks.fetch(index);
     }
 
-    /// Takes a run of `len` slots (fewer than [`STRETCH`]). Its content is whatever was there before.
+    /// Takes a run of `len` slots (fewer than [`CHUNK`]). Its content is whatever was there before.
     /// `class` must be the same number for the same `len`, always. `None` if nothing fits in what was given back and in
-    /// the calling thread's stretch: then [`Slab::grow`] and [`Slab::carve`] may help.
+    /// the calling thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
     pub(super) fn allocate(&self, class: usize, len: u32) -> Option<u32> {
         if let Some(start) = self.pop(class) {
             self.idle.fetch_sub(len.into(), Ordering::Relaxed);
             return Some(start);
         }
-        SHARE.with(|&share| cut(&self.stretches[share], len))
+        SHARE.with(|&share| cut(&self.chunks[share], len))
     }
 
-    /// Takes a run of `len` slots from a new stretch for the calling thread. `None` when all indices are in use.
+    /// Takes a run of `len` slots from a new chunk for the calling thread. `None` when all indices are in use.
     #[cold]
     pub(super) fn grow(&self, len: u32) -> Option<u32> {
-        let stretch = SHARE.with(|&share| &self.stretches[share]);
+        let chunk = SHARE.with(|&share| &self.chunks[share]);
         loop {
             let (start, end) = self.extend(len)?;
-            let rest = stretch.swap(packed((start, end)), Ordering::Relaxed);
-            self.put_aside(unpacked(rest));
+            let leftover = chunk.swap(packed((start, end)), Ordering::Relaxed);
+            self.park(unpacked(leftover));
             // Another thread of the share may have been faster.
-            if let Some(start) = cut(stretch, len) {
+            if let Some(start) = cut(chunk, len) {
                 return Some(start);
             }
         }
     }
 
-    /// Keeps what is left of a stretch until free runs are joined.
-    fn put_aside(&self, (start, end): (u32, u32)) {
+    /// Keeps what is left of a chunk until free runs are joined.
+    fn park(&self, (start, end): (u32, u32)) {
         if start < end {
-            self.joined().rests.push((start, end - start));
+            self.joined().leftovers.push((start, end - start));
             self.idle.fetch_add((end - start).into(), Ordering::Relaxed);
         }
     }
 
-    /// Joins all free runs to stretches as long as possible, from which runs of any length can be taken. `class_len` is
-    /// the length of a class's runs. Returns the slots in stretches that any run fits into.
+    /// Joins all free runs to chunks as long as possible, from which runs of any length can be taken. `class_len` is
+    /// the length of a class's runs. Returns the slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self, class_len: impl Fn(usize) -> u32) -> u64 {
         let mut joined = self.joined();
-        let Joined { stretches, rests } = &mut *joined;
-        stretches.append(rests);
+        let Joined { chunks, leftovers } = &mut *joined;
+        chunks.append(leftovers);
         for class in 0..CLASSES {
-            stretches.extend(std::iter::from_fn(|| self.pop(class)).map(|start| (start, class_len(class))));
+            chunks.extend(std::iter::from_fn(|| self.pop(class)).map(|start| (start, class_len(class))));
         }
-        stretches.sort_unstable();
-        stretches.dedup_by(|next, stretch| {
-            let continues = stretch.0 + stretch.1 == next.0 && blocks::share_block(stretch.0, next.0);
+        chunks.sort_unstable();
+        chunks.dedup_by(|next, chunk| {
+            let continues = chunk.0 + chunk.1 == next.0 && blocks::share_block(chunk.0, next.0);
             if continues {
-                stretch.1 += next.1;
+                chunk.1 += next.1;
             }
             continues
         });
-        stretches.shrink_to_fit();
-        stretches.sort_unstable_by_key(|&(_, len)| len);
-        let long = stretches.iter().rev().take_while(|&&(_, len)| len >= CLASSES as u32);
+        chunks.shrink_to_fit();
+        chunks.sort_unstable_by_key(|&(_, len)| len);
+        let long = chunks.iter().rev().take_while(|&&(_, len)| len >= CLASSES as u32);
         long.map(|&(_, len)| u64::from(len)).sum()
     }
 
-    /// Takes a run of `len` slots from the longest stretch of those that were joined. A rest that is too short for it is put
+    /// Takes a run of `len` slots from the longest chunk of those that were joined. A leftover that is too short for it is put
     /// aside if the next one is not.
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined();
-        let Joined { stretches, rests } = &mut *joined;
-        let fits = |stretch: &&mut (u32, u32)| stretch.1 >= len;
-        if stretches.last_mut().filter(fits).is_none() {
-            let next = stretches.len().checked_sub(2)?;
-            if stretches[next].1 < len {
+        let Joined { chunks, leftovers } = &mut *joined;
+        let fits = |chunk: &&mut (u32, u32)| chunk.1 >= len;
+        if chunks.last_mut().filter(fits).is_none() {
+            let next = chunks.len().checked_sub(2)?;
+            if chunks[next].1 < len {
                 return None;
             }
-            rests.extend(stretches.pop());
+            leftovers.extend(chunks.pop());
         }
-        let (start, free) = stretches.last_mut()?;
+        let (start, free) = chunks.last_mut()?;
         let run = *start;
         (*start, *free) = (run + len, *free - len);
         if *free == 0 {
-            stretches.pop();
+            chunks.pop();
         }
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
         Some(run)
@@ -196,10 +196,10 @@ impl<T: Slot> Slab<T> {
 
     /// What is taken more by [`Slab::grow`], bytes.
     pub(super) fn growth_bytes(&self) -> u64 {
-        Blocks::<T>::resident_bytes(self.extent() + u64::from(STRETCH)) - self.reserved_bytes()
+        Blocks::<T>::resident_bytes(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
 
-    /// Slots of all stretches so far.
+    /// Slots of all chunks so far.
     pub(super) fn extent(&self) -> u64 {
         self.next.load(Ordering::Relaxed).into()
     }
@@ -222,11 +222,11 @@ impl<T: Slot> Slab<T> {
 
     /// Slots in use.
     pub(super) fn used(&self) -> u64 {
-        let left = |stretch: &CachePadded<AtomicU64>| {
-            let (start, end) = unpacked(stretch.load(Ordering::Relaxed));
+        let left = |chunk: &CachePadded<AtomicU64>| {
+            let (start, end) = unpacked(chunk.load(Ordering::Relaxed));
             u64::from(end - start)
         };
-        let unused = self.idle.load(Ordering::Relaxed) + self.stretches.iter().map(left).sum::<u64>();
+        let unused = self.idle.load(Ordering::Relaxed) + self.chunks.iter().map(left).sum::<u64>();
         (self.extent() - 1).saturating_sub(unused)
     }
 
@@ -248,17 +248,16 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// A new stretch with room for `len` slots: start and end. It lies in one block.
+    /// A new chunk with room for `len` slots: start and end. It lies in one block.
     fn extend(&self, len: u32) -> Option<(u32, u32)> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
             let room = blocks::room(next);
             let start = if room >= len { next } else { next.checked_add(room)? };
-            let end =
-                start.checked_add(STRETCH.min(blocks::room(start))).filter(|&end| end <= blocks::END)?;
+            let end = start.checked_add(CHUNK.min(blocks::room(start))).filter(|&end| end <= blocks::END)?;
             match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    self.put_aside((next, start));
+                    self.park((next, start));
                     return Some((start, end));
                 }
                 Err(now) => next = now,
@@ -267,17 +266,17 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Takes `len` slots off a stretch, if it has so many.
+/// Takes `len` slots off a chunk, if it has so many.
 #[inline]
-fn cut(stretch: &AtomicU64, len: u32) -> Option<u32> {
-    let mut old = stretch.load(Ordering::Relaxed);
+fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
+    let mut old = chunk.load(Ordering::Relaxed);
     loop {
         let (start, end) = unpacked(old);
         if end - start < len {
             return None;
         }
         let new = packed((start + len, end));
-        match stretch.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+        match chunk.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return Some(start),
             Err(now) => old = now,
         }
@@ -288,8 +287,8 @@ fn packed((start, end): (u32, u32)) -> u64 {
     u64::from(start) << 32 | u64::from(end)
 }
 
-fn unpacked(stretch: u64) -> (u32, u32) {
-    ((stretch >> 32) as u32, stretch as u32)
+fn unpacked(chunk: u64) -> (u32, u32) {
+    ((chunk >> 32) as u32, chunk as u32)
 }
 
 fn retagged(old: u64, index: u32) -> u64 {
@@ -334,7 +333,7 @@ mod tests {
         taken.sort();
         assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
         assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
-        // Six slots are left of each stretch, at 155 and at 355.
+        // Six slots are left of each chunk, at 155 and at 355.
         assert!(matches!(again(&slab, 3, 3), Some(155 | 355)));
     }
 

@@ -5,7 +5,7 @@
 
 /// The result of one visit, or the mean of many, from the point of view of the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Value {
+pub(crate) struct NodeValue {
     /// Win minus loss, `-1..=1`.
     pub v: f32,
     /// Draw probability, `0..=1`.
@@ -14,24 +14,24 @@ pub(crate) struct Value {
     pub m: f32,
 }
 
-impl Value {
+impl NodeValue {
     /// A draw here and now.
-    pub(crate) const DRAW: Value = Value { v: 0.0, d: 1.0, m: 0.0 };
+    pub(crate) const DRAW: NodeValue = NodeValue { v: 0.0, d: 1.0, m: 0.0 };
 
     /// The same result one ply further from the root, seen by the other side.
-    pub(crate) fn at_child(self) -> Value {
-        Value { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
+    pub(crate) fn at_child(self) -> NodeValue {
+        NodeValue { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
     }
 
     /// The same result one ply nearer to the root, seen by the other side.
-    pub(crate) fn at_parent(self) -> Value {
-        Value { v: -self.v, d: self.d, m: self.m + 1.0 }
+    pub(crate) fn at_parent(self) -> NodeValue {
+        NodeValue { v: -self.v, d: self.d, m: self.m + 1.0 }
     }
 }
 
 /// The certain result of a node, from the point of view of the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum ProofOutcome {
     /// That side loses.
     Loss,
     /// Nobody wins.
@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Proof {
     /// The result.
-    pub outcome: Outcome,
+    pub outcome: ProofOutcome,
     /// Plies to the end of the game with best play, as far as known.
     pub plies: f32,
     /// The game ends by mate, after at most `plies`.
@@ -53,13 +53,13 @@ pub(crate) struct Proof {
 
 impl Proof {
     /// The value of every visit.
-    pub(crate) fn value(self) -> Value {
+    pub(crate) fn value(self) -> NodeValue {
         let (v, d) = match self.outcome {
-            Outcome::Loss => (-1.0, 0.0),
-            Outcome::Draw => (0.0, 1.0),
-            Outcome::Win => (1.0, 0.0),
+            ProofOutcome::Loss => (-1.0, 0.0),
+            ProofOutcome::Draw => (0.0, 1.0),
+            ProofOutcome::Win => (1.0, 0.0),
         };
-        Value { v, d, m: self.plies }
+        NodeValue { v, d, m: self.plies }
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn fixed(v: f32) -> i64 {
 
 /// Visits that end at a node: some with a result, others without one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
+pub(crate) struct VisitSum {
     pub(super) finished: u32,
     pub(super) cancelled: u32,
     /// Sum of values, in units of a node's sum.
@@ -102,32 +102,32 @@ pub(crate) struct Sum {
     pub(super) m: f32,
 }
 
-impl Sum {
+impl VisitSum {
     /// `visits` visits, all with the result `value`.
-    pub(crate) fn finished(visits: u32, value: Value) -> Sum {
-        Sum { finished: visits, ..Sum::default() }.with(value)
+    pub(crate) fn finished(visits: u32, value: NodeValue) -> VisitSum {
+        VisitSum { finished: visits, ..VisitSum::default() }.with(value)
     }
 
     /// `visits` visits that led nowhere.
-    pub(crate) fn cancelled(visits: u32) -> Sum {
-        Sum { cancelled: visits, ..Sum::default() }
+    pub(crate) fn cancelled(visits: u32) -> VisitSum {
+        VisitSum { cancelled: visits, ..VisitSum::default() }
     }
 
     /// The same visits, but all results are `value`.
-    pub(super) fn with(self, value: Value) -> Sum {
-        Sum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
+    pub(super) fn with(self, value: NodeValue) -> VisitSum {
+        VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
 
     /// The same visits one ply nearer to the root, seen by the other side.
-    pub(crate) fn at_parent(self) -> Sum {
-        Sum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
+    pub(crate) fn at_parent(self) -> VisitSum {
+        VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
     }
 
     /// Both together.
-    pub(crate) fn and(self, other: Sum) -> Sum {
+    pub(crate) fn and(self, other: VisitSum) -> VisitSum {
         let finished = self.finished + other.finished;
         let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };
-        Sum {
+        VisitSum {
             finished,
             cancelled: self.cancelled + other.cancelled,
             value_sum: self.value_sum + other.value_sum,
@@ -143,12 +143,14 @@ mod tests {
 
     #[test]
     fn sums_keep_what_single_visits_would_add_up_to() {
-        let loss = Value { v: -1.0, d: 0.0, m: 10.0 };
-        let sum =
-            Sum::finished(3, Value::DRAW).and(Sum::cancelled(5)).and(Sum::finished(1, loss)).at_parent();
+        let loss = NodeValue { v: -1.0, d: 0.0, m: 10.0 };
+        let sum = VisitSum::finished(3, NodeValue::DRAW)
+            .and(VisitSum::cancelled(5))
+            .and(VisitSum::finished(1, loss))
+            .at_parent();
         assert_eq!((sum.finished, sum.cancelled, sum.value_sum), (4, 5, fixed(1.0)));
         assert_eq!((sum.d, sum.m), (0.75, 3.5));
-        let won = sum.with(Value { v: 1.0, d: 0.0, m: 1.0 });
+        let won = sum.with(NodeValue { v: 1.0, d: 0.0, m: 1.0 });
         assert_eq!((won.finished, won.cancelled, won.value_sum), (4, 5, fixed(4.0)));
     }
 }

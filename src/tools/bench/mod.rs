@@ -12,16 +12,16 @@ use clap::Args;
 use super::output::{Format, say};
 use super::{Failure, Output, Verdict};
 use crate::chess::History;
-use crate::engine::{Answer, Engine, EngineError, GoRequest, Listener};
+use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
 use crate::network::discover::DiscoverError;
 use crate::network::{BackendInfo, Processor};
 use crate::options::Settings;
-use crate::search::{SearchInfo, SearchResult, Summary};
+use crate::search::{SearchInfo, SearchResult, SearchSummary};
 use crate::time::GoLimits;
 
 pub(super) use positions::read as read_positions;
-pub(super) use report::{Figures, HEAD, Row, cpu_time};
-use report::{Report, RootMove, Signature};
+pub(super) use report::{BenchFigures, BenchRow, HEAD, cpu_time};
+use report::{BenchReport, MoveVisits, Signature};
 
 /// Nodes per position unless the user says something else.
 const DEFAULT_NODES: u64 = 2000;
@@ -54,7 +54,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
         output.write(&(), &HEAD)?;
     }
     let (wall, cpu, busy) = (Instant::now(), cpu_time(), engine.busy_time());
-    let (mut total, mut signature, mut rows) = (Figures::default(), Signature::new(), Vec::new());
+    let (mut total, mut signature, mut rows) = (BenchFigures::default(), Signature::new(), Vec::new());
     for position in positions {
         let (row, result) = search(&mut engine, position, limits(args))?;
         total.add(&result.summary);
@@ -72,7 +72,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
     let threads = engine.threads();
     let reproducible =
         threads == 1 && args.movetime.is_none() && REPRODUCIBLE.contains(&backend.name.as_str());
-    let report = Report {
+    let report = BenchReport {
         figures: total,
         cpu_s: cpu,
         device_busy,
@@ -124,28 +124,28 @@ pub(super) fn search(
     engine: &mut Engine,
     position: String,
     limits: GoLimits,
-) -> Result<(Row, SearchResult), Failure> {
+) -> Result<(BenchRow, SearchResult), Failure> {
     engine.new_game();
     engine.set_position(&position)?;
     let (sender, answers) = channel();
     let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(Collector { answers: sender, notes: Vec::new() }));
+    engine.go(request, Box::new(AnswerCollector { answers: sender, notes: Vec::new() }));
     engine.wait();
     let (best_move, result) = answers
         .recv()
         .map_err(|_| Failure::Input(format!("{position}: the search ended without an answer")))?
         .map_err(|notes| Failure::Input(format!("{position}: {notes}")))?;
     let visits = root_moves(engine.position(), &result.summary);
-    let row = Row { position, best_move, figures: Figures::of(&result.summary), visits };
+    let row = BenchRow { position, best_move, figures: BenchFigures::of(&result.summary), visits };
     Ok((row, result))
 }
 
-fn root_moves(root: &History, summary: &Summary) -> Vec<RootMove> {
+fn root_moves(root: &History, summary: &SearchSummary) -> Vec<MoveVisits> {
     let mut moves: Vec<_> = summary
         .root_visits
         .iter()
         .filter(|(_, visits)| *visits > 0)
-        .map(|&(mv, visits)| RootMove { r#move: root.format_move(mv), visits })
+        .map(|&(mv, visits)| MoveVisits { r#move: root.format_move(mv), visits })
         .collect();
     moves.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
     moves
@@ -154,19 +154,19 @@ fn root_moves(root: &History, summary: &Summary) -> Vec<RootMove> {
 /// Best move and result of a search, or what was said instead.
 type Collected = Result<(String, SearchResult), String>;
 
-struct Collector {
+struct AnswerCollector {
     answers: Sender<Collected>,
     notes: Vec<String>,
 }
 
-impl Listener for Collector {
+impl Listener for AnswerCollector {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
     fn note(&mut self, text: &str) {
         self.notes.push(text.into());
     }
 
-    fn answer(&mut self, root: &History, answer: Answer) {
+    fn answer(&mut self, root: &History, answer: SearchAnswer) {
         let collected = match (answer.best, answer.result) {
             (Some(best), Some(result)) if result.failure.is_none() => Ok((root.format_move(best), result)),
             _ => Err(self.notes.join("; ")),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::search::Summary;
+use crate::search::SearchSummary;
 
 /// Figures of one position or of all.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(in crate::tools) struct Figures {
+pub(in crate::tools) struct BenchFigures {
     /// Visits made.
     pub(in crate::tools) nodes: u64,
     /// Visits per second.
@@ -33,14 +33,14 @@ pub(in crate::tools) struct Figures {
     tree_bytes: u64,
 }
 
-impl Figures {
-    pub(super) fn of(summary: &Summary) -> Figures {
-        let mut figures = Figures::default();
+impl BenchFigures {
+    pub(super) fn of(summary: &SearchSummary) -> BenchFigures {
+        let mut figures = BenchFigures::default();
         figures.add(summary);
         figures
     }
 
-    pub(in crate::tools) fn add(&mut self, summary: &Summary) {
+    pub(in crate::tools) fn add(&mut self, summary: &SearchSummary) {
         self.nodes += summary.new_nodes;
         self.time_ms += summary.time.as_secs_f64() * 1000.0;
         self.evaluations += summary.evaluations;
@@ -57,26 +57,34 @@ impl Figures {
 
 /// One position's row.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::tools) struct Row {
+pub(in crate::tools) struct BenchRow {
     pub(in crate::tools) position: String,
     pub(in crate::tools) best_move: String,
     #[serde(flatten)]
-    pub(in crate::tools) figures: Figures,
+    pub(in crate::tools) figures: BenchFigures,
     /// The root's visited moves, most visited first.
-    pub(in crate::tools) visits: Vec<RootMove>,
+    pub(in crate::tools) visits: Vec<MoveVisits>,
 }
 
 /// A root move and its visits.
 #[derive(Clone, Debug, Serialize)]
-pub(in crate::tools) struct RootMove {
+pub(in crate::tools) struct MoveVisits {
     pub(super) r#move: String,
     pub(super) visits: u32,
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for BenchRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figures {
-            nodes, nps, time_ms, evaluations, cache_hits, terminals, collisions, mean_batch, ..
+        let BenchFigures {
+            nodes,
+            nps,
+            time_ms,
+            evaluations,
+            cache_hits,
+            terminals,
+            collisions,
+            mean_batch,
+            ..
         } = self.figures;
         writeln!(
             f,
@@ -87,15 +95,15 @@ impl fmt::Display for Row {
     }
 }
 
-/// The heads of the columns of [`Row`].
+/// The heads of the columns of [`BenchRow`].
 pub(in crate::tools) const HEAD: &str =
     "move       nodes       nps  time ms    evals     cached terminals  collided   batch  position\n";
 
 /// The whole report.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct BenchReport {
     #[serde(flatten)]
-    pub(super) figures: Figures,
+    pub(super) figures: BenchFigures,
     /// CPU time of all threads while searching, seconds; not known on every system.
     pub(super) cpu_s: Option<f64>,
     /// Share of the time in which the device computed; not known for every backend.
@@ -105,10 +113,10 @@ pub(super) struct Report {
     pub(super) threads: usize,
     /// A hash over the root visits of all positions, where the search is reproducible.
     pub(super) signature: Option<String>,
-    pub(super) positions: Vec<Row>,
+    pub(super) positions: Vec<BenchRow>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = &self.figures;
         writeln!(f)?;
@@ -141,7 +149,7 @@ impl Signature {
         Signature(0xcbf2_9ce4_8422_2325)
     }
 
-    pub(super) fn add(&mut self, summary: &Summary) {
+    pub(super) fn add(&mut self, summary: &SearchSummary) {
         for (mv, visits) in &summary.root_visits {
             for byte in mv.to_bits().to_le_bytes().into_iter().chain(visits.to_le_bytes()) {
                 self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::bench::{Figures, HEAD, cpu_time, read_positions, search};
+use super::bench::{BenchFigures, HEAD, cpu_time, read_positions, search};
 use super::output::{Format, say};
 use super::{Failure, Output, Verdict};
 use crate::engine::Engine;
@@ -140,7 +140,7 @@ fn measure(
     }
     let controls = CONTROLS.div_ceil(positions.len() + 1);
     let mut meter = NoiseMeter::start(engine.threads());
-    let (mut total, mut rows, mut searching) = (Figures::default(), Vec::new(), Searching::default());
+    let (mut total, mut rows, mut searching) = (BenchFigures::default(), Vec::new(), Searching::default());
     for position in positions {
         (0..controls).for_each(|_| meter.control());
         let before = Searching::so_far(engine);

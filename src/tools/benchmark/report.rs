@@ -12,13 +12,13 @@ use super::machine::Machine;
 use super::noise::Noise;
 use crate::report::{Align, Bar, BarPlot, Page, Table};
 use crate::tools::Failure;
-use crate::tools::bench::{Figures, Row};
+use crate::tools::bench::{BenchFigures, BenchRow};
 
 /// One position's row.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PositionRow {
     #[serde(flatten)]
-    pub(super) search: Row,
+    pub(super) search: BenchRow,
     /// From `go` to the first evaluation; `None` if the search needed none.
     pub(super) first_evaluation_ms: Option<f64>,
 }
@@ -28,7 +28,7 @@ pub(super) struct PositionRow {
 pub(super) struct Report {
     pub(super) version: &'static str,
     #[serde(flatten)]
-    pub(super) figures: Figures,
+    pub(super) figures: BenchFigures,
     /// Network evaluations per second.
     pub(super) evaluations_per_s: f64,
     /// Mean over the positions.
@@ -117,7 +117,7 @@ impl Report {
         ];
         let mut table = Table::new("The positions", &columns);
         for (index, row) in self.positions.iter().enumerate() {
-            let Row { position, best_move, figures, .. } = &row.search;
+            let BenchRow { position, best_move, figures, .. } = &row.search;
             table.row([
                 (index + 1).to_string(),
                 best_move.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::side::Side;
-use crate::engine::Team;
+use crate::engine::EngineSetup;
 use crate::lab::matches::{Adjudication, DrawRule, Openings, Rules, SideLimit, WinRule};
 use crate::options::Settings;
 use crate::params::{ParamError, Params};
@@ -100,7 +100,7 @@ pub(super) fn paces(args: &MatchArgs, sides: &[Side; 2]) -> Result<[SideLimit; 2
 }
 
 /// The teams; they share a backend if they can.
-pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<Team>; 2], Failure> {
+pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<EngineSetup>; 2], Failure> {
     let settings = [0, 1].map(|index| {
         let mut settings = sides[index].settings.clone();
         if matches!(rules.paces[index], SideLimit::Nodes(_)) && settings.nodestime == 0 {
@@ -110,8 +110,12 @@ pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<Team>; 2], 
         settings
     });
     let [a, b] = settings;
-    let a = Team::new(a)?;
-    let b = if a.has_backend_of(&b) { Team::with_backend(b, a.backend().clone())? } else { Team::new(b)? };
+    let a = EngineSetup::new(a)?;
+    let b = if a.has_backend_of(&b) {
+        EngineSetup::with_backend(b, a.backend().clone())?
+    } else {
+        EngineSetup::new(b)?
+    };
     for (letter, team) in [("A", &a), ("B", &b)] {
         say(format_args!("{letter}: {}", team.backend().info().description));
         team.notes().iter().for_each(|note| say(format_args!("{letter}: {note}")));

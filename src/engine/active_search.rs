@@ -6,56 +6,60 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::game::Game;
-use super::{Answer, Listener};
+use super::game::GameState;
+use super::{Listener, SearchAnswer};
 use crate::chess::Move;
 use crate::network::Backend;
-use crate::search::{EndReason, Job, SearchInfo, SearchResult, Summary, conclude, run};
+use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 
 /// The running search. The game is with its thread until that ends.
-pub(super) struct Running {
-    job: Arc<Job>,
-    thread: JoinHandle<Game>,
+pub(super) struct ActiveSearch {
+    search: Arc<Search>,
+    thread: JoinHandle<GameState>,
     /// The answer is out, or about to be; the thread may still be learning from the move.
     answered: Arc<AtomicBool>,
 }
 
-impl Running {
-    /// Starts the thread that watches over `job`.
-    pub(super) fn start(job: Arc<Job>, mut game: Game, mut speaker: Speaker) -> Running {
+impl ActiveSearch {
+    /// Starts the thread that watches over `search`.
+    pub(super) fn start(
+        search: Arc<Search>,
+        mut game: GameState,
+        mut reporter: SearchReporter,
+    ) -> ActiveSearch {
         let answered = Arc::new(AtomicBool::new(false));
-        let (watched, answering) = (job.clone(), answered.clone());
+        let (watched, answering) = (search.clone(), answered.clone());
         let thread = std::thread::spawn(move || {
-            let job = watched;
+            let search = watched;
             let mut inform = |info: &SearchInfo| {
-                speaker.pass_on_notes();
-                speaker.listener.info(&job.history, info);
+                reporter.pass_on_notes();
+                reporter.listener.info(&search.history, info);
             };
-            let watch = || run(&job, &mut inform, |job, received| game.ponder_hit(job, received));
+            let watch = || run(&search, &mut inform, |search, received| game.ponder_hit(search, received));
             // A panic here is a bug of ours; the game goes on with what the search has found so far.
             let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
-                job.fail("the search's watcher panicked".into());
-                job.stop();
-                conclude(&job, EndReason::Failure)
+                search.fail("the search's watcher panicked".into());
+                search.stop();
+                conclude(&search, EndReason::Failure)
             });
             let end = result.reason;
             // Whoever hears the answer finds no search running.
             answering.store(true, Ordering::Release);
-            speaker.answer(&job, result);
-            game.finish_move(&job, end);
+            reporter.answer(&search, result);
+            game.finish_move(&search, end);
             game
         });
-        Running { job, thread, answered }
+        ActiveSearch { search, thread, answered }
     }
 
     /// Ends the search; its answer goes out at once.
     pub(super) fn stop(&self) {
-        self.job.referee.tell_to_stop(&self.job);
+        self.search.stop_controller.request_stop(&self.search);
     }
 
     /// The move that is pondered on was played, as was read at `received`.
     pub(super) fn ponder_hit(&self, received: Instant) {
-        self.job.referee.tell_ponder_hit(received);
+        self.search.stop_controller.ponder_hit(received);
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -64,17 +68,17 @@ impl Running {
 
     /// Would the search go on for ever if nobody stopped it?
     pub(super) fn is_open_ended(&self) -> bool {
-        self.job.referee.with_chain(|chain| chain.is_open_ended())
+        self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
     }
 
     /// Waits for the end and gives the game back; `None` if the thread panicked and the game is lost.
-    pub(super) fn join(self) -> Option<Game> {
+    pub(super) fn join(self) -> Option<GameState> {
         self.thread.join().ok()
     }
 }
 
 /// What the search's thread needs to answer.
-pub(super) struct Speaker {
+pub(super) struct SearchReporter {
     pub(super) listener: Box<dyn Listener>,
     /// Played if the search knows no move.
     pub(super) fallback: Move,
@@ -82,18 +86,18 @@ pub(super) struct Speaker {
     pub(super) backend: Arc<dyn Backend>,
 }
 
-impl Speaker {
+impl SearchReporter {
     fn pass_on_notes(&mut self) {
         self.backend.take_notes().iter().for_each(|note| self.listener.note(note));
     }
 
-    fn answer(&mut self, job: &Job, result: SearchResult) {
+    fn answer(&mut self, search: &Search, result: SearchResult) {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
             self.listener.note(&format!("error: {reason}"));
         }
-        if let Some(report) = job.referee.with_chain(|chain| chain.report()) {
-            let Summary { time, new_nodes, nodes, .. } = result.summary;
+        if let Some(report) = search.stop_controller.with_chain(|chain| chain.report()) {
+            let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
             let used_ms = time.as_secs_f64() * 1000.0;
             self.listener.time_report(&format!(
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
@@ -103,9 +107,9 @@ impl Speaker {
         if result.best.is_none() && result.failure.is_none() {
             self.listener.note("no evaluation has come back in time: the move is any legal one");
         }
-        let best = result.best.or_else(|| job.root_moves.first().copied()).or(Some(self.fallback));
-        let answer = Answer { best, ponder: result.ponder, result: Some(result) };
-        self.listener.answer(&job.history, answer);
+        let best = result.best.or_else(|| search.root_moves.first().copied()).or(Some(self.fallback));
+        let answer = SearchAnswer { best, ponder: result.ponder, result: Some(result) };
+        self.listener.answer(&search.history, answer);
     }
 }
 
@@ -121,7 +125,7 @@ mod tests {
     use crate::time::GoLimits;
 
     /// Panics at the first information about a search.
-    struct Clumsy(Sender<Answer>);
+    struct Clumsy(Sender<SearchAnswer>);
 
     impl Listener for Clumsy {
         fn info(&mut self, _: &History, _: &SearchInfo) {
@@ -130,7 +134,7 @@ mod tests {
 
         fn note(&mut self, _: &str) {}
 
-        fn answer(&mut self, _: &History, answer: Answer) {
+        fn answer(&mut self, _: &History, answer: SearchAnswer) {
             self.0.send(answer).unwrap();
         }
     }

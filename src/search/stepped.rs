@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::backup;
 use super::controller::{self, SearchResult};
 use super::gather::Gatherer;
-use super::job::Job;
-use super::referee::EndReason;
+use super::shared::Search;
+use super::stop_controller::EndReason;
 use crate::network::EvalSlot;
 
 /// What a search needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum NextStep {
     /// Its batch waits for evaluation.
     Evaluate,
     /// Nothing: it is over.
@@ -23,43 +23,43 @@ pub enum Step {
 
 /// See the module. Its buffers serve one search after the other.
 #[derive(Debug)]
-pub(crate) struct Stepwise {
-    job: Arc<Job>,
+pub(crate) struct SteppedSearch {
+    search: Arc<Search>,
     gatherer: Gatherer,
 }
 
-impl Stepwise {
-    /// Takes up `job`, in which nobody else takes part.
-    pub(crate) fn new(job: Arc<Job>) -> Stepwise {
-        let gatherer = Gatherer::new(job.history.clone());
-        Stepwise { job, gatherer }
+impl SteppedSearch {
+    /// Takes up `search`, in which nobody else takes part.
+    pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
+        let gatherer = Gatherer::new(search.history.clone());
+        SteppedSearch { search, gatherer }
     }
 
     /// Goes on with another search in the same buffers.
-    pub(crate) fn take_up(&mut self, job: Arc<Job>) {
-        self.gatherer.start_from(job.history.clone());
-        self.job = job;
+    pub(crate) fn take_up(&mut self, search: Arc<Search>) {
+        self.gatherer.start_from(search.history.clone());
+        self.search = search;
     }
 
-    pub(crate) fn job(&self) -> &Arc<Job> {
-        &self.job
+    pub(crate) fn search(&self) -> &Arc<Search> {
+        &self.search
     }
 
     /// Gathers until a batch waits for evaluation or the search is over.
-    pub(crate) fn advance(&mut self) -> Step {
-        while !self.job.is_stopped() {
-            let progress = self.gatherer.gather(&self.job);
+    pub(crate) fn advance(&mut self) -> NextStep {
+        while !self.search.is_stopped() {
+            let progress = self.gatherer.gather(&self.search);
             if !self.gatherer.batch.leaves.is_empty() {
-                return Step::Evaluate;
+                return NextStep::Evaluate;
             }
-            backup::release_collisions(&self.job, &self.gatherer.batch);
-            self.job.referee.judge(&self.job);
-            if !progress && !self.job.is_stopped() {
+            backup::release_collisions(&self.search, &self.gatherer.batch);
+            self.search.stop_controller.check(&self.search);
+            if !progress && !self.search.is_stopped() {
                 // Nothing is left to search, and nobody else will bring anything.
-                self.job.referee.tell_to_stop(&self.job);
+                self.search.stop_controller.request_stop(&self.search);
             }
         }
-        Step::Over
+        NextStep::Over
     }
 
     /// Leaves in the waiting batch.
@@ -67,7 +67,7 @@ impl Stepwise {
         self.gatherer.batch.leaves.len()
     }
 
-    /// Exchanges the slots of the waiting batch, [`Stepwise::leaves`] of them, for `slots`: once to lend them for an
+    /// Exchanges the slots of the waiting batch, [`SteppedSearch::leaves`] of them, for `slots`: once to lend them for an
     /// evaluation, and once more to take them back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
@@ -75,13 +75,13 @@ impl Stepwise {
 
     /// The slots of the waiting batch are evaluated: backs it up.
     pub(crate) fn finish_batch(&mut self) {
-        backup::finish_batch(&self.job, &mut self.gatherer.batch);
-        self.job.batch_done(self.leaves() as u64);
+        backup::finish_batch(&self.search, &mut self.gatherer.batch);
+        self.search.batch_done(self.leaves() as u64);
     }
 
     /// How the search ended; it must be over.
     pub(crate) fn result(&self) -> SearchResult {
-        let reason = self.job.referee.end_reason().unwrap_or(EndReason::Told);
-        controller::conclude(&self.job, reason)
+        let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
+        controller::conclude(&self.search, reason)
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::job::Job;
-use super::punctuality::WAKING;
+use super::shared::Search;
 use super::stats;
+use super::wakeup_latency::WAKEUP_LATENCY;
 use crate::time::{Chain, Hints, StopReason};
 
 /// Why a search is over.
@@ -17,7 +17,7 @@ pub enum EndReason {
     /// A rule of the chain.
     Rule(StopReason),
     /// `stop`, `quit` or a new `go`.
-    Told,
+    Stopped,
     /// The clock's deadline, with a batch still out.
     Deadline,
     /// The backend or the tree gave up.
@@ -28,7 +28,7 @@ impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EndReason::Rule(rule) => rule.fmt(f),
-            EndReason::Told => f.write_str("told"),
+            EndReason::Stopped => f.write_str("stopped"),
             EndReason::Deadline => f.write_str("deadline"),
             EndReason::Failure => f.write_str("failure"),
         }
@@ -36,17 +36,17 @@ impl fmt::Display for EndReason {
 }
 
 #[derive(Debug)]
-struct State {
+struct StopState {
     chain: Chain,
     end: Option<EndReason>,
-    told_to_stop: bool,
+    stop_requested: bool,
     ponder_hit: Option<Instant>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Referee {
-    state: Mutex<State>,
+pub(crate) struct StopController {
+    state: Mutex<StopState>,
     changed: Condvar,
     batch_cap: AtomicU32,
     decisive_lead: AtomicU32,
@@ -54,7 +54,7 @@ pub(crate) struct Referee {
 
 /// What the controller finds when it wakes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Call {
+pub(crate) enum Wake {
     /// The search is over.
     End(EndReason),
     /// `ponderhit` came at this time.
@@ -63,17 +63,17 @@ pub(crate) enum Call {
     GoOn,
 }
 
-impl Referee {
-    pub(crate) fn new(chain: Chain) -> Referee {
-        Referee {
-            state: Mutex::new(State { chain, end: None, told_to_stop: false, ponder_hit: None }),
+impl StopController {
+    pub(crate) fn new(chain: Chain) -> StopController {
+        StopController {
+            state: Mutex::new(StopState { chain, end: None, stop_requested: false, ponder_hit: None }),
             changed: Condvar::new(),
             batch_cap: AtomicU32::new(u32::MAX),
             decisive_lead: AtomicU32::new(u32::MAX),
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, StopState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,61 +88,61 @@ impl Referee {
     }
 
     /// Asks the chain with fresh figures, and stops the search if it says so.
-    pub(crate) fn judge(&self, job: &Job) {
-        let hints = self.ask(job);
+    pub(crate) fn check(&self, search: &Search) {
+        let hints = self.ask(search);
         self.decisive_lead.store(hints.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
     }
 
-    fn ask(&self, job: &Job) -> Hints {
-        let stats = stats::collect(job);
+    fn ask(&self, search: &Search) -> Hints {
+        let stats = stats::collect(search);
         let mut hints = Hints::default();
         let mut state = self.state();
         let reason = state.chain.should_stop(&stats, &mut hints);
         let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A rule that no visits can fulfil must not keep a search from ending that can make no more.
-        let is_over = job.is_out_of_visits() && !state.chain.is_open_ended();
+        let is_over = search.is_out_of_visits() && !state.chain.is_open_ended();
         let reason = reason.or(is_over.then_some(StopReason::Nodes));
         let reason = reason.map(EndReason::Rule).or_else(|| {
             let ready = ready_at(&state.chain)?;
             (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)
         });
         if let Some(reason) = reason {
-            self.end(state, job, reason);
+            self.end(state, search, reason);
         }
         hints
     }
 
     /// Asks the chain because time has passed. Where nodes are the clock only workers ask, when a batch is backed up: in the
     /// middle of that the figures depend on chance. Which root moves are searched they alone decide.
-    pub(crate) fn judge_by_clock(&self, job: &Job) {
+    pub(crate) fn check_by_clock(&self, search: &Search) {
         if !self.with_chain(|chain| chain.counts_nodes_as_time()) {
-            self.ask(job);
+            self.ask(search);
         }
     }
 
     /// Ends the search; the first reason stays.
-    fn end(&self, mut state: MutexGuard<'_, State>, job: &Job, reason: EndReason) {
+    fn end(&self, mut state: MutexGuard<'_, StopState>, search: &Search, reason: EndReason) {
         state.end.get_or_insert(reason);
         drop(state);
-        job.stop();
+        search.stop();
         self.changed.notify_all();
     }
 
     /// The search cannot go on.
-    pub(crate) fn fail(&self, job: &Job) {
-        self.end(self.state(), job, EndReason::Failure);
+    pub(crate) fn fail(&self, search: &Search) {
+        self.end(self.state(), search, EndReason::Failure);
     }
 
     /// `stop`: ends the search, and lets `bestmove` go out also after `infinite` and `ponder`.
-    pub(crate) fn tell_to_stop(&self, job: &Job) {
+    pub(crate) fn request_stop(&self, search: &Search) {
         let mut state = self.state();
-        state.told_to_stop = true;
-        self.end(state, job, EndReason::Told);
+        state.stop_requested = true;
+        self.end(state, search, EndReason::Stopped);
     }
 
     /// `ponderhit`, which came at `time`.
-    pub(crate) fn tell_ponder_hit(&self, time: Instant) {
+    pub(crate) fn ponder_hit(&self, time: Instant) {
         self.state().ponder_hit = Some(time);
         self.changed.notify_all();
     }
@@ -159,7 +159,7 @@ impl Referee {
 
     /// Waits until the search is over or `ponderhit` came, but not past the deadline nor longer than `tick`.
     /// After `infinite` and `ponder` the search is over only when someone says so.
-    pub(crate) fn wait(&self, started: Instant, tick: Duration) -> Call {
+    pub(crate) fn wait(&self, started: Instant, tick: Duration) -> Wake {
         let state = self.state();
         let until_deadline = ready_at(&state.chain).map(|at| at.saturating_sub(started.elapsed()));
         let timeout = until_deadline.map_or(tick, |left| left.min(tick));
@@ -171,14 +171,14 @@ impl Referee {
             })
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
-            WAKING.woke(timeout, asleep.elapsed());
+            WAKEUP_LATENCY.woke(timeout, asleep.elapsed());
         }
         if let Some(time) = state.ponder_hit.take() {
-            return Call::PonderHit(time);
+            return Wake::PonderHit(time);
         }
         match state.end {
-            Some(reason) if may_report(&state) => Call::End(reason),
-            _ => Call::GoOn,
+            Some(reason) if may_report(&state) => Wake::End(reason),
+            _ => Wake::GoOn,
         }
     }
 }
@@ -188,9 +188,9 @@ impl Referee {
 fn ready_at(chain: &Chain) -> Option<Duration> {
     let deadline_ms = chain.deadline_ms().filter(|ms| ms.is_finite())?;
     let deadline = Duration::try_from_secs_f64(deadline_ms.max(0.0) / 1000.0).ok()?;
-    Some(deadline - WAKING.margin(deadline))
+    Some(deadline - WAKEUP_LATENCY.margin(deadline))
 }
 
-fn may_report(state: &State) -> bool {
-    state.told_to_stop || !state.chain.is_open_ended()
+fn may_report(state: &StopState) -> bool {
+    state.stop_requested || !state.chain.is_open_ended()
 }

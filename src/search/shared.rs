@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crossbeam::utils::CachePadded;
 
 use super::noise::RootNoise;
-use super::referee::Referee;
+use super::stop_controller::StopController;
 use super::tree::{Node, NodeId, Tree, Unvisited};
 use super::{Reporting, SearchParams};
 use crate::chess::{History, Move, MoveList};
@@ -53,7 +53,7 @@ impl Counters {
 const VISITS_PER_LEAF: u32 = 8;
 
 #[derive(Debug, Default)]
-struct Progress {
+struct WorkerProgress {
     /// Workers that are in this search.
     workers: usize,
     /// Threads that wait for a change.
@@ -68,7 +68,7 @@ struct Progress {
 
 /// What a search is of.
 #[derive(Debug)]
-pub(crate) struct JobSpec {
+pub(crate) struct SearchSpec {
     pub(crate) tree: Arc<Tree>,
     pub(crate) root: NodeId,
     pub(crate) history: History,
@@ -93,10 +93,10 @@ pub(crate) struct JobSpec {
 
 /// A search. Shared by its workers and its controller; lives until the last of them lets go.
 #[derive(Debug)]
-pub(crate) struct Job {
-    spec: JobSpec,
+pub(crate) struct Search {
+    spec: SearchSpec,
     pub(crate) counters: CachePadded<Counters>,
-    pub(crate) referee: Referee,
+    pub(crate) stop_controller: StopController,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
     /// The root's legal moves, in the order of the rules.
@@ -111,21 +111,21 @@ pub(crate) struct Job {
     /// Visits that may still be begun.
     budget: CachePadded<AtomicU64>,
     stop: AtomicBool,
-    progress: Mutex<Progress>,
+    progress: Mutex<WorkerProgress>,
     changed: Condvar,
 }
 
-impl Deref for Job {
-    type Target = JobSpec;
+impl Deref for Search {
+    type Target = SearchSpec;
 
-    fn deref(&self) -> &JobSpec {
+    fn deref(&self) -> &SearchSpec {
         &self.spec
     }
 }
 
-impl Job {
+impl Search {
     /// A search that ends by the rules of `chain`.
-    pub(crate) fn new(spec: JobSpec, chain: Chain) -> Job {
+    pub(crate) fn new(spec: SearchSpec, chain: Chain) -> Search {
         let is_allowed = |mv| spec.root_moves.is_empty() || spec.root_moves.contains(mv);
         let moves = spec.history.legal_moves();
         let allowed = moves.iter().map(is_allowed).collect();
@@ -135,9 +135,9 @@ impl Job {
         };
         let noise = RootNoise::draw(spec.params.noise, moves.len(), &mut rng);
         let counters = Counters { tablebase_hits: spec.tablebase_hits.into(), ..Counters::default() };
-        Job {
+        Search {
             counters: CachePadded::new(counters),
-            referee: Referee::new(chain),
+            stop_controller: StopController::new(chain),
             reused_visits: spec.tree.node(spec.root).visits(),
             moves,
             allowed,
@@ -170,7 +170,7 @@ impl Job {
     /// Visits below which a root move cannot become the most visited any more, and gets no more; 0 while all can. Moves
     /// that certainly lose are not in the race.
     pub(crate) fn visits_to_stay_in_the_race(&self) -> u32 {
-        let lead = self.referee.decisive_lead();
+        let lead = self.stop_controller.decisive_lead();
         if lead == u32::MAX {
             return 0;
         }
@@ -203,7 +203,7 @@ impl Job {
         allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, WorkerProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -235,7 +235,7 @@ impl Job {
             size => size as usize,
         };
         let size = wanted.clamp(1, self.backend.max_batch) as u32;
-        size.min(self.root_visits() / VISITS_PER_LEAF).min(self.referee.batch_cap()).max(1)
+        size.min(self.root_visits() / VISITS_PER_LEAF).min(self.stop_controller.batch_cap()).max(1)
     }
 
     /// Has the search made more visits than `NodesPerSecondLimit` allows up to now?
@@ -269,7 +269,7 @@ impl Job {
 
     /// Counts a change as the next epoch, and wakes those who wait for one: nobody, as a rule, and then the system is not
     /// asked.
-    fn change(&self, change: impl FnOnce(&mut Progress)) {
+    fn change(&self, change: impl FnOnce(&mut WorkerProgress)) {
         let mut progress = self.progress();
         change(&mut progress);
         progress.epoch += 1;
@@ -284,8 +284,8 @@ impl Job {
     fn wait_while(
         &self,
         timeout: Duration,
-        mut is_awaited: impl FnMut(&Progress) -> bool,
-    ) -> MutexGuard<'_, Progress> {
+        mut is_awaited: impl FnMut(&WorkerProgress) -> bool,
+    ) -> MutexGuard<'_, WorkerProgress> {
         let mut progress = self.progress();
         progress.waiting += 1;
         let (mut progress, _) = self
@@ -311,20 +311,20 @@ impl Job {
         self.change(|_| ());
     }
 
-    /// A batch of `leaves` came back from the backend and was backed up: the referee looks at where the search stands.
+    /// A batch of `leaves` came back from the backend and was backed up: the stop controller looks at where the search stands.
     pub(crate) fn batch_done(&self, leaves: u64) {
         self.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
         self.counters.batches.fetch_add(1, Ordering::Relaxed);
         self.change(|progress| {
             progress.first_evaluation.get_or_insert_with(|| self.started.elapsed());
         });
-        self.referee.judge(self);
+        self.stop_controller.check(self);
     }
 
     /// The backend failed: the search ends, with the reason kept.
     pub(crate) fn fail(&self, reason: String) {
         self.progress().failure.get_or_insert(reason);
-        self.referee.fail(self);
+        self.stop_controller.fail(self);
     }
 
     pub(crate) fn failure(&self) -> Option<String> {
@@ -345,7 +345,7 @@ impl Job {
         self.wait_while(timeout, |progress| progress.epoch == seen).epoch
     }
 
-    /// A worker joins. It must call [`Job::leave`].
+    /// A worker joins. It must call [`Search::leave`].
     pub(crate) fn enter(&self) {
         self.progress().workers += 1;
     }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use crate::chess::{History, Move};
 use crate::options::Settings;
-use crate::tablebase::{Pace, RootTables, Tablebase};
+use crate::tablebase::{RootPace, RootTables, Tablebase};
 
 /// The tables that the options name, opened once.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct RootTablebase {
     /// What was opened, or could not be.
     folders: String,
     tablebase: Option<Arc<Tablebase>>,
     /// The fault of a file has been told.
-    fault_told: bool,
+    read_error_reported: bool,
 }
 
 /// A search order after the tables have been asked.
 #[derive(Debug)]
-pub(super) struct Narrowed {
+pub(super) struct FilteredRootMoves {
     /// Root moves to search; empty means all.
     pub(super) root_moves: Vec<Move>,
     /// How many root moves keep the best result; `None` where the tables don't know.
@@ -29,14 +29,14 @@ pub(super) struct Narrowed {
     pub(super) hits: u64,
 }
 
-impl Tables {
+impl RootTablebase {
     /// Opens what `settings` name, unless that is what was opened last. Returns what people should know, if that is
     /// anything new.
     pub(super) fn open_if_changed(&mut self, settings: &Settings) -> Option<String> {
         if settings.syzygy_path == self.folders {
-            return self.take_fault();
+            return self.take_read_error();
         }
-        *self = Tables { folders: settings.syzygy_path.clone(), ..Tables::default() };
+        *self = RootTablebase { folders: settings.syzygy_path.clone(), ..RootTablebase::default() };
         if self.folders.is_empty() {
             return None;
         }
@@ -46,22 +46,31 @@ impl Tables {
         }
     }
 
-    fn take_fault(&mut self) -> Option<String> {
-        let fault = self.tablebase.as_ref()?.fault()?;
-        let is_news = !std::mem::replace(&mut self.fault_told, true);
-        is_news.then(|| format!("error: SyzygyPath: {fault}; positions in this table are searched instead"))
+    fn take_read_error(&mut self) -> Option<String> {
+        let error = self.tablebase.as_ref()?.read_error()?;
+        let is_news = !std::mem::replace(&mut self.read_error_reported, true);
+        is_news.then(|| format!("error: SyzygyPath: {error}; positions in this table are searched instead"))
     }
 
     /// Keeps those of `wanted` (empty means all) that keep the best result, if the last position of `game` is in the
     /// tables.
-    pub(super) fn narrow(&self, game: &History, wanted: Vec<Move>, settings: &Settings) -> Narrowed {
-        let untouched =
-            |root_moves| Narrowed { root_moves, sound_moves: None, below: self.tablebase.clone(), hits: 0 };
+    pub(super) fn filter_root_moves(
+        &self,
+        game: &History,
+        wanted: Vec<Move>,
+        settings: &Settings,
+    ) -> FilteredRootMoves {
+        let untouched = |root_moves| FilteredRootMoves {
+            root_moves,
+            sound_moves: None,
+            below: self.tablebase.clone(),
+            hits: 0,
+        };
         let Some(tablebase) = &self.tablebase else { return untouched(wanted) };
-        let pace = if settings.syzygy_fast_play { Pace::Fastest } else { Pace::Free };
+        let pace = if settings.syzygy_fast_play { RootPace::Fastest } else { RootPace::Free };
         let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
         let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
-        Narrowed {
+        FilteredRootMoves {
             sound_moves: Some(found.moves.len()),
             root_moves: found.moves,
             // Where distances show the way every leaf in the tables would be the same win, and the search blind.

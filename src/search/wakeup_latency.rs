@@ -14,17 +14,17 @@ const MAX_MARGIN: Duration = Duration::from_millis(15);
 const MARGIN_PART: u32 = 4;
 
 /// One for the process: what is measured is the machine.
-pub(super) static WAKING: Punctuality = Punctuality::new();
+pub(super) static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
 /// The lateness of late. Written and read by controllers only; a lost update does no harm.
 #[derive(Debug)]
-pub(super) struct Punctuality {
+pub(super) struct WakeupLatency {
     lateness_ns: AtomicU64,
 }
 
-impl Punctuality {
-    const fn new() -> Punctuality {
-        Punctuality { lateness_ns: AtomicU64::new(0) }
+impl WakeupLatency {
+    const fn new() -> WakeupLatency {
+        WakeupLatency { lateness_ns: AtomicU64::new(0) }
     }
 
     /// A thread that wanted to sleep for `asked` woke after `took`.
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_late_waking_is_feared_for_a_while() {
         let ms = Duration::from_millis;
-        let waking = Punctuality::new();
+        let waking = WakeupLatency::new();
         assert_eq!(waking.margin(ms(1000)), ms(0));
         waking.woke(ms(10), ms(18));
         assert_eq!(waking.margin(ms(1000)), ms(8));
