@@ -5,11 +5,13 @@
 //! logits back. Nothing here knows of the search.
 
 pub mod backends;
+mod batch_evaluator;
 mod batch_size;
 mod busy;
 pub mod cache;
 pub mod discover;
 pub mod encode;
+mod eval_slot;
 pub mod folders;
 pub mod instrumented;
 pub mod onnx;
@@ -21,10 +23,12 @@ use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
 
-use arrayvec::ArrayVec;
 use thiserror::Error;
 
 use crate::params::ParamError;
+
+pub use batch_evaluator::BatchEvaluator;
+pub use eval_slot::{EvalSlot, PositionEncoding, softmax};
 
 /// Planes of a network's input.
 pub const PLANES: usize = 112;
@@ -70,21 +74,6 @@ pub struct Evaluation {
     pub d: f32,
     /// Plies to the end of the game, not below 0; 0 for networks without a Moves Left Head.
     pub m: f32,
-}
-
-/// One position of a batch: what goes in, and room for what comes out.
-#[derive(Clone, Debug, Default)]
-pub struct EvalSlot {
-    /// Identifies the position and what else the evaluation depends on; the `random` backend's only input.
-    pub key: u64,
-    /// The encoded position.
-    pub planes: InputPlanes,
-    /// Policy indices (`0..1858`) of the legal moves, in the caller's order.
-    pub moves: ArrayVec<u16, MAX_MOVES>,
-    /// Output: the value heads.
-    pub evaluation: Evaluation,
-    /// Output: raw policy logits of `moves`, in their order.
-    pub logits: ArrayVec<f32, MAX_MOVES>,
 }
 
 /// What a backend is and what it prefers.

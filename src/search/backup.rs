@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::batch::Batch;
 use super::shared::Search;
 use super::tree::{Node, NodeId, NodeValue, Proof, ProofOutcome, Tree, TreeFull, VisitSum};
-use crate::network::{EvalSlot, Evaluation};
+use crate::network::{EvalSlot, Evaluation, softmax};
 
 /// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
 pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
@@ -75,20 +75,6 @@ fn proof_from_children(tree: &Tree, node: &Node) -> Option<Proof> {
     let plies = longest.map(|proof| proof.plies).fold(0.0, f32::max);
     let is_mate = !is_draw && proofs().flatten().all(|proof| proof.is_mate);
     Some(Proof { outcome, plies: plies + 1.0, is_mate })
-}
-
-/// Turns logits into probabilities in place: softmax at `temperature`.
-/// The exponential comes from `libm`, so that a search is the same on every machine.
-pub(super) fn softmax(logits: &mut [f32], temperature: f32) {
-    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut sum = 0.0;
-    for logit in logits.iter_mut() {
-        *logit = libm::expf((*logit - max) / temperature);
-        sum += *logit;
-    }
-    for p in logits {
-        *p /= sum;
-    }
 }
 
 /// Ends visits along many paths, one after the other: what neighbouring paths have in common is written once.
@@ -182,27 +168,4 @@ pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
 /// Takes the collisions of a batch without leaves back.
 pub(super) fn release_collisions(search: &Search, batch: &Batch) {
     end_visits(search, batch, |_| VisitSum::default());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn softmax_at_a_temperature() {
-        let mut logits = [2.0, 0.0, 2.0];
-        softmax(&mut logits, 2.0);
-        // e¹ : e⁰ : e¹, divided by their sum 2e + 1
-        let e = std::f32::consts::E;
-        for (p, expected) in logits.iter().zip([e, 1.0, e].map(|x| x / (2.0 * e + 1.0))) {
-            assert!((p - expected).abs() < 1e-6);
-        }
-    }
-
-    #[test]
-    fn softmax_survives_extreme_logits() {
-        let mut logits = [1e30, -1e30, f32::MAX];
-        softmax(&mut logits, 0.5);
-        assert_eq!(logits, [0.0, 0.0, 1.0]);
-    }
 }

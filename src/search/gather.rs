@@ -13,7 +13,7 @@ use super::select::{self, Candidate, CandidateMove, MovesLeftUtility};
 use super::shared::Search;
 use super::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
 use crate::chess::{History, MoveList, Terminal};
-use crate::network::{EvalSlot, Evaluation, encode, policy_map};
+use crate::network::{Evaluation, PositionEncoding};
 use crate::tablebase;
 
 /// Visits that are sent for each leaf that is still wanted, at most.
@@ -312,7 +312,7 @@ impl Gatherer {
         let key = self.history.evaluation_key();
         match search.cache.get(key, moves.len(), &mut self.policy) {
             Some(evaluation) => self.open_cached(search, node, evaluation, visits),
-            None => self.queue_leaf(search, key, &moves, visits),
+            None => self.queue_leaf(search, &moves, visits),
         }
     }
 
@@ -350,9 +350,8 @@ impl Gatherer {
     }
 
     /// The leaf goes into the batch with one visit; the others collide with it.
-    fn queue_leaf(&mut self, search: &Search, key: u64, moves: &MoveList, visits: u32) {
-        let slot = self.batch.push_leaf(&self.path);
-        fill_slot(slot, key, search, (&self.history, moves));
+    fn queue_leaf(&mut self, search: &Search, moves: &MoveList, visits: u32) {
+        self.batch.push_leaf(&self.path).fill(&self.history, moves, encoding(search));
         if visits > 1 {
             self.collide(visits - 1);
         }
@@ -386,17 +385,7 @@ impl Gatherer {
     }
 }
 
-/// Makes `slot` ask for the last position of `history`, which has these legal moves.
-pub(super) fn fill_slot(
-    slot: &mut EvalSlot,
-    key: u64,
-    search: &Search,
-    (history, moves): (&History, &MoveList),
-) {
-    let turn = history.current().turn();
-    slot.key = key;
-    let (format, fill) = (search.backend.input_format, search.params.history_fill);
-    let transform = encode::encode(history, format, fill, &mut slot.planes);
-    slot.moves.clear();
-    slot.moves.extend(moves.iter().map(|&mv| policy_map::index(mv, turn, transform)));
+/// Returns how the positions of this search are encoded.
+pub(super) fn encoding(search: &Search) -> PositionEncoding {
+    PositionEncoding { format: search.backend.input_format, history_fill: search.params.history_fill }
 }

@@ -4,7 +4,7 @@
 //! The descent goes where the next visits would go if all values stayed as they are. It changes nothing in the tree.
 //! Called by `worker` after a gathering.
 
-use super::gather::{Gatherer, fill_slot};
+use super::gather::{Gatherer, encoding};
 use super::select::{Candidate, CandidateMove};
 use super::shared::Search;
 use super::tree::{NodeId, NodeState};
@@ -72,7 +72,7 @@ impl Gatherer {
             || self.batch.slots().iter().any(|slot| slot.key == key)
             || search.cache.get(key, moves.len(), &mut self.policy).is_some();
         if !is_known {
-            fill_slot(self.batch.push_extra(), key, search, (&self.history, &moves));
+            self.batch.push_extra().fill(&self.history, &moves, encoding(search));
         }
     }
 }

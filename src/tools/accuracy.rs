@@ -8,11 +8,10 @@ use std::fmt;
 use clap::Args;
 use serde::Serialize;
 
-use super::eval::softmax;
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::chess::{History, Variant};
-use crate::network::encode::{HistoryFill, InputFormat, encode};
-use crate::network::{Backend, EvalSlot, Evaluator, policy_map};
+use crate::network::encode::InputFormat;
+use crate::network::{Backend, EvalSlot, Evaluator};
 use crate::options::Settings;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
@@ -68,11 +67,11 @@ fn play(evaluator: &mut dyn Evaluator, format: InputFormat, count: usize) -> Res
     let mut games: Vec<(History, usize)> = (0..GAMES).map(|_| (start(), 0)).collect();
     let mut positions = Vec::with_capacity(count + GAMES);
     while positions.len() < count {
-        let mut batch: Vec<_> = games.iter().map(|(game, _)| slot(game, format)).collect();
+        let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
         evaluator.evaluate(&mut batch)?;
         for ((game, plies), slot) in games.iter_mut().zip(&batch) {
             let legal = game.legal_moves();
-            game.push(legal[draw(&softmax(&slot.logits), random.f32())]);
+            game.push(legal[draw(&slot.policy(), random.f32())]);
             *plies += 1;
             if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
                 (*game, *plies) = (start(), 0);
@@ -82,14 +81,6 @@ fn play(evaluator: &mut dyn Evaluator, format: InputFormat, count: usize) -> Res
     }
     positions.truncate(count);
     Ok(positions)
-}
-
-fn slot(game: &History, format: InputFormat) -> EvalSlot {
-    let mut slot = EvalSlot { key: game.evaluation_key(), ..EvalSlot::default() };
-    let transform = encode(game, format, HistoryFill::default(), &mut slot.planes);
-    let turn = game.current().turn();
-    slot.moves = game.legal_moves().iter().map(|&m| policy_map::index(m, turn, transform)).collect();
-    slot
 }
 
 /// The place in `probabilities` at which their sum passes `share` (`0..1`).
@@ -154,7 +145,7 @@ impl AccuracyReport {
             backend: tested.info().description.clone(),
             reference: reference.info().description.clone(),
             positions: expected.len(),
-            policy_kl: spread(|a, b| divergence(&softmax(&b.logits), &softmax(&a.logits))),
+            policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
             q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),

@@ -11,8 +11,7 @@ use serde::Serialize;
 use super::output::say;
 use super::{Failure, NetworkArgs, Output, Verdict};
 use crate::chess::{History, MoveList, Variant};
-use crate::network::encode::{HistoryFill, encode};
-use crate::network::{Backend, BackendInfo, EvalSlot, Evaluator, policy_map};
+use crate::network::{Backend, BatchEvaluator, EvalSlot};
 use crate::options::Settings;
 
 /// The largest batch; more would only delay the first answers.
@@ -86,7 +85,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<Verdict, Failu
             verdict = Verdict::BadInput;
         }
         let waits_for_more = lines.buffer().is_empty();
-        if length == 0 || waits_for_more || evaluation.is_full() {
+        if length == 0 || waits_for_more || evaluation.batch.is_full() {
             evaluation.finish(output)?;
         }
         if length == 0 {
@@ -126,24 +125,19 @@ struct Queued {
 
 /// Collects positions into batches and reports what the network says of them, in their order.
 struct PositionEvaluator {
-    info: BackendInfo,
-    evaluator: Box<dyn Evaluator>,
+    batch: BatchEvaluator<Queued>,
+    has_moves_left: bool,
     variant: Variant,
-    fill: HistoryFill,
-    queued: Vec<Queued>,
-    slots: Vec<EvalSlot>,
 }
 
 impl PositionEvaluator {
     fn new(backend: &dyn Backend, settings: &Settings) -> Result<PositionEvaluator, Failure> {
+        // The option's choices are the names of the variants.
+        let history_fill = settings.history_fill.parse().unwrap_or_default();
         Ok(PositionEvaluator {
-            info: backend.info().clone(),
-            evaluator: backend.evaluator()?,
+            batch: BatchEvaluator::new(backend, history_fill, MAX_BATCH)?,
+            has_moves_left: backend.info().has_moves_left,
             variant: super::variant(settings.chess960),
-            // The option's choices are the names of the variants.
-            fill: settings.history_fill.parse().unwrap_or_default(),
-            queued: Vec::new(),
-            slots: Vec::new(),
         })
     }
 
@@ -154,27 +148,18 @@ impl PositionEvaluator {
         }
         let history = History::to_evaluate(text, self.variant)?;
         let legal = history.legal_moves();
-        let mut slot = EvalSlot { key: history.evaluation_key(), ..EvalSlot::default() };
-        let transform = encode(&history, self.info.input_format, self.fill, &mut slot.planes);
-        let color = history.current().turn();
-        slot.moves = legal.iter().map(|&m| policy_map::index(m, color, transform)).collect();
-        self.slots.push(slot);
-        self.queued.push(Queued { text: text.into(), history, legal });
+        let queued = Queued { text: text.into(), history: history.clone(), legal: legal.clone() };
+        self.batch.push(queued, &history, &legal);
         Ok(())
-    }
-
-    fn is_full(&self) -> bool {
-        self.slots.len() >= self.info.max_batch.min(MAX_BATCH)
     }
 
     /// Evaluates what is queued and reports it.
     fn finish(&mut self, output: &mut Output) -> Result<(), Failure> {
-        if self.slots.is_empty() {
+        if self.batch.waiting().is_empty() {
             return Ok(());
         }
-        self.evaluator.evaluate(&mut self.slots)?;
-        for (queued, slot) in self.queued.drain(..).zip(self.slots.drain(..)) {
-            let report = report(queued, &slot, self.info.has_moves_left);
+        for (queued, slot) in self.batch.evaluate()? {
+            let report = report(queued, slot, self.has_moves_left);
             output.write(&report, &report)?;
         }
         output.flush()
@@ -187,7 +172,7 @@ fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> PositionRepo
     let mut policy: Vec<MoveReport> = legal
         .iter()
         .zip(&slot.moves)
-        .zip(slot.logits.iter().zip(softmax(&slot.logits)))
+        .zip(slot.logits.iter().zip(slot.policy()))
         .map(|((&m, &index), (&logit, p))| MoveReport { r#move: history.format_move(m), index, logit, p })
         .collect();
     policy.sort_by(|a, b| b.p.total_cmp(&a.p));
@@ -199,28 +184,5 @@ fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> PositionRepo
         l: (1.0 - evaluation.q - evaluation.d) / 2.0,
         m: has_moves_left.then_some(evaluation.m),
         policy,
-    }
-}
-
-/// Probabilities at temperature 1.
-pub(super) fn softmax(logits: &[f32]) -> Vec<f32> {
-    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weights: Vec<f32> = logits.iter().map(|logit| libm::expf(logit - highest)).collect();
-    let sum: f32 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probabilities_sum_to_one_whatever_the_logits() {
-        for logits in [&[0.0, 0.0][..], &[1000.0, -1000.0, 999.0], &[3.5]] {
-            let sum: f32 = softmax(logits).iter().sum();
-            assert!((sum - 1.0).abs() < 1e-6, "{logits:?}: {sum}");
-        }
-        assert!(softmax(&[]).is_empty());
-        assert_eq!(softmax(&[1.0, 1.0]), [0.5, 0.5]);
     }
 }

@@ -2,18 +2,24 @@
 
 use super::rows::PositionRow;
 use crate::chess::History;
-use crate::network::encode::{HistoryFill, encode};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
+use crate::network::encode::HistoryFill;
+use crate::network::{Backend, BackendError, BatchEvaluator};
 
 /// Games whose rows wait for the network, and the batch that is being filled.
-pub(super) struct BatchEvaluator {
-    info: BackendInfo,
-    fill: HistoryFill,
-    evaluator: Box<dyn Evaluator>,
-    slots: Vec<EvalSlot>,
-    /// For each filled slot: game among `open`, row of the game.
-    owners: Vec<(usize, usize)>,
+pub(super) struct GameEvaluator {
+    has_moves_left: bool,
+    batch: BatchEvaluator<RowOwner>,
     open: Vec<OpenGame>,
+    /// Games that were begun before the first of `open`.
+    taken: usize,
+}
+
+/// Whose row a position of the batch is.
+#[derive(Clone, Copy, Debug)]
+struct RowOwner {
+    /// The game's place in the order in which games were begun.
+    game: usize,
+    row: usize,
 }
 
 /// A game whose rows are not all evaluated.
@@ -25,22 +31,19 @@ struct OpenGame {
 /// A finished game: its place among the games that were taken, and its rows.
 pub(super) type Finished = (u64, Vec<PositionRow>);
 
-impl BatchEvaluator {
-    /// `batch` positions at once, as many as the backend likes if that is `None`.
+impl GameEvaluator {
+    /// Returns an evaluator of `batch` positions at once, or of as many as the backend prefers if that is `None`.
     pub(super) fn new(
         backend: &dyn Backend,
         fill: HistoryFill,
         batch: Option<usize>,
-    ) -> Result<BatchEvaluator, BackendError> {
-        let info = backend.info().clone();
-        let batch = batch.unwrap_or(info.preferred_batch).clamp(1, info.max_batch);
-        Ok(BatchEvaluator {
-            fill,
-            evaluator: backend.evaluator()?,
-            slots: vec![EvalSlot::default(); batch],
-            owners: Vec::with_capacity(batch),
+    ) -> Result<GameEvaluator, BackendError> {
+        let info = backend.info();
+        Ok(GameEvaluator {
+            has_moves_left: info.has_moves_left,
+            batch: BatchEvaluator::new(backend, fill, batch.unwrap_or(info.preferred_batch))?,
             open: Vec::new(),
-            info,
+            taken: 0,
         })
     }
 
@@ -53,34 +56,28 @@ impl BatchEvaluator {
     pub(super) fn add(&mut self, row: PositionRow, history: &History) -> Result<(), BackendError> {
         let Some(game) = self.open.last_mut() else { return Ok(()) };
         game.rows.push(row);
-        let owner = (self.open.len() - 1, self.open[self.open.len() - 1].rows.len() - 1);
-        let slot = &mut self.slots[self.owners.len()];
-        slot.key = history.evaluation_key();
+        let row = game.rows.len() - 1;
         // Without moves: the policy head is not asked.
-        encode(history, self.info.input_format, self.fill, &mut slot.planes);
-        self.owners.push(owner);
-        if self.owners.len() == self.slots.len() { self.evaluate() } else { Ok(()) }
+        self.batch.push(RowOwner { game: self.taken + self.open.len() - 1, row }, history, &[]);
+        if self.batch.is_full() { self.evaluate() } else { Ok(()) }
     }
 
-    /// Evaluates what waits, as at the end.
+    /// Evaluates the positions that wait, as at the end.
     pub(super) fn evaluate(&mut self) -> Result<(), BackendError> {
-        if self.owners.is_empty() {
-            return Ok(());
-        }
-        let batch = &mut self.slots[..self.owners.len()];
-        self.evaluator.evaluate(batch)?;
-        for ((game, row), slot) in self.owners.drain(..).zip(batch) {
-            let row = &mut self.open[game].rows[row];
+        for (owner, slot) in self.batch.evaluate()? {
+            let row = &mut self.open[owner.game - self.taken].rows[owner.row];
             row.q = Some(slot.evaluation.q);
-            row.m_plies = self.info.has_moves_left.then_some(slot.evaluation.m);
+            row.m_plies = self.has_moves_left.then_some(slot.evaluation.m);
         }
         Ok(())
     }
 
-    /// The games of which nothing waits any more. Call it between games only.
+    /// Returns the games all of whose rows are evaluated. Call it between games only.
     pub(super) fn take_finished(&mut self) -> Vec<Finished> {
-        let first_open = self.owners.first().map_or(self.open.len(), |owner| owner.0);
-        self.owners.iter_mut().for_each(|owner| owner.0 -= first_open);
-        self.open.drain(..first_open).map(|game| (game.sequence, game.rows)).collect()
+        let begun = self.taken + self.open.len();
+        let first_waiting = self.batch.waiting().first().map_or(begun, |owner| owner.game);
+        let finished = self.open.drain(..first_waiting - self.taken);
+        self.taken = first_waiting;
+        finished.map(|game| (game.sequence, game.rows)).collect()
     }
 }

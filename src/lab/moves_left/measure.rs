@@ -14,7 +14,7 @@ use std::thread;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
 
-use super::encoder::BatchEvaluator;
+use super::encoder::GameEvaluator;
 use super::rows::PositionRow;
 use super::searcher::Searcher;
 use super::selection::Selection;
@@ -233,10 +233,10 @@ impl<R: Read> Read for Counted<R> {
 fn evaluate_all(task: &Task<'_>, work: &Receiver<Work>, messages: &Sender<Message>) -> Result<(), LabError> {
     // The option's choices are the names of the variants.
     let fill = task.settings.history_fill.parse().unwrap_or_default();
-    let mut batch = BatchEvaluator::new(task.backend, fill, task.batch)?;
+    let mut batch = GameEvaluator::new(task.backend, fill, task.batch)?;
     let mut searcher = task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?;
     let estimators = Defaults::new();
-    let deliver = |batch: &mut BatchEvaluator| {
+    let deliver = |batch: &mut GameEvaluator| {
         batch.take_finished().into_iter().all(|(sequence, mut rows)| {
             rows.iter_mut()
                 .for_each(|row| row.mlh_moves = estimators.head.estimate(row).map(|moves| moves as f32));
@@ -276,7 +276,7 @@ fn evaluate(
     selection: &Selection,
     (sequence, game): (u64, &Game),
     estimators: &Defaults,
-    (batch, mut searcher): (&mut BatchEvaluator, Option<&mut Searcher>),
+    (batch, mut searcher): (&mut GameEvaluator, Option<&mut Searcher>),
 ) -> Result<(), LabError> {
     let mut history = History::from_position(game.start.clone(), game.variant);
     let mut text = match game.tags.get("FEN") {

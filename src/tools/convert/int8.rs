@@ -2,12 +2,10 @@
 
 use crate::chess::{History, MoveList};
 use crate::network::backends::onnxruntime::{OnnxRuntime, observe};
-use crate::network::encode::{HistoryFill, InputFormat, encode};
 use crate::network::onnx::{self, BuildOptions, Quantization};
 use crate::network::weights::{Network, OnnxModel};
-use crate::network::{Backend, BackendError, EvalSlot, policy_map};
+use crate::network::{Backend, BackendError, EvalSlot};
 use crate::params::Params;
-use crate::tools::eval::softmax;
 
 /// Games that are played side by side.
 const GAMES: usize = 32;
@@ -37,11 +35,10 @@ fn self_play(model: OnnxModel) -> Result<Vec<EvalSlot>, BackendError> {
     let mut positions = Vec::with_capacity(GAMES * PLIES);
     for _ in 0..PLIES {
         let legal: Vec<MoveList> = games.iter().map(History::legal_moves).collect();
-        let mut batch: Vec<_> =
-            games.iter().zip(&legal).map(|(game, legal)| slot(game, legal, format)).collect();
+        let mut batch: Vec<_> = games.iter().map(|game| EvalSlot::of(game, format.into())).collect();
         evaluator.evaluate(&mut batch)?;
         for ((game, legal), slot) in games.iter_mut().zip(&legal).zip(&batch) {
-            match draw(&softmax(&slot.logits), random.f32()).and_then(|index| legal.get(index)) {
+            match draw(&slot.policy(), random.f32()).and_then(|index| legal.get(index)) {
                 Some(&m) => game.push(m),
                 None => *game = History::start(),
             }
@@ -49,14 +46,6 @@ fn self_play(model: OnnxModel) -> Result<Vec<EvalSlot>, BackendError> {
         positions.extend(batch);
     }
     Ok(positions)
-}
-
-fn slot(game: &History, legal: &MoveList, format: InputFormat) -> EvalSlot {
-    let mut slot = EvalSlot::default();
-    let transform = encode(game, format, HistoryFill::default(), &mut slot.planes);
-    let turn = game.current().turn();
-    slot.moves = legal.iter().map(|&m| policy_map::index(m, turn, transform)).collect();
-    slot
 }
 
 /// The index into `probabilities` at which their sum exceeds `number`, the last one at the latest; `None` if empty.

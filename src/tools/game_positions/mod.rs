@@ -4,8 +4,8 @@
 use std::sync::OnceLock;
 
 use crate::chess::History;
-use crate::network::encode::{HistoryFill, InputFormat, encode};
-use crate::network::{EvalSlot, policy_map};
+use crate::network::EvalSlot;
+use crate::network::encode::InputFormat;
 
 const GAMES: &str = include_str!("games.txt");
 
@@ -39,16 +39,7 @@ fn positions_of(game: &str) -> Vec<History> {
 /// again where there are no more.
 pub(super) fn encoded(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
     let positions = all().iter().cycle().skip(first % all().len()).take(count);
-    positions.map(|history| slot(history, format)).collect()
-}
-
-/// One position, encoded.
-pub(super) fn slot(history: &History, format: InputFormat) -> EvalSlot {
-    let mut slot = EvalSlot { key: history.evaluation_key(), ..EvalSlot::default() };
-    let transform = encode(history, format, HistoryFill::default(), &mut slot.planes);
-    let turn = history.current().turn();
-    slot.moves = history.legal_moves().iter().map(|&m| policy_map::index(m, turn, transform)).collect();
-    slot
+    positions.map(|history| EvalSlot::of(history, format.into())).collect()
 }
 
 #[cfg(test)]

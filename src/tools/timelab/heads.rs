@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use super::games::LabGame;
-use crate::network::encode::{HistoryFill, encode};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, policy_map};
+use crate::network::{Backend, BackendError, BatchEvaluator, Evaluation};
 use crate::options::Settings;
 use crate::time::RootEvaluation;
 
 /// The largest batch.
 const MAX_BATCH: usize = 256;
 
-/// Evaluators for as many threads.
+/// The batches of as many threads.
 pub(super) struct Heads {
-    info: BackendInfo,
-    fill: HistoryFill,
-    evaluators: Vec<Box<dyn Evaluator>>,
+    has_wdl: bool,
+    has_moves_left: bool,
+    batches: Vec<BatchEvaluator<Origin>>,
 }
 
 impl Heads {
@@ -28,11 +27,14 @@ impl Heads {
         settings: &Settings,
         threads: usize,
     ) -> Result<Heads, BackendError> {
+        let info = backend.info();
+        // The option's choices are the names of the variants.
+        let fill = settings.history_fill.parse().unwrap_or_default();
+        let batch = |_| BatchEvaluator::new(&**backend, fill, MAX_BATCH);
         Ok(Heads {
-            info: backend.info().clone(),
-            // The option's choices are the names of the variants.
-            fill: settings.history_fill.parse().unwrap_or_default(),
-            evaluators: (0..threads).map(|_| backend.evaluator()).collect::<Result<_, _>>()?,
+            has_wdl: info.has_wdl,
+            has_moves_left: info.has_moves_left,
+            batches: (0..threads).map(batch).collect::<Result<_, _>>()?,
         })
     }
 
@@ -41,12 +43,25 @@ impl Heads {
     /// # Errors
     /// If an evaluation fails.
     pub(super) fn fill_in(&mut self, games: &mut [LabGame]) -> Result<(), BackendError> {
-        let Heads { info, fill, evaluators } = self;
-        let share = games.len().div_ceil(evaluators.len()).max(1);
+        let Heads { has_wdl, has_moves_left, batches } = self;
+        let root_evaluation = |Evaluation { q, d, m }| RootEvaluation {
+            q: f64::from(q),
+            d: has_wdl.then_some(d.into()),
+            m: has_moves_left.then_some(m.into()),
+            m_spread: None,
+        };
+        let share = games.len().div_ceil(batches.len()).max(1);
         std::thread::scope(|scope| {
-            let parts = games.chunks_mut(share).zip(evaluators.iter_mut());
+            let parts = games.chunks_mut(share).zip(batches.iter_mut());
             let threads: Vec<_> = parts
-                .map(|(games, evaluator)| scope.spawn(|| fill_in_part(games, &mut **evaluator, info, *fill)))
+                .map(|(games, batch)| {
+                    scope.spawn(move || {
+                        for (Origin { game, place }, evaluation) in evaluate(games, batch)? {
+                            games[game].replay.moves[place].root = Some(root_evaluation(evaluation));
+                        }
+                        Ok(())
+                    })
+                })
                 .collect();
             threads.into_iter().try_for_each(|thread| match thread.join() {
                 Ok(result) => result,
@@ -56,40 +71,34 @@ impl Heads {
     }
 }
 
-/// A position in a batch: the game's place and the move's place in it.
-type Origin = (usize, usize);
+/// Which position of which game a position of a batch is.
+struct Origin {
+    /// The game's place among the games of this thread.
+    game: usize,
+    /// The place of the move that was made in the position.
+    place: usize,
+}
 
-fn fill_in_part(
-    games: &mut [LabGame],
-    evaluator: &mut dyn Evaluator,
-    info: &BackendInfo,
-    fill: HistoryFill,
-) -> Result<(), BackendError> {
-    let largest = info.max_batch.min(MAX_BATCH);
-    let (mut origins, mut slots): (Vec<Origin>, Vec<EvalSlot>) = (Vec::new(), Vec::new());
-    for game in 0..games.len() {
-        games[game].for_each_position(|place, history| {
-            let mut slot = EvalSlot { key: history.evaluation_key(), ..EvalSlot::default() };
-            let transform = encode(history, info.input_format, fill, &mut slot.planes);
-            let color = history.current().turn();
-            slot.moves =
-                history.legal_moves().iter().map(|&m| policy_map::index(m, color, transform)).collect();
-            origins.push((game, place));
-            slots.push(slot);
-        });
-        while slots.len() >= largest || (game + 1 == games.len() && !slots.is_empty()) {
-            let batch = slots.len().min(largest);
-            evaluator.evaluate(&mut slots[..batch])?;
-            for ((game, place), slot) in origins.drain(..batch).zip(slots.drain(..batch)) {
-                let Evaluation { q, d, m } = slot.evaluation;
-                games[game].replay.moves[place].root = Some(RootEvaluation {
-                    q: q.into(),
-                    d: info.has_wdl.then_some(d.into()),
-                    m: info.has_moves_left.then_some(m.into()),
-                    m_spread: None,
-                });
+/// Evaluates all positions of `games` in which our side moves, in full batches.
+fn evaluate(
+    games: &[LabGame],
+    batch: &mut BatchEvaluator<Origin>,
+) -> Result<Vec<(Origin, Evaluation)>, BackendError> {
+    let mut found = Vec::new();
+    let mut evaluate = |batch: &mut BatchEvaluator<Origin>| -> Result<(), BackendError> {
+        found.extend(batch.evaluate()?.map(|(origin, slot)| (origin, slot.evaluation)));
+        Ok(())
+    };
+    for (game, positions) in games.iter().enumerate() {
+        let mut outcome: Result<(), BackendError> = Ok(());
+        positions.for_each_position(|place, history| {
+            if outcome.is_ok() {
+                batch.push(Origin { game, place }, history, &history.legal_moves());
+                outcome = if batch.is_full() { evaluate(batch) } else { Ok(()) };
             }
-        }
+        });
+        outcome?;
     }
-    Ok(())
+    evaluate(batch)?;
+    Ok(found)
 }
