@@ -16,16 +16,17 @@
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
-//! | `pages` | large pages of memory |
+//! | `huge_pages` | huge pages of memory |
 
-#![warn(missing_docs, missing_debug_implementations)]
+// Tests may unwrap; everything else says what went wrong.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod chess;
 pub mod engine;
+mod huge_pages;
 pub mod lab;
 pub mod network;
 pub mod options;
-mod pages;
 pub mod params;
 pub mod report;
 pub mod search;

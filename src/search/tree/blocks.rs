@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use crate::pages::{LARGE_PAGE, prefer_large_pages};
+use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
 /// Slots of the first block.
 const FIRST: u32 = 1 << 16;
@@ -91,7 +91,7 @@ impl<T: Zeroed> Blocks<T> {
 
     /// Memory that is resident once `slots` slots are in use, bytes; at most so much.
     pub(super) fn resident_bytes(slots: u64) -> u64 {
-        (slots * size_of::<T>() as u64).next_multiple_of(LARGE_PAGE as u64)
+        (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
     }
 }
 
@@ -99,7 +99,7 @@ impl<T: Zeroed> Blocks<T> {
 fn take_block<T: Zeroed>(len: usize) -> Box<[T]> {
     let block = Box::new_zeroed_slice(len);
     if size_of_val(&*block) >= LARGE {
-        prefer_large_pages(&block);
+        prefer_huge_pages(&block);
     }
     // SAFETY: zeroed, which is a value by the contract of `Zeroed`.
     unsafe { block.assume_init() }
@@ -130,6 +130,6 @@ mod tests {
         for index in indices {
             assert_eq!(blocks.run(index, 1)[0].load(Ordering::Relaxed), index + 1);
         }
-        assert_eq!(Blocks::<AtomicU32>::resident_bytes(1), LARGE_PAGE as u64);
+        assert_eq!(Blocks::<AtomicU32>::resident_bytes(1), HUGE_PAGE as u64);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::pages::{LARGE_PAGE, prefer_large_pages};
+use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;
@@ -21,8 +21,8 @@ pub(super) struct Buffer<T = f32> {
 impl<T: Clone + Default> Buffer<T> {
     /// `length` zeros.
     pub(super) fn zeros(length: usize) -> Buffer<T> {
-        let is_large = length * size_of::<T>() >= LARGE_PAGE;
-        let alignment = if is_large { LARGE_PAGE } else { LINE } / size_of::<T>();
+        let is_large = length * size_of::<T>() >= HUGE_PAGE;
+        let alignment = if is_large { HUGE_PAGE } else { LINE } / size_of::<T>();
         let whole = length.next_multiple_of(alignment);
         // Zeros come from the system as pages that take no memory before they are written.
         let memory = vec![T::default(); whole + alignment];
@@ -30,7 +30,7 @@ impl<T: Clone + Default> Buffer<T> {
         let aligned = Some(memory.as_ptr().align_offset(alignment * size_of::<T>()));
         let start = aligned.filter(|&start| start < alignment).unwrap_or(0);
         if is_large {
-            prefer_large_pages(&memory[start..start + whole]);
+            prefer_huge_pages(&memory[start..start + whole]);
         }
         Buffer { memory, start, length }
     }

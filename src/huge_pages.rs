@@ -4,12 +4,12 @@
 //! for the search tree.
 
 /// Bytes of a large page.
-pub(crate) const LARGE_PAGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// Asks the system to back `memory` by large pages, as far as it holds whole ones. It works best before the memory is
 /// first written. The contents stay; where the system has no such pages, or refuses, nothing but speed is lost.
 #[cfg(target_os = "linux")]
-pub(crate) fn prefer_large_pages<T>(memory: &[T]) {
+pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     use rustix::mm::{Advice, madvise};
     let page = rustix::param::page_size();
     let begin = memory.as_ptr().addr().next_multiple_of(page);
@@ -24,7 +24,7 @@ pub(crate) fn prefer_large_pages<T>(memory: &[T]) {
 
 /// Large pages are asked for on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn prefer_large_pages<T>(_: &[T]) {}
+pub(crate) fn prefer_huge_pages<T>(_: &[T]) {}
 
 #[cfg(test)]
 mod tests {
@@ -32,11 +32,11 @@ mod tests {
 
     #[test]
     fn any_memory_may_be_asked_for() {
-        for bytes in [0, 1, 4096, 3 * LARGE_PAGE + 5] {
+        for bytes in [0, 1, 4096, 3 * HUGE_PAGE + 5] {
             let mut memory = vec![0u8; bytes];
-            prefer_large_pages(&memory);
+            prefer_huge_pages(&memory);
             memory.fill(1);
-            prefer_large_pages(&memory[bytes / 2..]);
+            prefer_huge_pages(&memory[bytes / 2..]);
             assert!(memory.iter().all(|&byte| byte == 1));
         }
     }

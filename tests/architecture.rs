@@ -1,0 +1,114 @@
+//! Held against the sources: the table of layers at the head of `src/lib.rs`.
+//!
+//! It names every module of `src` from top to bottom, and a module may use those below its own row, never those above. Comments
+//! don't count; tests inside the modules do.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn source_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// The modules that the table names, the top layer first.
+fn layers(lib: &str) -> Vec<String> {
+    let first_cell = |line: &str| {
+        let (cell, _) = line.strip_prefix("//! | ")?.split_once(" | ")?;
+        let name = cell.trim_start_matches("[`").trim_start_matches('`');
+        let name = name.trim_end_matches("`]").trim_end_matches('`');
+        (name != cell).then(|| name.to_owned())
+    };
+    lib.lines().filter_map(first_cell).collect()
+}
+
+/// The modules that are there: folders and files of `src`.
+fn modules() -> BTreeSet<String> {
+    let entries = source_folder().read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    entries.map(name).filter(|name| name != "lib" && name != "main").collect()
+}
+
+/// The Rust files of a module, in order.
+fn files(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_owned()];
+    }
+    let mut entries: Vec<_> = path.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
+    entries.iter().flat_map(|entry| files(entry)).filter(is_source).collect()
+}
+
+fn files_of_module(name: &str) -> Vec<PathBuf> {
+    let folder = source_folder().join(name);
+    let file = folder.with_extension("rs");
+    [folder, file].iter().filter(|path| path.exists()).flat_map(|path| files(path)).collect()
+}
+
+/// The text without comments.
+fn code(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The first names of all paths that begin with `crate::`, those in braces too.
+fn used_modules(text: &str) -> BTreeSet<String> {
+    let code = code(text);
+    code.split("crate::").skip(1).flat_map(first_names).collect()
+}
+
+/// The names that a path (`a::b`) or a group (`{a::b, c::{d, e}}`) begins with.
+fn first_names(path: &str) -> Vec<String> {
+    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let Some(group) = path.strip_prefix('{') else { return vec![name(path)] };
+    let (mut names, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (place, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                names.push(name(group[start..place].trim_start()));
+                start = place + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+#[test]
+fn every_module_is_in_the_table_once() {
+    let lib = fs::read_to_string(source_folder().join("lib.rs")).unwrap();
+    let layers = layers(&lib);
+    assert!(layers.len() >= 10, "the table is not found: {layers:?}");
+    let named: BTreeSet<_> = layers.iter().cloned().collect();
+    assert_eq!(named.len(), layers.len(), "{layers:?}");
+    assert_eq!(named, modules(), "the table of src/lib.rs, and what src holds");
+}
+
+#[test]
+fn no_module_uses_one_above_it() {
+    let lib = fs::read_to_string(source_folder().join("lib.rs")).unwrap();
+    let layers = layers(&lib);
+    let mut wrong = Vec::new();
+    for (layer, module) in layers.iter().enumerate() {
+        for file in files_of_module(module) {
+            let used = used_modules(&fs::read_to_string(&file).unwrap());
+            let above = layers[..layer].iter().filter(|name| used.contains(*name));
+            wrong.extend(above.map(|name| format!("{} uses {name}", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "uses of higher layers:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn uses_are_found_in_paths_and_groups_but_not_in_comments() {
+    let text = "use crate::{chess::{self, Move}, time::Clock,\n    pgn};\n\
+                fn f(x: crate::network::Cache) {} // crate::tools\n/// [`crate::uci`]\npub(crate) use $crate::params;";
+    let found: Vec<_> = used_modules(text).into_iter().collect();
+    assert_eq!(found, ["chess", "network", "params", "pgn", "time"]);
+}
