@@ -47,7 +47,7 @@ pub enum ParamError {
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum ParamEntry {
     /// `key=value`
     Value {
         /// Left of the equals sign.
@@ -67,7 +67,7 @@ pub enum Entry {
 /// A parsed parameter list, in the order written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params {
-    entries: Vec<Entry>,
+    entries: Vec<ParamEntry>,
 }
 
 impl Params {
@@ -80,12 +80,12 @@ impl Params {
         let params = parser.list()?;
         match parser.peek() {
             None => Ok(params),
-            Some(c) => Err(parser.fault(format!("unexpected '{c}'"))),
+            Some(c) => Err(parser.syntax_error(format!("unexpected '{c}'"))),
         }
     }
 
     /// All entries in the order written.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
 
@@ -97,7 +97,7 @@ impl Params {
     /// The text of `key`; the last one written wins.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match entry {
-            Entry::Value { key: k, value } if k == key => Some(value.as_str()),
+            ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
             _ => None,
         })
     }
@@ -105,27 +105,26 @@ impl Params {
     /// The nested lists with their names.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
         self.entries.iter().filter_map(|entry| match entry {
-            Entry::List { name, params } => Some((name.as_str(), params)),
-            Entry::Value { .. } => None,
+            ParamEntry::List { name, params } => Some((name.as_str(), params)),
+            ParamEntry::Value { .. } => None,
         })
     }
 
     /// This list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
     pub fn inheriting(&self, outer: &Params) -> Params {
-        let values = outer.entries.iter().filter(|entry| matches!(entry, Entry::Value { .. }));
+        let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
         Params { entries: values.chain(&self.entries).cloned().collect() }
     }
 
     /// This list with `value` at `key`.
     pub fn with(mut self, key: &str, value: &str) -> Params {
-        self.entries.push(Entry::Value { key: key.into(), value: value.into() });
+        self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
         self
     }
 
     /// This list without the values at `keys`.
     pub fn without(&self, keys: &[&str]) -> Params {
-        let stays =
-            |entry: &&Entry| !matches!(entry, Entry::Value { key, .. } if keys.contains(&key.as_str()));
+        let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
         Params { entries: self.entries.iter().filter(stays).cloned().collect() }
     }
 
@@ -186,8 +185,8 @@ impl Params {
     pub fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
         for entry in &self.entries {
             let (name, known) = match entry {
-                Entry::Value { key, .. } => (key, keys.contains(&key.as_str())),
-                Entry::List { name, .. } => (name, lists.contains(&name.as_str())),
+                ParamEntry::Value { key, .. } => (key, keys.contains(&key.as_str())),
+                ParamEntry::List { name, .. } => (name, lists.contains(&name.as_str())),
             };
             if !known {
                 return Err(ParamError::Unknown {
@@ -208,9 +207,11 @@ impl fmt::Display for Params {
                 f.write_str(",")?;
             }
             match entry {
-                Entry::Value { key, value } => write!(f, "{key}={value}")?,
-                Entry::List { name, params } if params.is_empty() && !name.is_empty() => f.write_str(name)?,
-                Entry::List { name, params } => write!(f, "{name}({params})")?,
+                ParamEntry::Value { key, value } => write!(f, "{key}={value}")?,
+                ParamEntry::List { name, params } if params.is_empty() && !name.is_empty() => {
+                    f.write_str(name)?
+                }
+                ParamEntry::List { name, params } => write!(f, "{name}({params})")?,
             }
         }
         Ok(())
@@ -236,7 +237,7 @@ impl Parser<'_> {
         self.position += rest.len() - rest.trim_start().len();
     }
 
-    fn fault(&self, reason: impl Into<String>) -> ParamError {
+    fn syntax_error(&self, reason: impl Into<String>) -> ParamError {
         ParamError::Syntax { text: self.text.into(), position: self.position + 1, reason: reason.into() }
     }
 
@@ -252,38 +253,38 @@ impl Parser<'_> {
             match self.peek() {
                 Some(',') => self.position += 1,
                 None | Some(')') => return Ok(Params { entries }),
-                Some(c) => return Err(self.fault(format!("expected ',' before '{c}'"))),
+                Some(c) => return Err(self.syntax_error(format!("expected ',' before '{c}'"))),
             }
         }
     }
 
-    fn entry(&mut self) -> Result<Entry, ParamError> {
+    fn entry(&mut self) -> Result<ParamEntry, ParamError> {
         let name = self.word("=(),");
         self.skip_space();
         match self.peek() {
-            Some('=') if name.is_empty() => Err(self.fault("a key is missing before '='")),
+            Some('=') if name.is_empty() => Err(self.syntax_error("a key is missing before '='")),
             Some('=') => {
                 self.position += 1;
                 self.skip_space();
                 let value = self.value()?;
-                Ok(Entry::Value { key: name, value })
+                Ok(ParamEntry::Value { key: name, value })
             }
             Some('(') => {
                 self.position += 1;
                 self.depth += 1;
                 if self.depth > MAX_DEPTH {
-                    return Err(self.fault("nested too deeply"));
+                    return Err(self.syntax_error("nested too deeply"));
                 }
                 let params = self.list()?;
                 if self.peek() != Some(')') {
-                    return Err(self.fault("a ')' is missing"));
+                    return Err(self.syntax_error("a ')' is missing"));
                 }
                 self.position += 1;
                 self.depth -= 1;
-                Ok(Entry::List { name, params })
+                Ok(ParamEntry::List { name, params })
             }
-            _ if name.is_empty() => Err(self.fault("an entry is missing")),
-            _ => Ok(Entry::List { name, params: Params::default() }),
+            _ if name.is_empty() => Err(self.syntax_error("an entry is missing")),
+            _ => Ok(ParamEntry::List { name, params: Params::default() }),
         }
     }
 
@@ -291,7 +292,8 @@ impl Parser<'_> {
         let Some(quote @ ('"' | '\'')) = self.peek() else { return Ok(self.word("(),")) };
         self.position += 1;
         let start = self.position;
-        let length = self.text[start..].find(quote).ok_or_else(|| self.fault("a quote is not closed"))?;
+        let length =
+            self.text[start..].find(quote).ok_or_else(|| self.syntax_error("a quote is not closed"))?;
         self.position += length + 1;
         Ok(self.text[start..start + length].into())
     }

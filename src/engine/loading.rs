@@ -20,16 +20,16 @@ use crate::time::GoLimits;
 
 /// A loaded network with its workers.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct LoadedNetwork {
     /// What the options said when it was loaded.
-    order: Order,
+    key: NetworkKey,
     backend: Arc<dyn Backend>,
     workers: WorkerPool,
 }
 
 /// The options that decide which network is in force, on how many threads.
 #[derive(Clone, Debug, PartialEq)]
-struct Order {
+struct NetworkKey {
     weights: String,
     backend: (String, String),
     heads: (String, String),
@@ -37,9 +37,9 @@ struct Order {
     threads: usize,
 }
 
-impl Order {
-    fn of(settings: &Settings) -> Order {
-        Order {
+impl NetworkKey {
+    fn of(settings: &Settings) -> NetworkKey {
+        NetworkKey {
             weights: settings.weights_file.clone(),
             backend: (settings.backend.clone(), settings.backend_options.clone()),
             heads: (settings.policy_head.clone(), settings.value_head.clone()),
@@ -67,7 +67,7 @@ pub fn open_backend(settings: &Settings) -> Result<Arc<dyn Backend>, EngineError
 
 /// Do both settings ask for the very same backend with the same network?
 pub(super) fn same_backend(a: &Settings, b: &Settings) -> bool {
-    let chosen = |settings: &Settings| Order { threads: 0, ..Order::of(settings) };
+    let chosen = |settings: &Settings| NetworkKey { threads: 0, ..NetworkKey::of(settings) };
     chosen(a) == chosen(b)
 }
 
@@ -88,30 +88,30 @@ pub(super) fn heads(settings: &Settings) -> Result<HeadChoice, UnknownHead> {
     Ok(HeadChoice { policy: settings.policy_head.parse()?, value: settings.value_head.parse()? })
 }
 
-impl Network {
+impl LoadedNetwork {
     /// Loads what `settings` ask for, unless that is what `old` is; `None` then.
     ///
     /// # Errors
     /// If the network cannot be read, or its backend or threads cannot be made.
     pub(super) fn load_if_changed(
         settings: &Settings,
-        old: Option<&Network>,
-    ) -> Result<Option<Network>, EngineError> {
-        let order = Order::of(settings);
-        if old.is_some_and(|old| old.order == order) {
+        old: Option<&LoadedNetwork>,
+    ) -> Result<Option<LoadedNetwork>, EngineError> {
+        let key = NetworkKey::of(settings);
+        if old.is_some_and(|old| old.key == key) {
             return Ok(None);
         }
-        let same_backend = old.filter(|old| Order { threads: order.threads, ..old.order.clone() } == order);
+        let same_backend = old.filter(|old| NetworkKey { threads: key.threads, ..old.key.clone() } == key);
         let backend = match same_backend {
             Some(old) => old.backend.clone(),
             None => Arc::new(Instrumented::new(open_backend(settings)?)),
         };
-        let threads = match order.threads {
+        let threads = match key.threads {
             0 => backend.info().preferred_threads,
             threads => threads,
         };
         let workers = WorkerPool::new(&*backend, threads)?;
-        Ok(Some(Network { order, backend, workers }))
+        Ok(Some(LoadedNetwork { key, backend, workers }))
     }
 
     pub(super) fn info(&self) -> &BackendInfo {

@@ -30,7 +30,7 @@ use crate::time::GoLimits;
 
 use active_search::{ActiveSearch, SearchReporter};
 use game::{GameState, SearchResources};
-use loading::Network;
+use loading::LoadedNetwork;
 pub use loading::{open_backend, weights_path};
 use memory::{CacheSettings, cache_capacity};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
@@ -119,7 +119,7 @@ pub trait Listener: Send {
 pub struct Engine {
     settings: Settings,
     position: History,
-    network: Option<Network>,
+    network: Option<LoadedNetwork>,
     tables: RootTablebase,
     cache: Arc<EvalCache>,
     /// What the options said when the cache was made.
@@ -194,7 +194,7 @@ impl Engine {
     /// If the network or its backend cannot be had; an earlier network stays in force.
     pub fn prepare(&mut self) -> Result<Option<BackendInfo>, EngineError> {
         let (settings, old) = (&self.settings, &self.network);
-        let Some(network) = Network::load_if_changed(settings, old.as_ref())? else { return Ok(None) };
+        let Some(network) = LoadedNetwork::load_if_changed(settings, old.as_ref())? else { return Ok(None) };
         self.finish();
         let info = network.info().clone();
         self.network = Some(network);
@@ -346,7 +346,7 @@ impl Engine {
 
     /// The backend in force, if there is one.
     pub fn backend(&self) -> Option<&BackendInfo> {
-        self.network.as_ref().map(Network::info)
+        self.network.as_ref().map(LoadedNetwork::info)
     }
 
     /// What people should know of the backend in force that has come up since the last call. While a search runs, its

@@ -3,7 +3,7 @@
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-use super::{Kind, OptionSpec, Settings};
+use super::{OptionKind, OptionSpec, Settings};
 
 impl Settings {
     /// Adds the flags of some options to `command`, for commands in which the others mean nothing.
@@ -50,13 +50,13 @@ fn flag(spec: &'static OptionSpec) -> Arg {
         .value_parser(move |text: &str| spec.parse(text).map(|_| text.to_string()))
         .help_heading("Engine options");
     match spec.kind {
-        Kind::Switch { .. } => {
+        OptionKind::Switch { .. } => {
             arg.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
         }
-        Kind::Integer { .. } => arg.value_name("N").allow_negative_numbers(true),
-        Kind::Decimal { .. } => arg.value_name("X").allow_negative_numbers(true),
-        Kind::Choice { .. } => arg.value_name("WORD"),
-        Kind::Text { .. } => arg.value_name("TEXT"),
+        OptionKind::Integer { .. } => arg.value_name("N").allow_negative_numbers(true),
+        OptionKind::Decimal { .. } => arg.value_name("X").allow_negative_numbers(true),
+        OptionKind::Choice { .. } => arg.value_name("WORD"),
+        OptionKind::Text { .. } => arg.value_name("TEXT"),
     }
 }
 

@@ -29,15 +29,15 @@ pub enum OptionError {
 
 /// The kind of an option's value, with range and default.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
+pub enum OptionKind {
     /// On or off.
     Switch {
-        /// Value at the start.
+        /// OptionValue at the start.
         default: bool,
     },
     /// A whole number.
     Integer {
-        /// Value at the start.
+        /// OptionValue at the start.
         default: i64,
         /// Smallest value.
         min: i64,
@@ -46,7 +46,7 @@ pub enum Kind {
     },
     /// A number; UCI has no type for it and shows a string.
     Decimal {
-        /// Value at the start.
+        /// OptionValue at the start.
         default: f64,
         /// Smallest value.
         min: f64,
@@ -55,30 +55,30 @@ pub enum Kind {
     },
     /// One of several words.
     Choice {
-        /// Value at the start.
+        /// OptionValue at the start.
         default: &'static str,
         /// All of them.
         choices: &'static [&'static str],
     },
     /// Any text.
     Text {
-        /// Value at the start.
+        /// OptionValue at the start.
         default: &'static str,
     },
 }
 
 /// A value that has been read and checked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// Of a [`Kind::Switch`].
+pub enum OptionValue {
+    /// Of a [`OptionKind::Switch`].
     Switch(bool),
-    /// Of a [`Kind::Integer`].
+    /// Of a [`OptionKind::Integer`].
     Integer(i64),
-    /// Of a [`Kind::Decimal`].
+    /// Of a [`OptionKind::Decimal`].
     Decimal(f64),
-    /// Of a [`Kind::Choice`].
+    /// Of a [`OptionKind::Choice`].
     Choice(&'static str),
-    /// Of a [`Kind::Text`].
+    /// Of a [`OptionKind::Text`].
     Text(String),
 }
 
@@ -89,8 +89,8 @@ pub struct OptionSpec {
     pub name: &'static str,
     /// Name on the command line, without the dashes.
     pub flag: &'static str,
-    /// Kind, range and default.
-    pub kind: Kind,
+    /// OptionKind, range and default.
+    pub kind: OptionKind,
     /// What it does.
     pub help: &'static str,
 }
@@ -100,25 +100,27 @@ impl OptionSpec {
     ///
     /// # Errors
     /// [`OptionError::Value`] if it is not of the kind or outside the range.
-    pub fn parse(&self, text: &str) -> Result<Value, OptionError> {
+    pub fn parse(&self, text: &str) -> Result<OptionValue, OptionError> {
         let value = match self.kind {
-            Kind::Switch { .. } => match text.to_ascii_lowercase().as_str() {
-                "true" | "on" | "yes" | "1" => Some(Value::Switch(true)),
-                "false" | "off" | "no" | "0" => Some(Value::Switch(false)),
+            OptionKind::Switch { .. } => match text.to_ascii_lowercase().as_str() {
+                "true" | "on" | "yes" | "1" => Some(OptionValue::Switch(true)),
+                "false" | "off" | "no" | "0" => Some(OptionValue::Switch(false)),
                 _ => None,
             },
-            Kind::Integer { min, max, .. } => {
-                text.parse().ok().filter(|n| (min..=max).contains(n)).map(Value::Integer)
+            OptionKind::Integer { min, max, .. } => {
+                text.parse().ok().filter(|n| (min..=max).contains(n)).map(OptionValue::Integer)
             }
-            Kind::Decimal { min, max, .. } => {
-                text.parse().ok().filter(|x| (min..=max).contains(x)).map(Value::Decimal)
+            OptionKind::Decimal { min, max, .. } => {
+                text.parse().ok().filter(|x| (min..=max).contains(x)).map(OptionValue::Decimal)
             }
-            Kind::Choice { choices, .. } => {
-                choices.iter().find(|choice| choice.eq_ignore_ascii_case(text)).copied().map(Value::Choice)
-            }
+            OptionKind::Choice { choices, .. } => choices
+                .iter()
+                .find(|choice| choice.eq_ignore_ascii_case(text))
+                .copied()
+                .map(OptionValue::Choice),
             // GUIs send UCI's word for an empty string.
-            Kind::Text { .. } if text == "<empty>" => Some(Value::Text(String::new())),
-            Kind::Text { .. } => Some(Value::Text(text.into())),
+            OptionKind::Text { .. } if text == "<empty>" => Some(OptionValue::Text(String::new())),
+            OptionKind::Text { .. } => Some(OptionValue::Text(text.into())),
         };
         value.ok_or_else(|| OptionError::Value {
             name: self.name.into(),
@@ -130,21 +132,21 @@ impl OptionSpec {
     /// What a value may be, in words.
     pub fn expected(&self) -> String {
         match self.kind {
-            Kind::Switch { .. } => "true or false".into(),
-            Kind::Integer { min, max, .. } => format!("an integer from {min} to {max}"),
-            Kind::Decimal { min, max, .. } => format!("a number from {min} to {max}"),
-            Kind::Choice { choices, .. } => format!("one of {}", choices.join(", ")),
-            Kind::Text { .. } => "text".into(),
+            OptionKind::Switch { .. } => "true or false".into(),
+            OptionKind::Integer { min, max, .. } => format!("an integer from {min} to {max}"),
+            OptionKind::Decimal { min, max, .. } => format!("a number from {min} to {max}"),
+            OptionKind::Choice { choices, .. } => format!("one of {}", choices.join(", ")),
+            OptionKind::Text { .. } => "text".into(),
         }
     }
 
     /// The default as text; empty text stays empty.
     pub fn default_text(&self) -> String {
         match self.kind {
-            Kind::Switch { default } => default.to_string(),
-            Kind::Integer { default, .. } => default.to_string(),
-            Kind::Decimal { default, .. } => default.to_string(),
-            Kind::Choice { default, .. } | Kind::Text { default } => default.into(),
+            OptionKind::Switch { default } => default.to_string(),
+            OptionKind::Integer { default, .. } => default.to_string(),
+            OptionKind::Decimal { default, .. } => default.to_string(),
+            OptionKind::Choice { default, .. } | OptionKind::Text { default } => default.into(),
         }
     }
 
@@ -154,15 +156,17 @@ impl OptionSpec {
         let default = self.default_text();
         // Writing to a string cannot fail.
         let _ = match self.kind {
-            Kind::Switch { .. } => write!(line, "check default {default}"),
-            Kind::Integer { min, max, .. } => write!(line, "spin default {default} min {min} max {max}"),
-            Kind::Choice { choices, .. } => {
+            OptionKind::Switch { .. } => write!(line, "check default {default}"),
+            OptionKind::Integer { min, max, .. } => {
+                write!(line, "spin default {default} min {min} max {max}")
+            }
+            OptionKind::Choice { choices, .. } => {
                 let vars: String = choices.iter().map(|choice| format!(" var {choice}")).collect();
                 write!(line, "combo default {default}{vars}")
             }
-            Kind::Decimal { .. } => write!(line, "string default {default}"),
-            Kind::Text { .. } if default.is_empty() => write!(line, "string default <empty>"),
-            Kind::Text { .. } => write!(line, "string default {default}"),
+            OptionKind::Decimal { .. } => write!(line, "string default {default}"),
+            OptionKind::Text { .. } if default.is_empty() => write!(line, "string default <empty>"),
+            OptionKind::Text { .. } => write!(line, "string default {default}"),
         };
         line
     }
@@ -175,29 +179,29 @@ mod tests {
     const THREADS: OptionSpec = OptionSpec {
         name: "Threads",
         flag: "threads",
-        kind: Kind::Integer { default: 2, min: 1, max: 8 },
+        kind: OptionKind::Integer { default: 2, min: 1, max: 8 },
         help: "",
     };
 
     #[test]
     fn values_are_checked() {
-        assert_eq!(THREADS.parse("8"), Ok(Value::Integer(8)));
+        assert_eq!(THREADS.parse("8"), Ok(OptionValue::Integer(8)));
         assert_eq!(
             THREADS.parse("9").unwrap_err().to_string(),
             "option Threads: \"9\" is not an integer from 1 to 8"
         );
-        let kind = Kind::Decimal { default: 1.0, min: 0.0, max: 2.0 };
+        let kind = OptionKind::Decimal { default: 1.0, min: 0.0, max: 2.0 };
         let decimal = OptionSpec { kind, ..THREADS };
         assert!(decimal.parse("nan").is_err() && decimal.parse("2.1").is_err() && decimal.parse("").is_err());
-        assert_eq!(decimal.parse("2"), Ok(Value::Decimal(2.0)));
+        assert_eq!(decimal.parse("2"), Ok(OptionValue::Decimal(2.0)));
     }
 
     #[test]
     fn uci_lines() {
         assert_eq!(THREADS.uci_line(), "option name Threads type spin default 2 min 1 max 8");
-        let text = OptionSpec { name: "WeightsFile", kind: Kind::Text { default: "" }, ..THREADS };
+        let text = OptionSpec { name: "WeightsFile", kind: OptionKind::Text { default: "" }, ..THREADS };
         assert_eq!(text.uci_line(), "option name WeightsFile type string default <empty>");
-        let kind = Kind::Choice { default: "no", choices: &["no", "always"] };
+        let kind = OptionKind::Choice { default: "no", choices: &["no", "always"] };
         let choice = OptionSpec { name: "HistoryFill", kind, ..THREADS };
         assert_eq!(choice.uci_line(), "option name HistoryFill type combo default no var no var always");
     }

@@ -1,6 +1,6 @@
 //! The options themselves, and their values.
 
-use super::{Kind, OptionError, OptionSpec, Value};
+use super::{OptionError, OptionKind, OptionSpec, OptionValue};
 use crate::time::DEFAULT_MANAGER;
 
 /// Declares the options: a field of [`Settings`] with its documentation, kind, UCI name and flag.
@@ -31,7 +31,7 @@ macro_rules! settings {
             pub const SPECS: &'static [OptionSpec] = &[ $( OptionSpec {
                 name: $name,
                 flag: $flag,
-                kind: Kind::$kind { default: $default $(, $key: $bound)* },
+                kind: OptionKind::$kind { default: $default $(, $key: $bound)* },
                 help: concat!($($help),+),
             }, )+ ];
 
@@ -45,9 +45,9 @@ macro_rules! settings {
                 changed
             }
 
-            fn store(&mut self, name: &str, value: Value) {
+            fn store(&mut self, name: &str, value: OptionValue) {
                 match (name, value) {
-                    $( ($name, Value::$kind(value)) => self.$field = value, )+
+                    $( ($name, OptionValue::$kind(value)) => self.$field = value, )+
                     // `OptionSpec::parse` gives each option a value of its own kind.
                     _ => {}
                 }
@@ -65,7 +65,7 @@ settings! {
     backend_options: Text { default: "" }, "BackendOptions", "backend-opts";
     /// Policy head of a network that has several.
     policy_head: Text { default: "vanilla" }, "PolicyHead", "policy-head";
-    /// Value head of a network that has several.
+    /// OptionValue head of a network that has several.
     value_head: Text { default: "winner" }, "ValueHead", "value-head";
     /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or 5 for an accelerator.
     threads: Integer { default: 0, min: 0, max: 256 }, "Threads", "threads";

@@ -8,7 +8,7 @@ use std::fmt;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Failure, NetworkArgs, Output, Verdict};
+use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, Variant};
 use crate::network::encode::InputFormat;
 use crate::network::{Backend, EvalSlot, Evaluator};
@@ -33,7 +33,7 @@ pub(super) struct AccuracyArgs {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // The tested one first: it may need a library of its own, and a program has but one. Any will do for the reference.
     let tested = args.network.backend()?;
     let settings = Settings {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<Verdict, F
     }
     let report = AccuracyReport::new(&*tested, &*reference, (&found, &expected));
     output.write(&report, &report)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// At least `count` positions of games that `evaluator` plays, evaluated, cut to `count`.

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::output::say;
-use super::{Failure, NetworkArgs, Output, Verdict};
+use super::output::eprint_message;
+use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, MoveList, Variant};
 use crate::network::{Backend, BatchEvaluator, EvalSlot};
 use crate::options::Settings;
@@ -66,11 +66,11 @@ impl fmt::Display for PositionReport {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let source = PositionSource::open(args.positions.as_ref())?;
     let backend = args.network.backend()?;
     let mut evaluation = PositionEvaluator::new(&*backend, &args.network.settings)?;
-    let mut verdict = Verdict::Yes;
+    let mut status = ExitStatus::Success;
     let mut lines = source.lines;
     let mut number = 0;
     let mut text = String::new();
@@ -81,15 +81,15 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<Verdict, Failu
             .map_err(|error| Failure::Input(format!("{}: {error}", source.name)))?;
         number += 1;
         if let Err(fault) = evaluation.queue(text.trim()) {
-            say(format_args!("{}, line {number}: {fault}", source.name));
-            verdict = Verdict::BadInput;
+            eprint_message(format_args!("{}, line {number}: {fault}", source.name));
+            status = ExitStatus::BadInput;
         }
         let waits_for_more = lines.buffer().is_empty();
         if length == 0 || waits_for_more || evaluation.batch.is_full() {
             evaluation.finish(output)?;
         }
         if length == 0 {
-            return Ok(verdict);
+            return Ok(status);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use crate::options::{Kind, Settings, flag_instead_of};
+use crate::options::{OptionKind, Settings, ignored_flag};
 
 /// Lc0's letters with our flags.
 const LETTERS: [(char, &str); 8] = [
@@ -45,7 +45,7 @@ pub(super) fn translated(arguments: impl IntoIterator<Item = OsString>) -> Trans
         let (flag, value) =
             text.split_once('=').map_or((text.as_str(), None), |(flag, value)| (flag, Some(value)));
         let name = flag.strip_prefix("--").unwrap_or_default();
-        if let Some(instead) = flag_instead_of(name) {
+        if let Some(instead) = ignored_flag(name) {
             // Its value may be the next argument.
             if value.is_none() {
                 arguments.next_if(|next| !next.to_string_lossy().starts_with('-'));
@@ -79,7 +79,7 @@ fn long(text: &str, is_plain: bool) -> String {
 }
 
 fn is_switch(flag: &str) -> bool {
-    Settings::SPECS.iter().any(|spec| spec.flag == flag && matches!(spec.kind, Kind::Switch { .. }))
+    Settings::SPECS.iter().any(|spec| spec.flag == flag && matches!(spec.kind, OptionKind::Switch { .. }))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use crate::chess::Variant;
 pub use failure::Failure;
 pub use network_args::NetworkArgs;
 pub use output::Output;
-use output::say;
+use output::eprint_message;
 
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
@@ -89,11 +89,11 @@ enum Command {
 
 /// How a command that ran to its end answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ExitStatus {
     /// Done, or the answer is yes: exit code 0.
-    Yes,
+    Success,
     /// The answer is no, as when a comparison failed: exit code 1.
-    No,
+    Negative,
     /// Some of the input was bad and was named on stderr, the rest is done: exit code 2.
     BadInput,
 }
@@ -104,7 +104,7 @@ impl Cli {
     pub fn of_process() -> Cli {
         let lc0_flags::Translation { arguments, notes } = lc0_flags::translated(std::env::args_os());
         let cli = Cli::parse_from(arguments);
-        notes.iter().for_each(say);
+        notes.iter().for_each(eprint_message);
         cli
     }
 
@@ -112,14 +112,14 @@ impl Cli {
     pub fn run(self) -> ExitCode {
         let mut output = Output::stdout(self.json);
         let command = self.command.unwrap_or(Command::Uci(self.uci));
-        let verdict = command.run(&mut output);
-        match verdict.and_then(|verdict| output.flush().map(|()| verdict)) {
-            Ok(Verdict::Yes) => ExitCode::SUCCESS,
-            Ok(Verdict::No) => ExitCode::from(1),
-            Ok(Verdict::BadInput) => ExitCode::from(2),
+        let status = command.run(&mut output);
+        match status.and_then(|status| output.flush().map(|()| status)) {
+            Ok(ExitStatus::Success) => ExitCode::SUCCESS,
+            Ok(ExitStatus::Negative) => ExitCode::from(1),
+            Ok(ExitStatus::BadInput) => ExitCode::from(2),
             Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
             Err(failure) => {
-                say(failure);
+                eprint_message(failure);
                 ExitCode::from(2)
             }
         }
@@ -127,7 +127,7 @@ impl Cli {
 }
 
 impl Command {
-    fn run(self, output: &mut Output) -> Result<Verdict, Failure> {
+    fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
         match self {
             Command::Uci(args) => uci::run(args),
             Command::Bench(args) => bench::run(&args, output),

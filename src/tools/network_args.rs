@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::Failure;
-use super::output::say;
+use super::output::eprint_message;
 use crate::engine;
 use crate::network::Backend;
 use crate::options::Settings;
@@ -29,9 +29,9 @@ impl NetworkArgs {
     pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
         let backend = engine::open_backend(&self.settings)?;
         if self.settings.weights_file.is_empty() {
-            say(format_args!("using {}", backend.info().description));
+            eprint_message(format_args!("using {}", backend.info().description));
         }
-        backend.take_notes().iter().for_each(say);
+        backend.take_notes().iter().for_each(eprint_message);
         Ok(backend)
     }
 }

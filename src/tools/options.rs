@@ -5,23 +5,23 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Failure, Output, Verdict};
-use crate::options::{Kind, OptionSpec, Settings};
+use super::{ExitStatus, Failure, Output};
+use crate::options::{OptionKind, OptionSpec, Settings};
 
 /// The reference.
-struct Reference(&'static [OptionSpec]);
+struct OptionTable(&'static [OptionSpec]);
 
 /// Runs the command.
-pub(super) fn run(output: &mut Output) -> Result<Verdict, Failure> {
-    let reference = Reference(Settings::SPECS);
-    let options: Vec<Entry> = reference.0.iter().map(Entry::of).collect();
+pub(super) fn run(output: &mut Output) -> Result<ExitStatus, Failure> {
+    let reference = OptionTable(Settings::SPECS);
+    let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
     output.write(&options, &reference)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// An option for scripts. What its kind doesn't have is left out.
 #[derive(Debug, Serialize)]
-struct Entry {
+struct OptionJson {
     name: &'static str,
     flag: &'static str,
     /// The type in UCI's `option` line, except that `string` is `number` where only numbers are taken.
@@ -36,25 +36,38 @@ struct Entry {
     help: &'static str,
 }
 
-impl Entry {
-    fn of(spec: &OptionSpec) -> Entry {
+impl OptionJson {
+    fn of(spec: &OptionSpec) -> OptionJson {
         let (r#type, default, range) = match spec.kind {
-            Kind::Switch { default } => ("check", json!(default), None),
-            Kind::Integer { default, min, max } => ("spin", json!(default), Some((json!(min), json!(max)))),
-            Kind::Decimal { default, min, max } => ("number", json!(default), Some((json!(min), json!(max)))),
-            Kind::Choice { default, .. } => ("combo", json!(default), None),
-            Kind::Text { default } => ("string", json!(default), None),
+            OptionKind::Switch { default } => ("check", json!(default), None),
+            OptionKind::Integer { default, min, max } => {
+                ("spin", json!(default), Some((json!(min), json!(max))))
+            }
+            OptionKind::Decimal { default, min, max } => {
+                ("number", json!(default), Some((json!(min), json!(max))))
+            }
+            OptionKind::Choice { default, .. } => ("combo", json!(default), None),
+            OptionKind::Text { default } => ("string", json!(default), None),
         };
         let (min, max) = range.unzip();
         let choices = match spec.kind {
-            Kind::Choice { choices, .. } => Some(choices),
+            OptionKind::Choice { choices, .. } => Some(choices),
             _ => None,
         };
-        Entry { name: spec.name, flag: spec.flag, r#type, default, min, max, choices, help: spec.help.trim() }
+        OptionJson {
+            name: spec.name,
+            flag: spec.flag,
+            r#type,
+            default,
+            min,
+            max,
+            choices,
+            help: spec.help.trim(),
+        }
     }
 }
 
-impl fmt::Display for Reference {
+impl fmt::Display for OptionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows: Vec<[String; 4]> = self.0.iter().map(row).collect();
         let head = ["name", "flag", "default", "range"].map(String::from);
@@ -75,7 +88,7 @@ impl fmt::Display for Reference {
 /// What an option does; the words that it may be stand here, as they would make their column too wide.
 fn help(spec: &OptionSpec) -> String {
     match spec.kind {
-        Kind::Choice { choices, .. } => format!("{} One of {}.", spec.help.trim(), choices.join(", ")),
+        OptionKind::Choice { choices, .. } => format!("{} One of {}.", spec.help.trim(), choices.join(", ")),
         _ => spec.help.trim().into(),
     }
 }
@@ -83,11 +96,11 @@ fn help(spec: &OptionSpec) -> String {
 /// Name, flag, default and range of an option.
 fn row(spec: &OptionSpec) -> [String; 4] {
     let range = match spec.kind {
-        Kind::Integer { min, max, .. } => format!("{min} to {max}"),
-        Kind::Decimal { min, max, .. } => format!("{min} to {max}"),
-        Kind::Choice { choices, .. } => format!("{} words", choices.len()),
-        Kind::Switch { .. } => "true | false".into(),
-        Kind::Text { .. } => "text".into(),
+        OptionKind::Integer { min, max, .. } => format!("{min} to {max}"),
+        OptionKind::Decimal { min, max, .. } => format!("{min} to {max}"),
+        OptionKind::Choice { choices, .. } => format!("{} words", choices.len()),
+        OptionKind::Switch { .. } => "true | false".into(),
+        OptionKind::Text { .. } => "text".into(),
     };
     [spec.name.into(), format!("--{}", spec.flag), spec.default_text(), range]
 }
@@ -98,7 +111,7 @@ mod tests {
 
     #[test]
     fn every_option_is_a_line_under_the_head() {
-        let text = Reference(Settings::SPECS).to_string();
+        let text = OptionTable(Settings::SPECS).to_string();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), Settings::SPECS.len() + 1);
         let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
@@ -111,7 +124,7 @@ mod tests {
 
     #[test]
     fn scripts_get_numbers_as_numbers() {
-        let entry = |name: &str| serde_json::to_value(Entry::of(Settings::spec(name).unwrap())).unwrap();
+        let entry = |name: &str| serde_json::to_value(OptionJson::of(Settings::spec(name).unwrap())).unwrap();
         let threads = entry("Threads");
         assert_eq!(
             (&threads["type"], &threads["default"], &threads["max"]),

@@ -10,12 +10,12 @@ use super::Failure;
 /// A command's output. Never panics if the reader has gone; the command ends with [`Failure::is_closed_pipe`].
 pub struct Output {
     sink: BufWriter<Box<dyn Write>>,
-    format: Format,
+    format: OutputFormat,
 }
 
 /// The two forms of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// For people.
     Text,
     /// For scripts: one JSON document, or one for each line.
@@ -25,12 +25,12 @@ pub enum Format {
 impl Output {
     /// Writes to stdout, JSON if `json`.
     pub(super) fn stdout(json: bool) -> Output {
-        let format = if json { Format::Json } else { Format::Text };
+        let format = if json { OutputFormat::Json } else { OutputFormat::Text };
         Output { sink: BufWriter::new(Box::new(io::stdout())), format }
     }
 
     /// The form that the user asked for.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> OutputFormat {
         self.format
     }
 
@@ -40,11 +40,11 @@ impl Output {
     /// [`Failure::Output`].
     pub fn write(&mut self, document: &impl Serialize, text: &impl fmt::Display) -> Result<(), Failure> {
         match self.format {
-            Format::Json => {
+            OutputFormat::Json => {
                 serde_json::to_writer(&mut self.sink, document).map_err(io::Error::from)?;
                 self.sink.write_all(b"\n")?;
             }
-            Format::Text => write!(self.sink, "{text}")?,
+            OutputFormat::Text => write!(self.sink, "{text}")?,
         }
         Ok(())
     }
@@ -65,6 +65,6 @@ impl fmt::Debug for Output {
 }
 
 /// Writes a message for people to stderr. Where nobody can read it, the command goes on.
-pub(super) fn say(text: impl fmt::Display) {
+pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {text}");
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Failure, Output, Verdict};
+use super::{ExitStatus, Failure, Output};
 use crate::chess::{Position, perft};
 
 /// The deepest search whose count surely fits: 218 moves to the eighth power are less than 2^64.
@@ -26,22 +26,22 @@ pub(super) struct PerftArgs {
 }
 
 #[derive(Serialize)]
-struct Count {
+struct PerftResult {
     nodes: u64,
     nps: u64,
     time_ms: u64,
-    moves: Vec<RootMove>,
+    moves: Vec<PerftMove>,
 }
 
 #[derive(Serialize)]
-struct RootMove {
+struct PerftMove {
     r#move: String,
     nodes: u64,
 }
 
-impl fmt::Display for Count {
+impl fmt::Display for PerftResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for RootMove { r#move, nodes } in &self.moves {
+        for PerftMove { r#move, nodes } in &self.moves {
             writeln!(f, "{}: {nodes}", r#move)?;
         }
         writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
@@ -49,7 +49,7 @@ impl fmt::Display for Count {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &PerftArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let position = if args.fen.is_empty() {
         Position::start()
     } else {
@@ -57,18 +57,18 @@ pub(super) fn run(args: &PerftArgs, output: &mut Output) -> Result<Verdict, Fail
     };
     let count = count(&position, args);
     output.write(&count, &count)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
-fn count(position: &Position, args: &PerftArgs) -> Count {
+fn count(position: &Position, args: &PerftArgs) -> PerftResult {
     let variant = super::variant(args.chess960);
     let start = Instant::now();
-    let moves: Vec<RootMove> = match args.depth.checked_sub(1) {
+    let moves: Vec<PerftMove> = match args.depth.checked_sub(1) {
         None => Vec::new(),
         Some(rest) => position
             .legal_moves()
             .into_iter()
-            .map(|m| RootMove {
+            .map(|m| PerftMove {
                 r#move: position.format_move(m, variant),
                 nodes: perft(&position.play(m), rest),
             })
@@ -77,5 +77,5 @@ fn count(position: &Position, args: &PerftArgs) -> Count {
     let time = start.elapsed();
     let nodes = if args.depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
     let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
-    Count { nodes, nps, time_ms: time.as_millis() as u64, moves }
+    PerftResult { nodes, nps, time_ms: time.as_millis() as u64, moves }
 }

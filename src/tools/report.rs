@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Failure, Output, Verdict, matches, movesleft, timelab};
+use super::{ExitStatus, Failure, Output, matches, movesleft, timelab};
 use crate::lab::rows::columns_of_file;
 
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(super) struct ReportArgs {
 }
 
 /// What a command makes of its files.
-type Report = fn(&ReportArgs, &mut Output) -> Result<Verdict, Failure>;
+type Report = fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>;
 
 /// A command that writes rows.
 struct Kind {
@@ -65,7 +65,7 @@ const KINDS: [Kind; 3] = [
 ];
 
 /// Runs the command.
-pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut found: Option<&Kind> = None;
     for path in &args.files {
         let kind = kind_of(path)?;

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::{Failure, Output, Verdict};
+use super::{ExitStatus, Failure, Output};
 use crate::network::backends::onnxruntime::library::Library;
 use crate::network::backends::onnxruntime::{Provider, Runtime};
 
@@ -19,14 +19,14 @@ pub(super) struct SetupArgs {
 }
 
 #[derive(Serialize)]
-struct Setup {
+struct RuntimeReport {
     library: String,
     version: String,
     source: crate::network::backends::onnxruntime::library::LibrarySource,
     providers: Vec<&'static str>,
 }
 
-impl fmt::Display for Setup {
+impl fmt::Display for RuntimeReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "library    {} ({})", self.library, self.source)?;
         writeln!(f, "version    {}", self.version)?;
@@ -35,11 +35,11 @@ impl fmt::Display for Setup {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let runtime = Runtime::get(Provider::named(&args.provider).unwrap_or(Provider::Cpu))?;
     let Library { path, version, source } = runtime.library().clone();
     let library = path.display().to_string();
-    let setup = Setup { library, version, source, providers: runtime.providers() };
+    let setup = RuntimeReport { library, version, source, providers: runtime.providers() };
     output.write(&setup, &setup)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use clap::Args;
 
-use super::{Failure, Verdict};
+use super::{ExitStatus, Failure};
 use crate::engine::weights_path;
 use crate::options::Settings;
 
@@ -16,7 +16,7 @@ pub(super) struct UciArgs {
 
 /// Runs the command: speaks UCI on stdin and stdout. A network file on the command line that isn't there ends it at once:
 /// whoever started it would else lose games without one.
-pub(super) fn run(args: UciArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
     if let Some(path) = weights_path(&args.settings).filter(|path| !path.exists()) {
         let path = path.display();
         return Err(Failure::Input(format!(
@@ -24,5 +24,5 @@ pub(super) fn run(args: UciArgs) -> Result<Verdict, Failure> {
         )));
     }
     crate::uci::run(args.settings, io::stdin().lock(), io::stdout())?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }

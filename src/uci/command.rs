@@ -1,4 +1,4 @@
-//! A line from the GUI becomes a [`Command`].
+//! A line from the GUI becomes a [`UciCommand`].
 
 use std::str::SplitAsciiWhitespace;
 
@@ -9,7 +9,7 @@ use crate::time::GoLimits;
 
 /// What is wrong with a line; the session answers with it and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Fault {
+pub enum UciError {
     /// The first word is no command.
     #[error("unknown command \"{0}\", ignored")]
     UnknownCommand(String),
@@ -33,7 +33,7 @@ pub enum Fault {
 
 /// A command, not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Command {
+pub enum UciCommand {
     /// `uci`
     Uci,
     /// `isready`
@@ -50,7 +50,7 @@ pub enum Command {
     /// `position`, with all that follows.
     Position(String),
     /// `go`
-    Go(Box<Go>),
+    Go(Box<GoCommand>),
     /// `stop`
     Stop,
     /// `ponderhit`
@@ -63,7 +63,7 @@ pub enum Command {
 
 /// The parameters of `go`, for both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Go {
+pub struct GoCommand {
     /// White's and Black's clock, ms.
     time_ms: [Option<f64>; 2],
     /// White's and Black's increment, ms.
@@ -73,10 +73,10 @@ pub struct Go {
     /// Moves as written.
     pub search_moves: Vec<String>,
     /// What was wrong and left out.
-    pub faults: Vec<Fault>,
+    pub errors: Vec<UciError>,
 }
 
-impl Go {
+impl GoCommand {
     /// The limits for the side that moves. If only the other side's clock was sent, that one counts.
     pub fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
@@ -84,11 +84,11 @@ impl Go {
         GoLimits { time_ms: self.time_ms[side], inc_ms: self.inc_ms[side], ..self.limits.clone() }
     }
 
-    fn parse(words: SplitAsciiWhitespace<'_>) -> Go {
-        let mut go = Go::default();
+    fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
+        let mut go = GoCommand::default();
         let mut words = words.peekable();
         while let Some(word) = words.next() {
-            let mut number = NumberReader { parameter: word, words: &mut words, faults: &mut go.faults };
+            let mut number = NumberReader { parameter: word, words: &mut words, errors: &mut go.errors };
             match word {
                 "infinite" => go.limits.infinite = true,
                 "ponder" => go.limits.ponder = true,
@@ -106,7 +106,7 @@ impl Go {
                         go.search_moves.push(text.into());
                     }
                 }
-                other => go.faults.push(Fault::GoParameter(other.into())),
+                other => go.errors.push(UciError::GoParameter(other.into())),
             }
         }
         if !go.is_bounded() {
@@ -147,7 +147,7 @@ fn is_go_parameter(word: &str) -> bool {
 struct NumberReader<'a, 'b> {
     parameter: &'a str,
     words: &'a mut std::iter::Peekable<SplitAsciiWhitespace<'b>>,
-    faults: &'a mut Vec<Fault>,
+    errors: &'a mut Vec<UciError>,
 }
 
 impl NumberReader<'_, '_> {
@@ -164,7 +164,7 @@ impl NumberReader<'_, '_> {
         let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
         if value.is_none() {
-            self.faults.push(Fault::GoNumber {
+            self.errors.push(UciError::GoNumber {
                 parameter: self.parameter.into(),
                 expected,
                 found: found.unwrap_or_default().into(),
@@ -174,41 +174,41 @@ impl NumberReader<'_, '_> {
     }
 }
 
-impl Command {
+impl UciCommand {
     /// Reads a line.
     ///
     /// # Errors
-    /// A [`Fault`] if it is no command.
-    pub fn parse(line: &str) -> Result<Command, Fault> {
+    /// A [`UciError`] if it is no command.
+    pub fn parse(line: &str) -> Result<UciCommand, UciError> {
         // Some editors put a byte order mark at the start of a script.
         let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();
-        let Some(first) = words.next() else { return Ok(Command::Nothing) };
+        let Some(first) = words.next() else { return Ok(UciCommand::Nothing) };
         Ok(match first {
-            "uci" => Command::Uci,
-            "isready" => Command::IsReady,
-            "ucinewgame" => Command::NewGame,
+            "uci" => UciCommand::Uci,
+            "isready" => UciCommand::IsReady,
+            "ucinewgame" => UciCommand::NewGame,
             "setoption" => return parse_option(words),
-            "position" => Command::Position(words.collect::<Vec<_>>().join(" ")),
-            "go" => Command::Go(Box::new(Go::parse(words))),
-            "stop" => Command::Stop,
-            "ponderhit" => Command::PonderHit,
-            "quit" => Command::Quit,
-            "debug" | "register" => Command::Nothing,
-            other => return Err(Fault::UnknownCommand(other.into())),
+            "position" => UciCommand::Position(words.collect::<Vec<_>>().join(" ")),
+            "go" => UciCommand::Go(Box::new(GoCommand::parse(words))),
+            "stop" => UciCommand::Stop,
+            "ponderhit" => UciCommand::PonderHit,
+            "quit" => UciCommand::Quit,
+            "debug" | "register" => UciCommand::Nothing,
+            other => return Err(UciError::UnknownCommand(other.into())),
         })
     }
 }
 
 /// Names and values may contain spaces: the name ends at the word `value`.
-fn parse_option(mut words: SplitAsciiWhitespace<'_>) -> Result<Command, Fault> {
+fn parse_option(mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
-        return Err(Fault::OptionName);
+        return Err(UciError::OptionName);
     }
     let name: Vec<_> = words.by_ref().take_while(|word| *word != "value").collect();
     if name.is_empty() {
-        return Err(Fault::OptionName);
+        return Err(UciError::OptionName);
     }
-    Ok(Command::SetOption { name: name.join(" "), value: words.collect::<Vec<_>>().join(" ") })
+    Ok(UciCommand::SetOption { name: name.join(" "), value: words.collect::<Vec<_>>().join(" ") })
 }
 
 #[cfg(test)]
@@ -216,9 +216,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn go(line: &str) -> Go {
-        match Command::parse(line) {
-            Ok(Command::Go(go)) => *go,
+    fn go(line: &str) -> GoCommand {
+        match UciCommand::parse(line) {
+            Ok(UciCommand::Go(go)) => *go,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -258,7 +258,7 @@ mod tests {
     fn faults_of_go_leave_the_rest_alone() {
         let go = go("go wtime abc winc nodes 5 hurry");
         assert_eq!(go.limits.nodes, Some(5));
-        let texts: Vec<_> = go.faults.iter().map(ToString::to_string).collect();
+        let texts: Vec<_> = go.errors.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,
             [
@@ -272,17 +272,17 @@ mod tests {
     #[test]
     fn option_names_and_values_may_have_spaces() {
         assert_eq!(
-            Command::parse("setoption  name Weights File value C:\\my nets\\a.pb.gz"),
-            Ok(Command::SetOption { name: "Weights File".into(), value: "C:\\my nets\\a.pb.gz".into() })
+            UciCommand::parse("setoption  name Weights File value C:\\my nets\\a.pb.gz"),
+            Ok(UciCommand::SetOption { name: "Weights File".into(), value: "C:\\my nets\\a.pb.gz".into() })
         );
-        assert_eq!(Command::parse("setoption Threads 2"), Err(Fault::OptionName));
-        assert_eq!(Command::parse("setoption name value 2"), Err(Fault::OptionName));
+        assert_eq!(UciCommand::parse("setoption Threads 2"), Err(UciError::OptionName));
+        assert_eq!(UciCommand::parse("setoption name value 2"), Err(UciError::OptionName));
     }
 
     proptest! {
         #[test]
         fn never_panics(line in "(go|setoption|position|uci|)( [a-z0-9-]{0,9}){0,12}") {
-            let _ = Command::parse(&line);
+            let _ = UciCommand::parse(&line);
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::search::{PvLine, SearchInfo};
 
 /// What `info` lines show beside the usual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Shown {
+pub(super) struct InfoFields {
     /// `UCI_ShowWDL`
     pub(super) wdl: bool,
     /// `UCI_ShowMovesLeft`
@@ -28,10 +28,10 @@ pub(super) struct Shown {
     pub(super) score: ScoreType,
 }
 
-impl Shown {
+impl InfoFields {
     /// What the options ask for.
-    pub(super) fn of(settings: &Settings) -> Shown {
-        Shown {
+    pub(super) fn of(settings: &Settings) -> InfoFields {
+        InfoFields {
             wdl: settings.show_wdl,
             moves_left: settings.show_moves_left,
             eps: settings.show_eps,
@@ -44,7 +44,7 @@ impl Shown {
 }
 
 /// One `info` line per line of play.
-pub(super) fn info(root: &History, info: &SearchInfo, shown: Shown) -> Vec<String> {
+pub(super) fn info(root: &History, info: &SearchInfo, shown: InfoFields) -> Vec<String> {
     info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown)).collect()
 }
 
@@ -53,7 +53,12 @@ pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
     info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats)).collect()
 }
 
-fn info_line(root: &History, info: &SearchInfo, (index, line): (usize, &PvLine), shown: Shown) -> String {
+fn info_line(
+    root: &History,
+    info: &SearchInfo,
+    (index, line): (usize, &PvLine),
+    shown: InfoFields,
+) -> String {
     let mut text = format!(
         "info depth {} seldepth {} time {} nodes {} score {}",
         info.depth,
@@ -166,7 +171,7 @@ mod tests {
             info(
                 &root,
                 &search,
-                Shown {
+                InfoFields {
                     wdl: true,
                     moves_left: true,
                     eps: true,
@@ -180,7 +185,7 @@ mod tests {
               nps 81 eps 63 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
         );
         assert_eq!(
-            info(&root, &search, Shown::default()),
+            info(&root, &search, InfoFields::default()),
             ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 pv e2e4"]
         );
     }

@@ -20,18 +20,18 @@ pub(super) enum Direction {
 }
 
 /// A log that is open. Lines reach the file at once, so that nothing is missing after a crash.
-pub(super) struct Log {
+pub(super) struct SessionLog {
     sink: Box<dyn Write + Send>,
 }
 
-impl Log {
+impl SessionLog {
     /// Opens the file `name` to add to it, or the console if that is `<stderr>`.
-    pub(super) fn open(name: &str) -> io::Result<Log> {
+    pub(super) fn open(name: &str) -> io::Result<SessionLog> {
         let sink: Box<dyn Write + Send> = match name {
             STDERR => Box::new(io::stderr()),
             path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
         };
-        let mut log = Log { sink };
+        let mut log = SessionLog { sink };
         log.write(Direction::Remark, concat!("Zeitnot ", env!("CARGO_PKG_VERSION"), " begins to log"))?;
         Ok(log)
     }

@@ -3,7 +3,7 @@
 //! `session` is the loop that reads commands and drives the [`Engine`](crate::engine::Engine); `command` parses
 //! lines, `format` (with `score` and `move_stats`) writes `info` and `bestmove`, `output` hands lines over and keeps
 //! the `log`. Whatever comes in, the session goes on: what is wrong is answered with
-//! an `info string` that names the fault, and the old state stays.
+//! an `info string` that names the error, and the old state stays.
 
 mod command;
 mod format;
@@ -13,5 +13,5 @@ mod output;
 mod score;
 mod session;
 
-pub use command::{Command, Fault, Go};
+pub use command::{GoCommand, UciCommand, UciError};
 pub use session::run;

@@ -5,26 +5,26 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::log::{Direction, Log};
+use super::log::{Direction, SessionLog};
 
 /// Where all threads write whole lines.
 #[derive(Clone)]
-pub(super) struct Output(Arc<Mutex<Channel>>);
+pub(super) struct UciOutput(Arc<Mutex<Channel>>);
 
 struct Channel {
     sink: Box<dyn Write + Send>,
     /// A line could not be written: whoever read them has gone.
     is_broken: bool,
-    log: Option<Log>,
+    log: Option<SessionLog>,
     /// The value of `LogFile` that `log` was opened with, or would have been.
     log_name: String,
 }
 
-impl Output {
+impl UciOutput {
     /// Writes to `sink`, and logs to `log_name` unless that is empty.
-    pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> Output {
+    pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> UciOutput {
         let channel = Channel { sink: Box::new(sink), is_broken: false, log: None, log_name: String::new() };
-        let output = Output(Arc::new(Mutex::new(channel)));
+        let output = UciOutput(Arc::new(Mutex::new(channel)));
         output.log_to(log_name);
         output
     }
@@ -69,7 +69,7 @@ impl Output {
         if name.is_empty() {
             return;
         }
-        match Log::open(name) {
+        match SessionLog::open(name) {
             Ok(log) => channel.log = Some(log),
             Err(error) => channel.report_lost_log(&error),
         }

@@ -77,7 +77,7 @@ fn mu_or_centipawns(line: &PvLine) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{Kind, Settings};
+    use crate::options::{OptionKind, Settings};
 
     fn line(wl: f32, d: f32, mu: Option<f32>) -> PvLine {
         PvLine { q: wl, wl, d, mu, nodes: 1, moves_left: None, mate: None, moves: Vec::new() }
@@ -142,7 +142,9 @@ mod tests {
 
     #[test]
     fn the_options_choices_are_the_forms() {
-        let Kind::Choice { choices, default } = Settings::spec("ScoreType").unwrap().kind else { panic!() };
+        let OptionKind::Choice { choices, default } = Settings::spec("ScoreType").unwrap().kind else {
+            panic!()
+        };
         let forms: Vec<_> = choices.iter().map(|name| ScoreType::from_name(name)).collect();
         for (i, form) in forms.iter().enumerate() {
             assert!(!forms[..i].contains(form), "{form:?}");

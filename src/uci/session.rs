@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, Write};
 use std::time::{Duration, Instant};
 
-use super::command::{Command, Go};
-use super::format::{self, Shown};
-use super::output::Output;
+use super::command::{GoCommand, UciCommand};
+use super::format::{self, InfoFields};
+use super::output::UciOutput;
 use crate::chess::{History, Move};
 use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
 use crate::options::{self, Settings};
@@ -27,7 +27,7 @@ pub fn run(
     input: impl BufRead,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
-    let output = Output::new(output, &settings.log_file);
+    let output = UciOutput::new(output, &settings.log_file);
     let mut session = Session {
         engine: Engine::new(settings)?,
         output,
@@ -37,10 +37,10 @@ pub fn run(
     for line in lines(input) {
         let received = Instant::now();
         session.output.log_received(&line);
-        match Command::parse(&line) {
-            Ok(Command::Quit) => return Ok(()),
+        match UciCommand::parse(&line) {
+            Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, received),
-            Err(fault) => session.output.note(&fault.to_string()),
+            Err(error) => session.output.note(&error.to_string()),
         }
     }
     if !session.engine.is_open_ended() {
@@ -64,7 +64,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
 
 struct Session {
     engine: Engine,
-    output: Output,
+    output: UciOutput,
     began: Instant,
     move_start: MoveStart,
 }
@@ -77,25 +77,25 @@ impl Session {
         }
     }
 
-    fn obey(&mut self, command: Command, received: Instant) {
+    fn obey(&mut self, command: UciCommand, received: Instant) {
         match command {
-            Command::Uci => self.introduce(),
-            Command::IsReady => self.get_ready(),
-            Command::NewGame => self.engine.new_game(),
-            Command::SetOption { name, value } => self.set_option(&name, &value),
-            Command::Position(text) => {
+            UciCommand::Uci => self.introduce(),
+            UciCommand::IsReady => self.get_ready(),
+            UciCommand::NewGame => self.engine.new_game(),
+            UciCommand::SetOption { name, value } => self.set_option(&name, &value),
+            UciCommand::Position(text) => {
                 self.move_start.position_read(self.milliseconds(received));
                 self.report(|engine| engine.set_position(&text));
             }
-            Command::Go(go) => self.go(&go, received),
-            Command::Stop => self.engine.stop(),
-            Command::PonderHit => self.engine.ponder_hit(received),
-            Command::Quit | Command::Nothing => {}
+            UciCommand::Go(go) => self.go(&go, received),
+            UciCommand::Stop => self.engine.stop(),
+            UciCommand::PonderHit => self.engine.ponder_hit(received),
+            UciCommand::Quit | UciCommand::Nothing => {}
         }
     }
 
     fn set_option(&mut self, name: &str, value: &str) {
-        if let Some(instead) = options::instead_of(name) {
+        if let Some(instead) = options::ignored_option(name) {
             return self.output.note(&format!("option {name} has no effect: {instead}"));
         }
         self.report(|engine| engine.set_option(name, value));
@@ -147,19 +147,19 @@ impl Session {
         self.began + Duration::from_secs_f64(start_ms / 1000.0)
     }
 
-    fn go(&mut self, go: &Go, received: Instant) {
-        go.faults.iter().for_each(|fault| self.output.note(&fault.to_string()));
+    fn go(&mut self, go: &GoCommand, received: Instant) {
+        go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(received, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
         let request = GoRequest { limits, root_moves, received };
         let settings = self.engine.settings();
-        let speaker = Speaker {
+        let listener = UciListener {
             output: self.output.clone(),
-            shown: Shown::of(settings),
+            shown: InfoFields::of(settings),
             verbose_time: settings.verbose_time,
         };
-        self.engine.go(request, Box::new(speaker));
+        self.engine.go(request, Box::new(listener));
     }
 
     /// The legal ones of the moves after `searchmoves`; the others are named.
@@ -176,14 +176,14 @@ impl Session {
 }
 
 /// Tells the GUI about a search.
-struct Speaker {
-    output: Output,
-    shown: Shown,
+struct UciListener {
+    output: UciOutput,
+    shown: InfoFields,
     /// `VerboseTime`; a log gets the time report in any case.
     verbose_time: bool,
 }
 
-impl Listener for Speaker {
+impl Listener for UciListener {
     fn info(&mut self, root: &History, info: &SearchInfo) {
         self.output.lines(format::info(root, info, self.shown));
         let stats = format::stats(root, info);

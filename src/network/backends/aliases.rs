@@ -1,7 +1,7 @@
 //! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved settings carry over.
 
 use super::{AUTO, onnxruntime};
-use crate::params::{Entry, Params};
+use crate::params::{ParamEntry, Params};
 
 /// What a name stands for.
 struct Alias {
@@ -91,7 +91,7 @@ fn translate(backend: &str, options: &Params) -> (Params, Params) {
     let mut known = Params::default();
     let mut dropped = Params::default();
     for entry in options.entries() {
-        let Entry::Value { key, value } = entry else { continue };
+        let ParamEntry::Value { key, value } = entry else { continue };
         match key.as_str() {
             "gpu" | "threads" | "precision" if backend == onnxruntime::NAME => known = known.with(key, value),
             "fp16" if backend == onnxruntime::NAME => {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
-use super::{Failure, NetworkArgs, Output, Verdict};
+use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::network::BackendInfo;
 use measure::{BenchThreads, RoundLength, Series};
 use report::ThroughputReport;
@@ -126,7 +126,7 @@ impl BackendbenchArgs {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
     let mut threads = BenchThreads::new(&*backend, args.threads as usize)?;
@@ -149,7 +149,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<Verdic
     } else {
         output.write(&report.rows, &report)?;
     }
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Halves the distance between sizes around a cliff until it lies between neighbours.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use clap::Args;
 
-use super::output::{Format, say};
-use super::{Failure, Output, Verdict};
+use super::output::{OutputFormat, eprint_message};
+use super::{ExitStatus, Failure, Output};
 use crate::chess::History;
 use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
 use crate::network::discover::DiscoverError;
@@ -44,13 +44,13 @@ pub(super) struct BenchArgs {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let positions = match &args.positions {
         Some(file) => positions::read(file)?,
         None => positions::BUILT_IN.map(String::from).into(),
     };
     let (mut engine, backend) = open(args)?;
-    if output.format() == Format::Text {
+    if output.format() == OutputFormat::Text {
         output.write(&(), &HEAD)?;
     }
     let (wall, cpu, busy) = (Instant::now(), cpu_time(), engine.busy_time());
@@ -59,7 +59,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
         let (row, result) = search(&mut engine, position, limits(args))?;
         total.add(&result.summary);
         signature.add(&result.summary);
-        if output.format() == Format::Text {
+        if output.format() == OutputFormat::Text {
             output.write(&(), &row)?;
             output.flush()?;
         }
@@ -83,7 +83,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<Verdict, Fail
         positions: rows,
     };
     output.write(&report, &report)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// An engine with its backend made ready: the network that was named or is found, else the backend `random`.
@@ -94,7 +94,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     let mut engine = Engine::new(settings)?;
     match engine.prepare() {
         Err(EngineError::Network(DiscoverError::NoneFound { .. })) if !is_named => {
-            say("no network is here: searching with the backend random, which plays no chess");
+            eprint_message("no network is here: searching with the backend random, which plays no chess");
             engine.set_option("Backend", "random")?;
             engine.prepare()?;
         }
@@ -102,7 +102,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
             prepared?;
         }
     }
-    engine.take_notes().iter().for_each(say);
+    engine.take_notes().iter().for_each(eprint_message);
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     // One core unless the user wants more.
     if args.settings.threads == 0 && backend.processor == Processor::Cpu {

@@ -6,38 +6,38 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::noise::Noise;
-use super::report::Report;
+use super::noise::MachineNoise;
+use super::report::BenchmarkReport;
 use crate::tools::Failure;
 
 /// What an earlier run wrote with `--json`; that of `zeitnot bench` will do.
 #[derive(Debug, Deserialize)]
-pub(super) struct Old {
+pub(super) struct EarlierRun {
     description: String,
     threads: usize,
-    positions: Vec<OldPosition>,
+    positions: Vec<EarlierPosition>,
     #[serde(default)]
     network: Option<String>,
     #[serde(default)]
     limit: Option<String>,
     #[serde(default)]
-    noise: Option<Noise>,
+    noise: Option<MachineNoise>,
 }
 
 #[derive(Debug, Deserialize)]
-struct OldPosition {
+struct EarlierPosition {
     position: String,
     nodes: u64,
     evaluations: u64,
     time_ms: f64,
 }
 
-impl Old {
+impl EarlierRun {
     /// Reads a file.
     ///
     /// # Errors
     /// If it cannot be read or is no such file.
-    pub(super) fn read(file: &Path) -> Result<Old, Failure> {
+    pub(super) fn read(file: &Path) -> Result<EarlierRun, Failure> {
         let fault = |error: String| Failure::Input(format!("{}: {error}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
         serde_json::from_str(&text)
@@ -71,7 +71,12 @@ impl Comparison {
     ///
     /// # Errors
     /// If no position is common to both.
-    pub(super) fn new(new: &Report, old: &Old, file: &Path, tolerance: f64) -> Result<Comparison, Failure> {
+    pub(super) fn new(
+        new: &BenchmarkReport,
+        old: &EarlierRun,
+        file: &Path,
+        tolerance: f64,
+    ) -> Result<Comparison, Failure> {
         let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
         for row in &new.positions {
             let same = old.positions.iter().find(|old| old.position == row.search.position);
@@ -113,7 +118,7 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0).max(1.0) / count).sqrt())
 }
 
-fn differences(new: &Report, old: &Old) -> Vec<String> {
+fn differences(new: &BenchmarkReport, old: &EarlierRun) -> Vec<String> {
     let mut differences = Vec::new();
     if new.description != old.description {
         differences.push(format!("backend: {} (old: {})", new.description, old.description));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A machine, as far as it tells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Machine {
+pub(super) struct MachineInfo {
     pub(super) cpu: String,
     /// Processors that this program may use.
     pub(super) cores: usize,
@@ -18,10 +18,10 @@ pub(super) struct Machine {
     pub(super) gpus: Vec<String>,
 }
 
-impl Machine {
+impl MachineInfo {
     /// This machine.
-    pub(super) fn this() -> Machine {
-        Machine {
+    pub(super) fn this() -> MachineInfo {
+        MachineInfo {
             cpu: cpu_name().unwrap_or_else(|| std::env::consts::ARCH.into()),
             cores: std::thread::available_parallelism().map_or(1, NonZero::get),
             memory_gb: memory_gb(),
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_machine_tells_its_processor_and_cores() {
-        let machine = Machine::this();
+        let machine = MachineInfo::this();
         assert!(!machine.cpu.is_empty() && machine.cores >= 1 && !machine.system.is_empty());
     }
 

@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::bench::{BenchFigures, HEAD, cpu_time, read_positions, search};
-use super::output::{Format, say};
-use super::{Failure, Output, Verdict};
+use super::output::{OutputFormat, eprint_message};
+use super::{ExitStatus, Failure, Output};
 use crate::engine::Engine;
 use crate::network::backends::BackendConfig;
 use crate::network::discover;
 use crate::network::weights::HeadChoice;
 use crate::options::Settings;
 use crate::time::GoLimits;
-use compare::{Comparison, Old};
-use machine::Machine;
+use compare::{Comparison, EarlierRun};
+use machine::MachineInfo;
 use noise::NoiseMeter;
 use positions::POSITIONS;
-use report::{PositionRow, Report};
+use report::{BenchmarkReport, PositionResult};
 
 /// Time of each search unless the user says otherwise, ms; Lc0's.
 const MOVE_TIME_MS: i64 = 10_000;
@@ -96,14 +96,15 @@ impl BenchmarkArgs {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (limits, positions) = (args.limits()?, args.positions()?);
-    let old = args.compare.as_deref().map(|file| Ok::<_, Failure>((file, Old::read(file)?))).transpose()?;
+    let old =
+        args.compare.as_deref().map(|file| Ok::<_, Failure>((file, EarlierRun::read(file)?))).transpose()?;
     // No rule but the limit ends a search, and nobody waits for the answer.
     let settings = Settings { smart_pruning_factor: 0.0, move_overhead_ms: 0, ..args.settings.clone() };
     let mut engine = Engine::new(settings)?;
     engine.prepare()?;
-    engine.take_notes().iter().for_each(say);
+    engine.take_notes().iter().for_each(eprint_message);
     let mut report = measure(&mut engine, positions, &limits, output)?;
     report.network = network_hash(&args.settings)?;
     report.options =
@@ -113,10 +114,10 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<Verdict, 
     }
     write(args, &report, output)?;
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
-    Ok(if is_slower { Verdict::No } else { Verdict::Yes })
+    Ok(if is_slower { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-fn write(args: &BenchmarkArgs, report: &Report, output: &mut Output) -> Result<(), Failure> {
+fn write(args: &BenchmarkArgs, report: &BenchmarkReport, output: &mut Output) -> Result<(), Failure> {
     output.write(report, report)?;
     if let Some(file) = &args.report {
         report.write_file(file)?;
@@ -133,8 +134,8 @@ fn measure(
     positions: Vec<String>,
     limits: &GoLimits,
     output: &mut Output,
-) -> Result<Report, Failure> {
-    let is_text = output.format() == Format::Text;
+) -> Result<BenchmarkReport, Failure> {
+    let is_text = output.format() == OutputFormat::Text;
     if is_text {
         output.write(&(), &HEAD)?;
     }
@@ -152,13 +153,13 @@ fn measure(
             output.flush()?;
         }
         let first = result.summary.first_evaluation;
-        rows.push(PositionRow { search, first_evaluation_ms: first.map(|time| time.as_secs_f64() * 1e3) });
+        rows.push(PositionResult { search, first_evaluation_ms: first.map(|time| time.as_secs_f64() * 1e3) });
     }
     (0..controls).for_each(|_| meter.control());
     let seconds = total.time_ms / 1e3;
     let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
-    Ok(Report {
+    Ok(BenchmarkReport {
         version: env!("CARGO_PKG_VERSION"),
         evaluations_per_s: total.evaluations as f64 / seconds.max(1e-9),
         first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
@@ -171,7 +172,7 @@ fn measure(
         threads: engine.threads(),
         limit: limit_text(limits),
         options: Vec::new(),
-        machine: Machine::this(),
+        machine: MachineInfo::this(),
         noise: meter.finish(),
         comparison: None,
         positions: rows,

@@ -24,7 +24,7 @@ const STEP: u64 = 20_000;
 
 /// The noise of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Noise {
+pub(super) struct MachineNoise {
     /// Rate of the control: millions of its rounds per second, all threads.
     pub(super) control_rate: f64,
     /// Standard deviation of the control as a share of its rate.
@@ -41,35 +41,35 @@ pub(super) struct Noise {
     pub(super) is_noisy: bool,
 }
 
-impl Noise {
+impl MachineNoise {
     /// What is too large, as a sentence each.
-    pub(super) fn complaints(&self) -> Vec<String> {
+    pub(super) fn noise_sources(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let mut complaints = Vec::new();
+        let mut noise_sources = Vec::new();
         if self.expected_difference > LARGEST_DIFFERENCE {
-            complaints.push(format!(
+            noise_sources.push(format!(
                 "its speed varied by {}, so that two such runs may differ by {}",
                 percent(self.control_deviation),
                 percent(self.expected_difference)
             ));
         }
         if let Some(load) = self.other_load.filter(|&load| load > LARGEST_OTHER_LOAD) {
-            complaints.push(format!("other programs took {} of it", percent(load)));
+            noise_sources.push(format!("other programs took {} of it", percent(load)));
         }
         if let Some(steal) = self.steal.filter(|&steal| steal > LARGEST_STEAL) {
-            complaints.push(format!("its host gave {} of it to others", percent(steal)));
+            noise_sources.push(format!("its host gave {} of it to others", percent(steal)));
         }
-        complaints
+        noise_sources
     }
 
     /// In a sentence.
     pub(super) fn verdict(&self) -> String {
-        match &self.complaints()[..] {
+        match &self.noise_sources()[..] {
             [] => format!(
                 "The machine was quiet: two such runs should differ by less than {:.1} %.",
                 self.expected_difference * 100.0
             ),
-            complaints => format!("The machine was noisy: {}.", complaints.join("; ")),
+            noise_sources => format!("The machine was noisy: {}.", noise_sources.join("; ")),
         }
     }
 }
@@ -80,7 +80,7 @@ pub(super) struct NoiseMeter {
     rates: Vec<f64>,
     start: Instant,
     own: Option<Duration>,
-    machine: Option<Ticks>,
+    machine: Option<CpuTicks>,
 }
 
 impl NoiseMeter {
@@ -92,7 +92,7 @@ impl NoiseMeter {
             rates: Vec::new(),
             start: Instant::now(),
             own: cpu_time(),
-            machine: Ticks::now(),
+            machine: CpuTicks::now(),
         }
     }
 
@@ -106,16 +106,16 @@ impl NoiseMeter {
     }
 
     /// The noise since the start.
-    pub(super) fn finish(self) -> Noise {
+    pub(super) fn finish(self) -> MachineNoise {
         let (rate, deviation, difference) = spread(&self.rates);
-        let ticks = self.machine.zip(Ticks::now()).and_then(|(before, after)| after.since(before));
+        let ticks = self.machine.zip(CpuTicks::now()).and_then(|(before, after)| after.since(before));
         let own = self.own.zip(cpu_time()).map(|(before, after)| (after - before).as_secs_f64());
         let wall = self.start.elapsed().as_secs_f64();
         let other_load = ticks.zip(own).map(|(ticks, own)| {
             let own = own / (wall * ticks.processors as f64);
             (ticks.busy as f64 / ticks.all as f64 - own).max(0.0)
         });
-        let mut noise = Noise {
+        let mut noise = MachineNoise {
             control_rate: rate,
             control_deviation: deviation,
             controls: self.rates.len(),
@@ -124,7 +124,7 @@ impl NoiseMeter {
             steal: ticks.map(|ticks| ticks.steal as f64 / ticks.all as f64),
             is_noisy: false,
         };
-        noise.is_noisy = !noise.complaints().is_empty();
+        noise.is_noisy = !noise.noise_sources().is_empty();
         noise
     }
 }
@@ -163,20 +163,20 @@ fn spread(rates: &[f64]) -> (f64, f64, f64) {
 
 /// What all processors did since the system's start, in the system's ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ticks {
+struct CpuTicks {
     all: u64,
     busy: u64,
     steal: u64,
     processors: usize,
 }
 
-impl Ticks {
-    fn now() -> Option<Ticks> {
-        Ticks::parse(&fs::read_to_string("/proc/stat").ok()?)
+impl CpuTicks {
+    fn now() -> Option<CpuTicks> {
+        CpuTicks::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
     /// From the text of `/proc/stat`.
-    fn parse(stat: &str) -> Option<Ticks> {
+    fn parse(stat: &str) -> Option<CpuTicks> {
         let mut lines = stat.lines();
         let numbers = lines.next()?.strip_prefix("cpu ")?.split_ascii_whitespace().map(str::parse);
         let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().ok()?;
@@ -184,14 +184,14 @@ impl Ticks {
         let &[user, nice, system, idle, iowait, irq, softirq, steal, ..] = &numbers[..] else { return None };
         let busy = user + nice + system + irq + softirq;
         let processors = lines.take_while(|line| line.starts_with("cpu")).count();
-        Some(Ticks { all: busy + idle + iowait + steal, busy, steal, processors })
+        Some(CpuTicks { all: busy + idle + iowait + steal, busy, steal, processors })
     }
 
     /// What was done since `before`; `None` if nothing was counted.
-    fn since(self, before: Ticks) -> Option<Ticks> {
+    fn since(self, before: CpuTicks) -> Option<CpuTicks> {
         let all = self.all.checked_sub(before.all).filter(|&all| all > 0 && self.processors > 0)?;
         let (busy, steal) = (self.busy.checked_sub(before.busy)?, self.steal.saturating_sub(before.steal));
-        Some(Ticks { all, busy, steal, processors: self.processors })
+        Some(CpuTicks { all, busy, steal, processors: self.processors })
     }
 }
 
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn the_systems_counters_are_read() {
-        let before = Ticks::parse("cpu  10 0 5 100 5 0 0 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").unwrap();
-        let after = Ticks::parse("cpu  40 0 5 150 5 0 0 20 0 0\ncpu0 1\ncpu1 1\nintr 5\n").unwrap();
+        let before = CpuTicks::parse("cpu  10 0 5 100 5 0 0 0 0 0\ncpu0 1\ncpu1 1\nintr 5\n").unwrap();
+        let after = CpuTicks::parse("cpu  40 0 5 150 5 0 0 20 0 0\ncpu0 1\ncpu1 1\nintr 5\n").unwrap();
         let passed = after.since(before).unwrap();
-        assert_eq!(passed, Ticks { all: 100, busy: 30, steal: 20, processors: 2 });
-        assert_eq!(Ticks::parse("cpu 1 2\n"), None);
+        assert_eq!(passed, CpuTicks { all: 100, busy: 30, steal: 20, processors: 2 });
+        assert_eq!(CpuTicks::parse("cpu 1 2\n"), None);
         assert_eq!(before.since(before), None);
     }
 
@@ -222,19 +222,19 @@ mod tests {
 
     #[test]
     fn every_complaint_is_named() {
-        let noise = Noise {
+        let noise = MachineNoise {
             control_deviation: 0.2,
             expected_difference: 0.1,
             other_load: Some(0.5),
             steal: Some(0.02),
-            ..Noise::default()
+            ..MachineNoise::default()
         };
         assert_eq!(
             noise.verdict(),
             "The machine was noisy: its speed varied by 20.0 %, so that two such runs may differ by 10.0 %; \
              other programs took 50.0 % of it; its host gave 2.0 % of it to others."
         );
-        assert!(Noise::default().verdict().contains("quiet"));
+        assert!(MachineNoise::default().verdict().contains("quiet"));
     }
 
     #[test]

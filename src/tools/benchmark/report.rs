@@ -8,15 +8,15 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::compare::Comparison;
-use super::machine::Machine;
-use super::noise::Noise;
+use super::machine::MachineInfo;
+use super::noise::MachineNoise;
 use crate::report::{Align, Bar, BarPlot, Page, Table};
 use crate::tools::Failure;
 use crate::tools::bench::{BenchFigures, BenchRow};
 
 /// One position's row.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PositionRow {
+pub(super) struct PositionResult {
     #[serde(flatten)]
     pub(super) search: BenchRow,
     /// From `go` to the first evaluation; `None` if the search needed none.
@@ -25,7 +25,7 @@ pub(super) struct PositionRow {
 
 /// All that was measured, and on what.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct BenchmarkReport {
     pub(super) version: &'static str,
     #[serde(flatten)]
     pub(super) figures: BenchFigures,
@@ -46,16 +46,16 @@ pub(super) struct Report {
     pub(super) limit: String,
     /// Options that were not at their defaults, as flags.
     pub(super) options: Vec<String>,
-    pub(super) machine: Machine,
-    pub(super) noise: Noise,
+    pub(super) machine: MachineInfo,
+    pub(super) noise: MachineNoise,
     pub(super) comparison: Option<Comparison>,
-    pub(super) positions: Vec<PositionRow>,
+    pub(super) positions: Vec<PositionResult>,
 }
 
-impl Report {
+impl BenchmarkReport {
     /// Names and values of what is to be known of the run.
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let Machine { cpu, cores, memory_gb, system, gpus } = &self.machine;
+        let MachineInfo { cpu, cores, memory_gb, system, gpus } = &self.machine;
         let figures = &self.figures;
         let visits = (figures.evaluations + figures.cache_hits + figures.terminals).max(1) as f64;
         let share = |count: u64| format!("{count} ({:.1} %)", 100.0 * count as f64 / visits);
@@ -149,7 +149,7 @@ impl Report {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let bar = |value: f64| Bar { value, error: None };
         let rate =
-            |count: u64, row: &PositionRow| count as f64 / (row.search.figures.time_ms / 1e3).max(1e-9);
+            |count: u64, row: &PositionResult| count as f64 / (row.search.figures.time_ms / 1e3).max(1e-9);
         let nodes: Vec<_> =
             self.positions.iter().map(|row| bar(rate(row.search.figures.nodes, row))).collect();
         let evaluations: Vec<_> =
@@ -210,7 +210,7 @@ fn markdown(table: &Table) -> String {
     text
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for BenchmarkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('\n')?;
         for (name, value) in self.facts() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{Failure, Output, Verdict};
+use super::{ExitStatus, Failure, Output};
 use crate::network::onnx::{self, BuildOptions, Quantization};
 use crate::network::weights::{
     Body, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
@@ -66,7 +66,7 @@ struct Conversion {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
     let file = NetworkFile::load(&args.file, heads)?;
     let metadata = [
@@ -104,7 +104,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<Verdict, Fa
         input_format: model.input_format.number(),
     };
     output.write(&conversion, &conversion)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Result<OnnxModel, Failure> {

@@ -12,7 +12,7 @@ use crate::lab::training::game::Game;
 use crate::lab::training::record::RecordWriter;
 use crate::lab::training::{pgn, teacher};
 use crate::tools::Failure;
-use crate::tools::output::say;
+use crate::tools::output::eprint_message;
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
@@ -63,7 +63,7 @@ fn import_into(args: &ImportArgs, out: &Path) -> Result<Summary, Failure> {
     let mut skipped = 0;
     for path in &args.pgn {
         let import = pgn::read_games(open(path)?).map_err(|error| fault(path, error))?;
-        import.skipped.iter().for_each(|text| say(format_args!("{}: {text}", path.display())));
+        import.skipped.iter().for_each(|text| eprint_message(format_args!("{}: {text}", path.display())));
         skipped += import.skipped.len();
         keep(&import.games)?;
     }

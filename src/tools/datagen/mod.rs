@@ -10,7 +10,7 @@ use std::fmt;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{Failure, Output, Verdict};
+use super::{ExitStatus, Failure, Output};
 use crate::lab::training::game::Game;
 
 #[derive(Debug, Args)]
@@ -56,12 +56,12 @@ impl fmt::Display for Summary {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &DatagenArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &DatagenArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let summary = match &args.step {
         Step::Play(args) => play::play(args)?,
         Step::Import(args) => import::import(args)?,
         Step::Table(args) => table::expand(args)?,
     };
     output.write(&summary, &summary)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Failure, Output, Verdict};
+use super::{ExitStatus, Failure, Output};
 use crate::network::weights::{
     DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
     ValueHeadName, ValueOutput,
@@ -77,14 +77,14 @@ struct CostReport {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
     let start = Instant::now();
     let file = NetworkFile::load(&args.file, heads)?;
     let load_ms = start.elapsed().as_secs_f64() * 1e3;
     let description = describe(&file, load_ms);
     output.write(&description, &description)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 fn describe(file: &NetworkFile, load_ms: f64) -> Description {

@@ -14,7 +14,7 @@ use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::TimeControl;
 use crate::tools::Failure;
-use crate::tools::output::say;
+use crate::tools::output::eprint_message;
 use crate::tools::shard::Shard;
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
@@ -117,8 +117,8 @@ pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<EngineSetup
         EngineSetup::new(b)?
     };
     for (letter, team) in [("A", &a), ("B", &b)] {
-        say(format_args!("{letter}: {}", team.backend().info().description));
-        team.notes().iter().for_each(|note| say(format_args!("{letter}: {note}")));
+        eprint_message(format_args!("{letter}: {}", team.backend().info().description));
+        team.notes().iter().for_each(|note| eprint_message(format_args!("{letter}: {note}")));
     }
     Ok([Arc::new(a), Arc::new(b)])
 }
@@ -131,7 +131,10 @@ pub(super) fn openings(args: &MatchArgs) -> Result<Openings, Failure> {
     }
     let pairs = args.games.div_ceil(2);
     if pairs > openings.len() as u64 {
-        say(format_args!("{pairs} pairs of games, but {} openings: some are played again", openings.len()));
+        eprint_message(format_args!(
+            "{pairs} pairs of games, but {} openings: some are played again",
+            openings.len()
+        ));
     }
     Ok(openings)
 }

@@ -15,7 +15,7 @@ use super::rows::{GameRow, MoveRow};
 use super::summary::{Counts, Summary};
 use crate::lab::matches::statistics::Sprt;
 use crate::lab::rows::{MergedGames, files_of};
-use crate::tools::{Failure, Output, Verdict};
+use crate::tools::{ExitStatus, Failure, Output};
 
 /// How results of matches are looked at.
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(in crate::tools) fn report(
     args: &ResultArgs,
     out: Option<&Path>,
     output: &mut Output,
-) -> Result<Verdict, Failure> {
+) -> Result<ExitStatus, Failure> {
     let sprt = args.sprt()?;
     let matches = read(files)?;
     if matches.values().all(|of_match| of_match.games.is_empty()) {
@@ -91,7 +91,7 @@ pub(in crate::tools) fn report(
     let matches = sections.into_iter().map(|section| section.summary).collect();
     let answer = Answer { matches, ranking };
     output.write(&answer, &answer)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Writes the page of the rows that lie in `folder`.

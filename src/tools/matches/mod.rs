@@ -19,7 +19,7 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 
-use super::{Failure, Output, Verdict};
+use super::{ExitStatus, Failure, Output};
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{self, Floor, PgnTags, Rules, Schedule};
 use crate::options::Settings;
@@ -33,7 +33,7 @@ use rows::{GameRow, Header};
 use summary::{Counts, Speed, Summary};
 
 /// Runs the command.
-pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let sides = args::sides(args)?;
     let sprt = args.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| fault("sprt", error))?;
     let openings = args::openings(args)?;
@@ -88,7 +88,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<Verdict, Fail
         merge::write_page(folder, sprt.as_ref())?;
     }
     output.write(&summary, &summary)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }
 
 /// Writes games down as they come, and adds them up.

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::output::say;
+use super::output::eprint_message;
 use super::shard::Shard;
-use super::{Failure, NetworkArgs, Output, Verdict};
+use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::lab::moves_left::measure::{self, Event, Tally, Task};
 use crate::lab::moves_left::{Estimator, LabError, MovesLeftSource, PositionRow, Selection, Study};
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
@@ -171,7 +171,7 @@ impl EstimatorArgs {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
     args.estimators.estimators(args.nodes.is_some())?;
     let temporary = std::env::temp_dir().join(format!("zeitnot-movesleft-{}", std::process::id()));
@@ -187,8 +187,10 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<Verdict, 
         if args.shard.is_some()
             && RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?.next().is_none()
         {
-            say("no position of this shard has passed the filters: its file has no rows, only their names");
-            return Ok(Verdict::Yes);
+            eprint_message(
+                "no position of this shard has passed the filters: its file has no rows, only their names",
+            );
+            return Ok(ExitStatus::Success);
         }
         report(&[rows], &args.estimators, args.out.as_deref(), output)
     });
@@ -200,8 +202,8 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<Verdict, 
 
 fn stopped(args: &MovesLeftArgs) {
     match &args.out {
-        Some(_) => say("stopped; the same command with --resume goes on"),
-        None => say("stopped; with --out a run can be resumed"),
+        Some(_) => eprint_message("stopped; the same command with --resume goes on"),
+        None => eprint_message("stopped; with --out a run can be resumed"),
     }
 }
 
@@ -209,7 +211,7 @@ fn stopped(args: &MovesLeftArgs) {
 fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
     let backend = args.network.backend()?;
     if !backend.info().has_moves_left {
-        say("this network has no Moves Left Head: estimators that need it are left out");
+        eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
     let facts = RunFacts::of(args, &backend.info().description);
     let path = folder.join(ROWS);
@@ -240,7 +242,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
     let mut flushed = Instant::now();
     let tally = measure::run(&task, |event| {
         match event {
-            Event::Skipped(reason) => progress.say(&reason),
+            Event::Skipped(reason) => progress.eprint_message(&reason),
             Event::Game(game) => {
                 game.iter().try_for_each(|row| rows.write(row))?;
                 progress.add(game.len());
@@ -317,14 +319,14 @@ impl Progress {
         format!("{games} games, {:.1} games/s, {:.0} positions/s", rate(games), rate(positions))
     }
 
-    fn say(&self, text: &str) {
-        self.bar.suspend(|| say(text));
+    fn eprint_message(&self, text: &str) {
+        self.bar.suspend(|| eprint_message(text));
     }
 
     fn finish(&self, tally: &Tally) {
         self.bar.finish_and_clear();
         let Tally { read, broken, broken_off, .. } = tally;
-        say(format_args!(
+        eprint_message(format_args!(
             "{} ({read} games read, {broken} broken, {broken_off} unfinished or broken off)",
             self.rates()
         ));
@@ -342,7 +344,7 @@ pub(super) fn report(
     args: &EstimatorArgs,
     out: Option<&Path>,
     output: &mut Output,
-) -> Result<Verdict, Failure> {
+) -> Result<ExitStatus, Failure> {
     let facts = RunFacts::beside(&files[0]);
     let is_searched = facts.as_ref().is_some_and(|facts| facts.nodes.is_some());
     let study = Study { files: files.to_vec(), estimators: args.estimators(is_searched)? };
@@ -365,9 +367,9 @@ pub(super) fn report(
             std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
         }
         let path = page::page(&report, facts.as_ref(), args.fit).write(folder)?;
-        say(format_args!("report in {}", path.display()));
+        eprint_message(format_args!("report in {}", path.display()));
     }
     let findings = figures::Findings::new(&report, args.fit);
     output.write(&findings, &show::Text { report: &report, is_fit: args.fit })?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::output::say;
+use super::output::eprint_message;
 use super::shard::Shard;
-use super::{Failure, NetworkArgs, Output, Verdict};
+use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::lab::replay::EngineModel;
 use crate::lab::rows::{MergedGames, Row, files_of};
 use crate::network::Backend;
@@ -88,7 +88,7 @@ fn nps(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let bench = Bench {
         args,
@@ -101,11 +101,11 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<Verdict, Fa
     };
     check_repetitions(args)?;
     let mut files = args.out.as_deref().map(RowFiles::create).transpose()?;
-    let (mut lab, mut verdict) = (Lab::default(), Verdict::Yes);
+    let (mut lab, mut status) = (Lab::default(), ExitStatus::Success);
     let progress = progress_bar(args.max_games);
     let mut source = GameSource::new(args);
     loop {
-        let mut chunk = source.next_chunk(&mut verdict)?;
+        let mut chunk = source.next_chunk(&mut status)?;
         if chunk.is_empty() {
             break;
         }
@@ -134,7 +134,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<Verdict, Fa
     }
     let answer = Answer::new(&lab);
     output.write(&answer, &answer)?;
-    Ok(verdict)
+    Ok(status)
 }
 
 /// Refuses what is named twice: its games would count twice.
@@ -163,7 +163,7 @@ fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     if backend.info().has_moves_left {
         return Ok(Some(backend));
     }
-    say("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
+    eprint_message("the network has no Moves Left Head: estimators that need it go without (mle-pieces)");
     Ok(is_asked(false).then_some(backend))
 }
 
@@ -186,7 +186,11 @@ pub(super) fn columns() -> Vec<Vec<String>> {
 ///
 /// # Errors
 /// If a file cannot be read, two of them hold the same replay, or the folder cannot be written.
-pub(super) fn report(files: &[PathBuf], out: Option<&Path>, output: &mut Output) -> Result<Verdict, Failure> {
+pub(super) fn report(
+    files: &[PathBuf],
+    out: Option<&Path>,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
     let games = files_of::<GameRow>(files).map_err(row_fault)?;
     let moves = files_of::<MoveRow>(files).map_err(row_fault)?;
     let mut lab = Lab::default();
@@ -205,5 +209,5 @@ pub(super) fn report(files: &[PathBuf], out: Option<&Path>, output: &mut Output)
     }
     let answer = Answer::new(&lab);
     output.write(&answer, &answer)?;
-    Ok(Verdict::Yes)
+    Ok(ExitStatus::Success)
 }

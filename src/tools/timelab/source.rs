@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::TimelabArgs;
 use super::games::LabGame;
 use crate::lab::pgn::{Game, GameError, Games};
-use crate::tools::output::say;
+use crate::tools::output::eprint_message;
 use crate::tools::shard::Shard;
-use crate::tools::{Failure, Verdict};
+use crate::tools::{ExitStatus, Failure};
 
 /// Games that are taken through network and managers at a time.
 const CHUNK: usize = 64;
@@ -30,8 +30,8 @@ impl<'a> GameSource<'a> {
         GameSource { args, files: args.pgn.iter(), open: None, accepted: 0, left_out: 0 }
     }
 
-    /// At most [`CHUNK`] games, none at the end. Broken games are named on stderr and make the verdict bad input.
-    pub(super) fn next_chunk(&mut self, verdict: &mut Verdict) -> Result<Vec<LabGame>, Failure> {
+    /// At most [`CHUNK`] games, none at the end. Broken games are named on stderr and make the status bad input.
+    pub(super) fn next_chunk(&mut self, status: &mut ExitStatus) -> Result<Vec<LabGame>, Failure> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         let mut chunk = Vec::new();
         while chunk.len() < CHUNK && self.args.max_games.is_none_or(|most| self.accepted < most) {
@@ -44,8 +44,8 @@ impl<'a> GameSource<'a> {
                     }
                 }
                 Err(broken) => {
-                    say(format_args!("{}: {broken}", path.display()));
-                    *verdict = Verdict::BadInput;
+                    eprint_message(format_args!("{}: {broken}", path.display()));
+                    *status = ExitStatus::BadInput;
                 }
             }
         }
@@ -81,7 +81,7 @@ impl<'a> GameSource<'a> {
 
     pub(super) fn tell_what_was_left_out(&self) {
         if self.left_out > 0 {
-            say(format_args!(
+            eprint_message(format_args!(
                 "{} games left out: too short, unfinished, ended by an accident{}",
                 self.left_out,
                 if self.args.recorded_clocks { ", or without clocks" } else { "" }

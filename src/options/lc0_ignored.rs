@@ -5,7 +5,7 @@ const OWN_BATCHES: &str = "each search thread gathers and backs up a batch of it
 const BATCHES_WAIT_FOR_NOBODY: &str = "how large a batch is follows from tree, clock and device, see MinibatchSize; it is not cut short for an idle device";
 
 /// Names with what is done instead.
-const ELSEWHERE: [(&str, &str); 14] = [
+const IGNORED: [(&str, &str); 14] = [
     (
         "CacheHistoryLength",
         "a position is found in the cache by itself, its fifty-move counter and its repetitions",
@@ -26,16 +26,16 @@ const ELSEWHERE: [(&str, &str); 14] = [
 ];
 
 /// What is done in the place of Lc0's option of this name, in any case; `None` for all other names.
-pub fn instead_of(name: &str) -> Option<&'static str> {
-    ELSEWHERE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
+pub fn ignored_option(name: &str) -> Option<&'static str> {
+    IGNORED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
 }
 
 /// The same for Lc0's flag of this name, written without dashes in front.
-pub fn flag_instead_of(flag: &str) -> Option<&'static str> {
+pub fn ignored_flag(flag: &str) -> Option<&'static str> {
     match flag {
-        "config" => instead_of("ConfigFile"),
+        "config" => ignored_option("ConfigFile"),
         "preload" => Some("the network is loaded at isready"),
-        _ => instead_of(&flag.replace('-', "")),
+        _ => ignored_option(&flag.replace('-', "")),
     }
 }
 
@@ -46,12 +46,12 @@ mod tests {
 
     #[test]
     fn no_option_of_ours_is_without_effect() {
-        assert!(ELSEWHERE.is_sorted());
-        assert!(ELSEWHERE.iter().all(|(name, _)| Settings::spec(name).is_err()));
-        assert!(Settings::SPECS.iter().all(|spec| instead_of(spec.name).is_none()));
-        assert_eq!(instead_of("taskworkers"), Some(OWN_BATCHES));
-        assert_eq!(flag_instead_of("task-workers"), Some(OWN_BATCHES));
-        assert!(flag_instead_of("config").is_some() && flag_instead_of("threads").is_none());
-        assert!(Settings::SPECS.iter().all(|spec| flag_instead_of(spec.flag).is_none()));
+        assert!(IGNORED.is_sorted());
+        assert!(IGNORED.iter().all(|(name, _)| Settings::spec(name).is_err()));
+        assert!(Settings::SPECS.iter().all(|spec| ignored_option(spec.name).is_none()));
+        assert_eq!(ignored_option("taskworkers"), Some(OWN_BATCHES));
+        assert_eq!(ignored_flag("task-workers"), Some(OWN_BATCHES));
+        assert!(ignored_flag("config").is_some() && ignored_flag("threads").is_none());
+        assert!(Settings::SPECS.iter().all(|spec| ignored_flag(spec.flag).is_none()));
     }
 }
