@@ -1,7 +1,7 @@
 //! The table of `docs/time-management.md`: every manager through 500 synthetic games at each time control, in
 //! virtual time. `cargo bench --bench replay`; takes minutes. A number as argument plays so many games instead.
 
-use zeitnot::lab::replay::{ReplayOptions, Summary, replay, synthetic};
+use zeitnot::lab::replay::{ReplayOptions, ReplaySummary, replay, synthetic};
 use zeitnot::time::{TimeControl, manager_from};
 
 const MANAGERS: [&str; 10] = [
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-fn summary(manager: &str, control: TimeControl, games: u64) -> Summary {
+fn summary(manager: &str, control: TimeControl, games: u64) -> ReplaySummary {
     let replayed: Vec<_> = (0..games)
         .map(|seed| {
             let options = ReplayOptions { control, overhead_ms: 50.0, seed, ..ReplayOptions::default() };
@@ -52,5 +52,5 @@ fn summary(manager: &str, control: TimeControl, games: u64) -> Summary {
             replay(&synthetic::game(seed), manager, &options)
         })
         .collect();
-    Summary::of(&replayed)
+    ReplaySummary::of(&replayed)
 }

@@ -5,8 +5,8 @@ use std::io;
 use thiserror::Error;
 
 use crate::engine::EngineError;
-use crate::lab::matches::ArenaError;
-use crate::lab::moves_left::LabError;
+use crate::lab::matches::MatchError;
+use crate::lab::moves_left::MovesLeftError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;
@@ -22,7 +22,7 @@ pub enum Failure {
     Engine(#[from] EngineError),
     /// Games cannot go on.
     #[error(transparent)]
-    Arena(#[from] ArenaError),
+    Match(#[from] MatchError),
     /// The network file is no good.
     #[error(transparent)]
     Network(#[from] NetworkError),
@@ -31,7 +31,7 @@ pub enum Failure {
     Library(#[from] LibraryError),
     /// Games could not be measured.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    MovesLeft(#[from] MovesLeftError),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),

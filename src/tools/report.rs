@@ -22,10 +22,10 @@ pub(super) struct ReportArgs {
 }
 
 /// What a command makes of its files.
-type Report = fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>;
+type ReportFn = fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>;
 
 /// A command that writes rows.
-struct Kind {
+struct RowKind {
     name: &'static str,
     /// The columns of each of its files.
     columns: fn() -> Vec<Vec<String>>,
@@ -34,11 +34,11 @@ struct Kind {
     /// The flags that are for it alone.
     flags: &'static str,
     are_given: fn(&ReportArgs) -> bool,
-    report: Report,
+    report: ReportFn,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind {
+const KINDS: [RowKind; 3] = [
+    RowKind {
         name: "movesleft",
         columns: movesleft::columns,
         writes: &["movesleft.csv", "movesleft.parquet", "movesleft.json", "index.html"],
@@ -46,7 +46,7 @@ const KINDS: [Kind; 3] = [
         are_given: |args| args.estimators.are_given(),
         report: |args, output| movesleft::report(&args.files, &args.estimators, args.out.as_deref(), output),
     },
-    Kind {
+    RowKind {
         name: "timelab",
         columns: timelab::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
@@ -54,7 +54,7 @@ const KINDS: [Kind; 3] = [
         are_given: |_| false,
         report: |args, output| timelab::report(&args.files, args.out.as_deref(), output),
     },
-    Kind {
+    RowKind {
         name: "match",
         columns: matches::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
@@ -66,7 +66,7 @@ const KINDS: [Kind; 3] = [
 
 /// Runs the command.
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let mut found: Option<&Kind> = None;
+    let mut found: Option<&RowKind> = None;
     for path in &args.files {
         let kind = kind_of(path)?;
         if found.is_some_and(|found| found.name != kind.name) {
@@ -90,7 +90,7 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, 
 }
 
 /// Refuses a folder in which the report would replace a file that it is to read.
-fn check_overwriting(files: &[PathBuf], folder: &Path, kind: &Kind) -> Result<(), Failure> {
+fn check_overwriting(files: &[PathBuf], folder: &Path, kind: &RowKind) -> Result<(), Failure> {
     for name in kind.writes {
         // What is not there yet is no input.
         let Ok(written) = folder.join(name).canonicalize() else { continue };
@@ -106,7 +106,7 @@ fn check_overwriting(files: &[PathBuf], folder: &Path, kind: &Kind) -> Result<()
     Ok(())
 }
 
-fn kind_of(path: &Path) -> Result<&'static Kind, Failure> {
+fn kind_of(path: &Path) -> Result<&'static RowKind, Failure> {
     let columns = columns_of_file(path).map_err(|error| Failure::Input(error.to_string()))?;
     KINDS.iter().find(|kind| (kind.columns)().contains(&columns)).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();

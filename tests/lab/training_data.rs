@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move};
-use zeitnot::lab::training::game::{Candidate, Choice, Ending, Game, Ply, Source};
+use zeitnot::lab::training::game::{
+    CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice,
+};
 use zeitnot::lab::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_code, gap_of};
 use zeitnot::lab::training::table::{ROW, TableWriter};
 use zeitnot::lab::training::{TrainingDataError, pgn, teacher};
@@ -29,7 +31,7 @@ f3 {book} e5 {book} g4 {[%eval -1.50] [%emt 0:00:01.000] [%clk 0:29:59.000]} Qh4
 O-O {[%eval 8.00]} Ke7 {[%eval 9.25]} 1/2-1/2
 "#;
 
-fn moves(game: &Game) -> Vec<String> {
+fn moves(game: &LabelledGame) -> Vec<String> {
     game.plies.iter().map(|ply| format!("{:?}", ply.played)).collect()
 }
 
@@ -40,8 +42,8 @@ fn imports_tournament_games() {
     let [mate, random] = &import.games[..] else { unreachable!() };
 
     assert_eq!(moves(mate), ["f2f3", "e7e5", "g2g4", "d8h4"]);
-    let choices: Vec<Choice> = mate.plies.iter().map(|ply| ply.choice).collect();
-    assert_eq!(choices, [Choice::Book, Choice::Book, Choice::Best, Choice::Best]);
+    let choices: Vec<MoveChoice> = mate.plies.iter().map(|ply| ply.choice).collect();
+    assert_eq!(choices, [MoveChoice::Book, MoveChoice::Book, MoveChoice::Best, MoveChoice::Best]);
     let evaluations: Vec<Option<i16>> = mate.plies.iter().map(|ply| ply.centipawns).collect();
     // From the mover's view; a mate in one is one ply away.
     assert_eq!(evaluations, [None, None, Some(-150), Some(31999)]);
@@ -96,9 +98,9 @@ fn imports_a_teachers_games() {
     let games = teacher::read_games(&teacher_bytes()).unwrap();
     let game = &games[0];
     assert_eq!(moves(game), ["e2e4", "c7c5"]);
-    assert_eq!((game.result, game.ending, game.source), (1, Ending::DeadDraw, Source::Teacher));
-    assert_eq!(game.plies[0].choice, Choice::Book);
-    assert_eq!((game.plies[1].choice, game.plies[1].centipawns), (Choice::Deviation, Some(-30)));
+    assert_eq!((game.result, game.ending, game.source), (1, Ending::DeadDraw, LabelSource::Teacher));
+    assert_eq!(game.plies[0].choice, MoveChoice::Book);
+    assert_eq!((game.plies[1].choice, game.plies[1].centipawns), (MoveChoice::Deviation, Some(-30)));
     assert_eq!(game.plies[1].candidates.len(), 2);
 }
 
@@ -119,7 +121,7 @@ fn a_teachers_damaged_games_are_errors() {
     assert_eq!(with(5, 99), "damaged training data at byte 6: unknown ending");
 }
 
-fn write_records(games: &[Game]) -> Vec<u8> {
+fn write_records(games: &[LabelledGame]) -> Vec<u8> {
     let mut writer = RecordWriter::new(Vec::new()).unwrap();
     for game in games {
         writer.write(game).unwrap();
@@ -127,7 +129,7 @@ fn write_records(games: &[Game]) -> Vec<u8> {
     writer.into_inner()
 }
 
-fn read_records(bytes: &[u8]) -> Result<Vec<Game>, TrainingDataError> {
+fn read_records(bytes: &[u8]) -> Result<Vec<LabelledGame>, TrainingDataError> {
     RecordReader::new(bytes)?.collect()
 }
 
@@ -174,7 +176,7 @@ fn a_reader_stops_at_the_first_fault() {
 }
 
 /// A random game in which every position has as many candidates as it can.
-fn random_game(choices: &[(u16, u8, i16)]) -> Game {
+fn random_game(choices: &[(u16, u8, i16)]) -> LabelledGame {
     let mut history = History::start();
     let mut plies = Vec::new();
     for &(which, played, centipawns) in choices {
@@ -182,23 +184,23 @@ fn random_game(choices: &[(u16, u8, i16)]) -> Game {
         if legal.is_empty() {
             break;
         }
-        let candidates: Vec<Candidate> = (0..legal.len().min(MAX_CANDIDATES))
-            .map(|i| Candidate {
+        let candidates: Vec<CandidateMove> = (0..legal.len().min(MAX_CANDIDATES))
+            .map(|i| CandidateMove {
                 r#move: legal[(usize::from(which) + i) % legal.len()],
                 centipawns: centipawns - i as i16 * 25,
             })
             .collect();
         let move_played = legal[usize::from(played) % legal.len()];
-        plies.push(Ply {
+        plies.push(LabelledPly {
             played: move_played,
-            choice: Choice::from_code(played & 3).unwrap(),
+            choice: MoveChoice::from_code(played & 3).unwrap(),
             centipawns: Some(centipawns),
             candidates,
         });
         history.push(move_played);
     }
-    Game {
-        source: Source::Teacher,
+    LabelledGame {
+        source: LabelSource::Teacher,
         held_out: choices.len().is_multiple_of(2),
         reference: choices.len().is_multiple_of(3),
         start: None,
@@ -239,7 +241,7 @@ proptest! {
 }
 
 /// The tables of games, in memory.
-fn tables(games: &[Game]) -> (Vec<[u8; ROW]>, Vec<u16>) {
+fn tables(games: &[LabelledGame]) -> (Vec<[u8; ROW]>, Vec<u16>) {
     let (mut rows, mut moves) = (Vec::new(), Vec::new());
     let mut table = TableWriter::new(&mut rows, &mut moves);
     for game in games {
@@ -328,7 +330,7 @@ fn a_teacher_plays_and_an_interrupted_run_goes_on() {
     assert_eq!(code, Some(0), "{errors}");
     let games = read_records(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(games.len(), 2);
-    assert!(games.iter().all(|game| game.source == Source::Teacher && !game.plies.is_empty()));
+    assert!(games.iter().all(|game| game.source == LabelSource::Teacher && !game.plies.is_empty()));
     assert_eq!([games[0].held_out, games[1].held_out], [true, false]);
     assert_eq!(games[0], read_records(&whole).unwrap()[0], "the first game stays");
     assert!(first.contains("\"games\":2") && second.contains("\"games\":2"), "{first}{second}");

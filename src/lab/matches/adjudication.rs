@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::game::Verdict;
+use super::game::GameOutcome;
 use crate::chess::{Color, History};
 use crate::tablebase::{ProbeResult, Tablebase};
 
@@ -50,14 +50,14 @@ pub(super) struct Adjudicator {
 }
 
 impl Adjudicator {
-    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and gives the verdict, if
+    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and gives the outcome, if
     /// there is one. `None` as evaluation counts as no agreement.
     pub(super) fn judge(
         &mut self,
         rules: &Adjudication,
         game: &History,
         centipawns: Option<i32>,
-    ) -> Option<Verdict> {
+    ) -> Option<GameOutcome> {
         let position = game.current();
         let mover = !position.turn();
         self.plies += 1;
@@ -69,7 +69,7 @@ impl Adjudicator {
         }
         self.by_evaluations(rules).or_else(|| by_tables(rules, game)).or_else(|| {
             let is_too_long = rules.max_plies.is_some_and(|max| self.plies >= max);
-            is_too_long.then_some(Verdict::Draw)
+            is_too_long.then_some(GameOutcome::Draw)
         })
     }
 
@@ -90,23 +90,23 @@ impl Adjudicator {
         }
     }
 
-    fn by_evaluations(&self, rules: &Adjudication) -> Option<Verdict> {
+    fn by_evaluations(&self, rules: &Adjudication) -> Option<GameOutcome> {
         if let Some(rule) = rules.win {
             let [white, black] = self.winning_plies.map(|plies| plies >= 2 * rule.moves);
             if white || black {
-                return Some(Verdict::Win(if white { Color::White } else { Color::Black }));
+                return Some(GameOutcome::Win(if white { Color::White } else { Color::Black }));
             }
         }
-        rules.draw.filter(|rule| self.quiet_plies >= 2 * rule.moves).map(|_| Verdict::Draw)
+        rules.draw.filter(|rule| self.quiet_plies >= 2 * rule.moves).map(|_| GameOutcome::Draw)
     }
 }
 
-fn by_tables(rules: &Adjudication, game: &History) -> Option<Verdict> {
+fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {
     let turn = game.current().turn();
     Some(match rules.tables.as_ref()?.probe(game.current())? {
-        ProbeResult::Win => Verdict::Win(turn),
-        ProbeResult::Draw => Verdict::Draw,
-        ProbeResult::Loss => Verdict::Win(!turn),
+        ProbeResult::Win => GameOutcome::Win(turn),
+        ProbeResult::Draw => GameOutcome::Draw,
+        ProbeResult::Loss => GameOutcome::Win(!turn),
     })
 }
 
@@ -115,15 +115,15 @@ mod tests {
     use super::*;
     use crate::chess::Variant;
 
-    /// Knights and rooks go out and home; `scores` are the movers' evaluations. Returns the verdict and its ply.
-    fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, Verdict)> {
+    /// Knights and rooks go out and home; `scores` are the movers' evaluations. Returns the outcome and its ply.
+    fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, GameOutcome)> {
         let mut game = History::from_uci_position("startpos", Variant::Standard).unwrap();
         let mut adjudicator = Adjudicator::default();
         let moves = ["g1f3", "g8f6", "f3g1", "f6g8"];
         scores.iter().enumerate().find_map(|(ply, &score)| {
             let mv = game.parse_move(moves[ply % 4]).unwrap();
             game.push(mv);
-            adjudicator.judge(rules, &game, score).map(|verdict| (ply + 1, verdict))
+            adjudicator.judge(rules, &game, score).map(|outcome| (ply + 1, outcome))
         })
     }
 
@@ -138,12 +138,12 @@ mod tests {
         let draw = Some(DrawRule { move_number: 3, moves: 2, centipawns: 10 });
         let rules = Adjudication { draw, ..Adjudication::default() };
         // Move 3 begins with ply 5; four plies in a row are needed.
-        assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, Verdict::Draw)));
+        assert_eq!(judged(&rules, &[Some(-10); 20]), Some((8, GameOutcome::Draw)));
         let mut scores = [Some(5); 20];
         scores[6] = Some(11);
-        assert_eq!(judged(&rules, &scores), Some((11, Verdict::Draw)));
+        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
         scores[6] = None;
-        assert_eq!(judged(&rules, &scores), Some((11, Verdict::Draw)));
+        assert_eq!(judged(&rules, &scores), Some((11, GameOutcome::Draw)));
     }
 
     #[test]
@@ -151,13 +151,13 @@ mod tests {
         let rules =
             Adjudication { win: Some(WinRule { moves: 2, centipawns: 600 }), ..Adjudication::default() };
         let black_wins = [Some(-600), Some(700), Some(-900), Some(600)];
-        assert_eq!(judged(&rules, &black_wins), Some((4, Verdict::Win(Color::Black))));
+        assert_eq!(judged(&rules, &black_wins), Some((4, GameOutcome::Win(Color::Black))));
         assert_eq!(judged(&rules, &[Some(700); 20]), None, "each thinks it is winning");
     }
 
     #[test]
     fn endless_games_end() {
         let rules = Adjudication { max_plies: Some(7), ..Adjudication::default() };
-        assert_eq!(judged(&rules, &[None; 20]), Some((7, Verdict::Draw)));
+        assert_eq!(judged(&rules, &[None; 20]), Some((7, GameOutcome::Draw)));
     }
 }

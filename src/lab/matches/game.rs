@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::adjudication::{Adjudication, Adjudicator};
 use super::limit::{SideBudget, SideLimit};
-use super::schedule::Assignment;
-use super::{ArenaError, Contestant};
+use super::schedule::GameAssignment;
+use super::{MatchError, Side};
 use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, EngineSetup, PlayerMove};
 use crate::network::EvalSlot;
@@ -16,9 +16,9 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What all games of a match have in common.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct MatchRules {
     /// What A and B may spend.
-    pub paces: [SideLimit; 2],
+    pub limits: [SideLimit; 2],
     /// What ends games early.
     pub adjudication: Adjudication,
     /// What players draw at random depends on this and the game's number.
@@ -27,7 +27,7 @@ pub struct Rules {
 
 /// Who has won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GameOutcome {
     /// This side.
     Win(Color),
     /// Nobody.
@@ -65,27 +65,27 @@ impl Termination {
 
 /// What a search thought of its move, from the mover's view.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Score {
+pub enum MoveScore {
     /// Hundredths of a pawn.
     Centipawns(i32),
     /// Moves to a forced mate: positive if the mover gives it, negative if it gets it.
     Mate(i32),
 }
 
-impl Score {
+impl MoveScore {
     /// Hundredths of a pawn; mates are worth more than anything else.
     pub fn centipawns(self) -> i32 {
         const MATE: i32 = 30_000;
         match self {
-            Score::Centipawns(score) => score,
-            Score::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
+            MoveScore::Centipawns(score) => score,
+            MoveScore::Mate(moves) => (MATE - moves.abs().min(1000)) * moves.signum(),
         }
     }
 }
 
 /// A move with what is known of how it came about.
 #[derive(Clone, Debug)]
-pub struct PlayedMove {
+pub struct MoveRecord {
     /// The move.
     pub mv: Move,
     /// The mover's clock after it, ms; `None` where only nodes count.
@@ -97,7 +97,7 @@ pub struct PlayedMove {
     /// Visits that were new.
     pub new_nodes: u64,
     /// The search's score; `None` if it saw nothing below the root.
-    pub score: Option<Score>,
+    pub score: Option<MoveScore>,
     /// Plies to the end of the game, as the search saw it, if the network knows.
     pub moves_left: Option<f32>,
     /// What the manager had budgeted, ms, if a clock was watched.
@@ -112,13 +112,13 @@ pub struct PlayedMove {
 #[derive(Clone, Debug)]
 pub struct GameRecord {
     /// Its number, pair and colours.
-    pub assignment: Assignment,
+    pub assignment: GameAssignment,
     /// All its positions, the opening's included.
     pub history: History,
     /// The engines' moves; those of the opening are not among them.
-    pub moves: Vec<PlayedMove>,
+    pub moves: Vec<MoveRecord>,
     /// Who has won.
-    pub verdict: Verdict,
+    pub outcome: GameOutcome,
     /// Why it ended.
     pub termination: Termination,
 }
@@ -126,15 +126,15 @@ pub struct GameRecord {
 impl GameRecord {
     /// Half points that A has: 0, 1 or 2.
     pub fn half_points_of_a(&self) -> u8 {
-        match self.verdict {
-            Verdict::Draw => 1,
-            Verdict::Win(color) if color.is_white() == (self.assignment.white == Contestant::A) => 2,
-            Verdict::Win(_) => 0,
+        match self.outcome {
+            GameOutcome::Draw => 1,
+            GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
+            GameOutcome::Win(_) => 0,
         }
     }
 
     /// Who made move `index` of [`GameRecord::moves`].
-    pub fn mover(&self, index: usize) -> Contestant {
+    pub fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_white = first.is_white() == index.is_multiple_of(2);
         if is_white { self.assignment.white } else { self.assignment.white.other() }
@@ -149,13 +149,13 @@ impl GameRecord {
 /// A game under way.
 #[derive(Debug)]
 pub(super) struct Game {
-    assignment: Assignment,
+    assignment: GameAssignment,
     history: History,
     /// Of White and Black.
     players: [EnginePlayer; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
-    moves: Vec<PlayedMove>,
+    moves: Vec<MoveRecord>,
     /// A search is under way.
     is_thinking: bool,
 }
@@ -166,25 +166,25 @@ pub(super) enum Need {
     /// So many positions of the mover's wait for evaluation by its team's network.
     Evaluation(usize),
     /// Nothing: it is over.
-    Nothing(Verdict, Termination),
+    Nothing(GameOutcome, Termination),
 }
 
 impl Game {
     /// A game between `teams` (A, B) that goes on from the last position of `opening`.
     pub(super) fn new(
-        assignment: Assignment,
+        assignment: GameAssignment,
         opening: History,
         teams: &[Arc<EngineSetup>; 2],
-        rules: &Rules,
-    ) -> Result<Game, ArenaError> {
-        let sides = [assignment.white, assignment.white.other()].map(Contestant::index);
+        rules: &MatchRules,
+    ) -> Result<Game, MatchError> {
+        let sides = [assignment.white, assignment.white.other()].map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
         let player = |side: usize| EnginePlayer::new(teams[side].clone(), seed.wrapping_add(side as u64));
         Ok(Game {
             assignment,
             history: opening,
             players: [player(sides[0])?, player(sides[1])?],
-            clocks: sides.map(|side| SideBudget::new(rules.paces[side])),
+            clocks: sides.map(|side| SideBudget::new(rules.limits[side])),
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
             is_thinking: false,
@@ -192,11 +192,11 @@ impl Game {
     }
 
     /// Goes on until positions wait for evaluation or the game is over.
-    pub(super) fn advance(&mut self, rules: &Rules) -> Result<Need, ArenaError> {
+    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<Need, MatchError> {
         loop {
             if !self.is_thinking {
-                if let Some((verdict, termination)) = self.end_by_rules() {
-                    return Ok(Need::Nothing(verdict, termination));
+                if let Some((outcome, termination)) = self.end_by_rules() {
+                    return Ok(Need::Nothing(outcome, termination));
                 }
                 let side = self.side_to_move();
                 self.players[side].begin_move(&self.history, self.clocks[side].limits())?;
@@ -206,8 +206,8 @@ impl Game {
             if self.players[side].advance() == NextStep::Evaluate {
                 return Ok(Need::Evaluation(self.players[side].waiting()));
             }
-            if let Some((verdict, termination)) = self.make_move(rules) {
-                return Ok(Need::Nothing(verdict, termination));
+            if let Some((outcome, termination)) = self.make_move(rules) {
+                return Ok(Need::Nothing(outcome, termination));
             }
         }
     }
@@ -218,7 +218,7 @@ impl Game {
     }
 
     /// Whose network evaluates the waiting positions.
-    pub(super) fn mover(&self) -> Contestant {
+    pub(super) fn mover(&self) -> Side {
         let white = self.assignment.white;
         if self.side_to_move() == 0 { white } else { white.other() }
     }
@@ -235,20 +235,20 @@ impl Game {
         self.players[side].evaluated();
     }
 
-    fn end_by_rules(&self) -> Option<(Verdict, Termination)> {
+    fn end_by_rules(&self) -> Option<(GameOutcome, Termination)> {
         let terminal = self.history.terminal(&self.history.legal_moves())?;
-        let verdict = match terminal {
-            Terminal::Checkmate => Verdict::Win(!self.history.current().turn()),
-            _ => Verdict::Draw,
+        let outcome = match terminal {
+            Terminal::Checkmate => GameOutcome::Win(!self.history.current().turn()),
+            _ => GameOutcome::Draw,
         };
-        Some((verdict, Termination::Rules(terminal)))
+        Some((outcome, Termination::Rules(terminal)))
     }
 
     /// The search is over: its move is made, unless time or rules end the game first.
-    fn make_move(&mut self, rules: &Rules) -> Option<(Verdict, Termination)> {
+    fn make_move(&mut self, rules: &MatchRules) -> Option<(GameOutcome, Termination)> {
         self.is_thinking = false;
         let side = self.side_to_move();
-        let lost = Verdict::Win(!self.history.current().turn());
+        let lost = GameOutcome::Win(!self.history.current().turn());
         let legal = self.history.legal_moves();
         let Some(played) = self.players[side].end_move() else {
             return Some((lost, Termination::IllegalMove));
@@ -259,35 +259,35 @@ impl Game {
         let pieces = self.history.current().piece_count();
         let node_ms = self.players[side].setup().nodes_per_ms(pieces).map_or(0.0, |rate| 1.0 / rate);
         let is_in_time = self.clocks[side].press(played.used_ms, node_ms);
-        let played = PlayedMove { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
+        let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
         if !is_in_time {
             return Some((lost, Termination::TimeForfeit));
         }
-        let score = played.score.map(Score::centipawns);
+        let score = played.score.map(MoveScore::centipawns);
         self.moves.push(played);
         self.history.push(best);
         if let Some(end) = self.end_by_rules() {
             return Some(end);
         }
-        let verdict = self.adjudicator.judge(&rules.adjudication, &self.history, score)?;
-        Some((verdict, Termination::Adjudication))
+        let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score)?;
+        Some((outcome, Termination::Adjudication))
     }
 
     /// The record of the game, which ended so.
-    pub(super) fn into_record(self, verdict: Verdict, termination: Termination) -> GameRecord {
+    pub(super) fn into_record(self, outcome: GameOutcome, termination: Termination) -> GameRecord {
         let Game { assignment, history, moves, .. } = self;
-        GameRecord { assignment, history, moves, verdict, termination }
+        GameRecord { assignment, history, moves, outcome, termination }
     }
 }
 
 /// What is kept of a search.
-fn note(mv: Move, played: &PlayerMove) -> PlayedMove {
+fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
     let score = line.map(|line| match line.mate {
-        Some(moves) => Score::Mate(moves),
-        None => Score::Centipawns(centipawns(line.wl.into()).round() as i32),
+        Some(moves) => MoveScore::Mate(moves),
+        None => MoveScore::Centipawns(centipawns(line.wl.into()).round() as i32),
     });
-    PlayedMove {
+    MoveRecord {
         mv,
         clock_ms: None,
         used_ms: played.used_ms,

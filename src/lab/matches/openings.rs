@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position, PositionError, Variant};
-use crate::lab::pgn::{Game, GameError, Games};
+use crate::lab::pgn::{GameError, Games, RecordedGame};
 
 /// Why there are no openings.
 #[derive(Debug, Error)]
@@ -32,7 +32,7 @@ pub enum OpeningsError {
     },
     /// A game cannot be played through.
     #[error("{}, game {number}: {reason}", path.display())]
-    Game {
+    RecordedGame {
         /// The file.
         path: PathBuf,
         /// Which game, from 1.
@@ -187,9 +187,11 @@ fn fen_of_line(line: &str) -> String {
 }
 
 fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
-    let opening = |game: Result<Game, GameError>| {
+    let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
-            GameError::Broken { number, reason } => OpeningsError::Game { path: path.into(), number, reason },
+            GameError::Broken { number, reason } => {
+                OpeningsError::RecordedGame { path: path.into(), number, reason }
+            }
             GameError::Read { error, .. } => OpeningsError::Io { path: path.into(), error },
         })?;
         let is_usual = game.start.is_standard_start() && game.start.game_ply() == 0;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::game::{GameRecord, PlayedMove, Score, Termination, Verdict};
+use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, Termination};
 use super::limit::SideLimit;
 use crate::chess::{Color, Position, Variant};
 
@@ -18,7 +18,7 @@ pub struct PgnTags<'a> {
     /// `White` or `Black` for A and B.
     pub names: [&'a str; 2],
     /// What A and B could spend.
-    pub paces: [SideLimit; 2],
+    pub limits: [SideLimit; 2],
 }
 
 /// Writes one game, with an empty line behind it.
@@ -33,7 +33,7 @@ pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) ->
     tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
     tag(out, "White", tags.names[white])?;
     tag(out, "Black", tags.names[black])?;
-    tag(out, "Result", result(game.verdict))?;
+    tag(out, "Result", result(game.outcome))?;
     let first = game.history.position(0);
     if game.history.variant() == Variant::Chess960 {
         tag(out, "Variant", "Chess960")?;
@@ -42,11 +42,11 @@ pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) ->
         tag(out, "SetUp", "1")?;
         tag(out, "FEN", &first.to_fen())?;
     }
-    if tags.paces[white] == tags.paces[black] {
-        tag(out, "TimeControl", &time_control(tags.paces[white]))?;
+    if tags.limits[white] == tags.limits[black] {
+        tag(out, "TimeControl", &time_control(tags.limits[white]))?;
     } else {
-        tag(out, "WhiteTimeControl", &time_control(tags.paces[white]))?;
-        tag(out, "BlackTimeControl", &time_control(tags.paces[black]))?;
+        tag(out, "WhiteTimeControl", &time_control(tags.limits[white]))?;
+        tag(out, "BlackTimeControl", &time_control(tags.limits[black]))?;
     }
     tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
     tag(out, "Termination", termination(game.termination))?;
@@ -60,11 +60,11 @@ fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-fn result(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Win(Color::White) => "1-0",
-        Verdict::Win(Color::Black) => "0-1",
-        Verdict::Draw => "1/2-1/2",
+fn result(outcome: GameOutcome) -> &'static str {
+    match outcome {
+        GameOutcome::Win(Color::White) => "1-0",
+        GameOutcome::Win(Color::Black) => "0-1",
+        GameOutcome::Draw => "1/2-1/2",
     }
 }
 
@@ -78,10 +78,10 @@ fn termination(termination: Termination) -> &'static str {
     }
 }
 
-fn time_control(pace: SideLimit) -> String {
-    match pace {
+fn time_control(limit: SideLimit) -> String {
+    match limit {
         SideLimit::Nodes(_) => "-".into(),
-        SideLimit::Clock(_) => pace.to_string(),
+        SideLimit::Clock(_) => limit.to_string(),
     }
 }
 
@@ -103,7 +103,7 @@ fn movetext(game: &GameRecord) -> String {
         let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
         let _ = write!(text, "{san} {{{comment}}} ");
     }
-    text.push_str(result(game.verdict));
+    text.push_str(result(game.outcome));
     text
 }
 
@@ -115,7 +115,7 @@ fn san_between(before: &Position, after: &Position) -> String {
 }
 
 /// Commands that other programs read, then figures of ours as `key=value`.
-fn comment(played: &PlayedMove, mover: Color) -> String {
+fn comment(played: &MoveRecord, mover: Color) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     if let Some(score) = played.score {
@@ -136,11 +136,11 @@ fn comment(played: &PlayedMove, mover: Color) -> String {
 }
 
 /// As in `%eval`: pawns from White's view, or `#` and moves to mate.
-fn eval_of_white(score: Score, mover: Color) -> String {
+fn eval_of_white(score: MoveScore, mover: Color) -> String {
     let sign = if mover.is_white() { 1 } else { -1 };
     match score {
-        Score::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
-        Score::Mate(moves) => format!("#{}", sign * moves),
+        MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
+        MoveScore::Mate(moves) => format!("#{}", sign * moves),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which games are played: numbers, pairs and colours.
 
-use super::Contestant;
+use super::Side;
 
 /// The games of a match, or of a part of it. Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
 #[derive(Clone, Debug)]
@@ -13,13 +13,13 @@ pub struct Schedule {
 
 /// What a game is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Assignment {
+pub struct GameAssignment {
     /// The game's number in the whole match, from 0.
     pub game: u64,
     /// The pair it belongs to, from 0; pairs take the openings one after the other.
     pub pair: u64,
     /// Who has White.
-    pub white: Contestant,
+    pub white: Side,
 }
 
 impl Schedule {
@@ -42,10 +42,10 @@ impl Schedule {
     }
 
     /// The game at place `index`, from 0, of those that are played here; `None` behind the last one.
-    pub fn assignment(&self, index: u64) -> Option<Assignment> {
+    pub fn assignment(&self, index: u64) -> Option<GameAssignment> {
         let pair = *self.pairs.get(usize::try_from(index / 2).ok()?).filter(|_| index < self.len)?;
-        let white = if index.is_multiple_of(2) { Contestant::A } else { Contestant::B };
-        Some(Assignment { game: 2 * pair + index % 2, pair, white })
+        let white = if index.is_multiple_of(2) { Side::A } else { Side::B };
+        Some(GameAssignment { game: 2 * pair + index % 2, pair, white })
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     fn a_pair_swaps_colours() {
         let schedule = Schedule::new(100, |pair| pair % 3 == 1);
         let [first, second] = [2, 3].map(|index| schedule.assignment(index).unwrap());
-        assert_eq!((first.game, first.pair, first.white), (8, 4, Contestant::A));
-        assert_eq!((second.game, second.pair, second.white), (9, 4, Contestant::B));
+        assert_eq!((first.game, first.pair, first.white), (8, 4, Side::A));
+        assert_eq!((second.game, second.pair, second.white), (9, 4, Side::B));
     }
 }

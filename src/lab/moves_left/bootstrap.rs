@@ -34,12 +34,12 @@ impl Interval {
 
 /// How often each game counts in each replicate.
 #[derive(Debug)]
-pub(super) struct Weights(Vec<f64>);
+pub(super) struct BootstrapWeights(Vec<f64>);
 
-impl Weights {
-    pub(super) fn of(game: u64) -> Weights {
+impl BootstrapWeights {
+    pub(super) fn of(game: u64) -> BootstrapWeights {
         let mut random = fastrand::Rng::with_seed(mix(game));
-        Weights((0..REPLICATES).map(|_| poisson(random.f64())).collect())
+        BootstrapWeights((0..REPLICATES).map(|_| poisson(random.f64())).collect())
     }
 }
 
@@ -67,7 +67,7 @@ impl Default for Replicates {
 
 impl Replicates {
     /// Adds a game's sum.
-    pub(super) fn add(&mut self, weights: &Weights, sum: f64) {
+    pub(super) fn add(&mut self, weights: &BootstrapWeights, sum: f64) {
         for (replicate, weight) in self.0.iter_mut().zip(&weights.0) {
             *replicate += weight * sum;
         }
@@ -95,7 +95,7 @@ mod tests {
         // 2,000 games of one position each, half 0 and half 10: deviation 5, standard error 5/√2000 = 0.112.
         let (mut sums, mut counts) = (Replicates::default(), Replicates::default());
         for game in 0..2000 {
-            let weights = Weights::of(game);
+            let weights = BootstrapWeights::of(game);
             sums.add(&weights, if game % 2 == 0 { 0.0 } else { 10.0 });
             counts.add(&weights, 1.0);
         }
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn weights_have_mean_and_variance_one_and_never_change() {
-        let draws: Vec<f64> = (0..200).flat_map(|game| Weights::of(game).0).collect();
+        let draws: Vec<f64> = (0..200).flat_map(|game| BootstrapWeights::of(game).0).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance = draws.iter().map(|k| (k - mean).powi(2)).sum::<f64>() / draws.len() as f64;
         assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
-        assert_eq!(Weights::of(7).0, Weights::of(7).0);
+        assert_eq!(BootstrapWeights::of(7).0, BootstrapWeights::of(7).0);
     }
 }

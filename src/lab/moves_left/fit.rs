@@ -32,14 +32,14 @@ pub struct Fit {
 }
 
 /// Positions of a half of the games: for each value that an estimator looks at, how often so many moves were left.
-type Counts = BTreeMap<u32, BTreeMap<u32, u64>>;
+type ValueCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 
-/// Counts positions, then fits.
+/// ValueCounts positions, then fits.
 #[derive(Clone, Debug, Default)]
 pub struct Fitter {
-    by_ply: [Counts; 2],
-    by_pieces: [Counts; 2],
-    by_m: [Counts; 2],
+    by_ply: [ValueCounts; 2],
+    by_pieces: [ValueCounts; 2],
+    by_m: [ValueCounts; 2],
 }
 
 /// An estimator whose parameters are sought.
@@ -55,10 +55,10 @@ struct Family {
 }
 
 impl Fitter {
-    /// Counts a position.
+    /// ValueCounts a position.
     pub fn add(&mut self, row: &PositionRow) {
         let half = fold(row.game);
-        let count = |counts: &mut [Counts; 2], value: u32| {
+        let count = |counts: &mut [ValueCounts; 2], value: u32| {
             *counts[half].entry(value).or_default().entry(row.moves_left).or_default() += 1;
         };
         count(&mut self.by_ply, row.ply);
@@ -126,8 +126,8 @@ impl Fitter {
 }
 
 impl Family {
-    fn fit(&self, halves: &[Counts; 2]) -> Fit {
-        let both: Vec<&Counts> = halves.iter().collect();
+    fn fit(&self, halves: &[ValueCounts; 2]) -> Fit {
+        let both: Vec<&ValueCounts> = halves.iter().collect();
         let best = self.search(&both);
         let across = |parameters: [&[f64]; 2]| {
             let sums = [0, 1].map(|half| self.error(&[&halves[half]], parameters[half]));
@@ -150,7 +150,7 @@ impl Family {
     }
 
     /// Sum of absolute errors and number of positions.
-    fn error(&self, counts: &[&Counts], parameters: &[f64]) -> (f64, f64) {
+    fn error(&self, counts: &[&ValueCounts], parameters: &[f64]) -> (f64, f64) {
         let estimator = (self.make)(parameters);
         let (mut sum, mut positions) = (0.0, 0.0);
         for (&value, left) in counts.iter().flat_map(|counts| counts.iter()) {
@@ -164,7 +164,7 @@ impl Family {
     }
 
     /// The parameters with the least error: steps up and down in each, finer when none helps.
-    fn search(&self, counts: &[&Counts]) -> Vec<f64> {
+    fn search(&self, counts: &[&ValueCounts]) -> Vec<f64> {
         let mut best = self.start.clone();
         let mut least = self.error(counts, &best).0;
         let mut factor = FACTORS.0;

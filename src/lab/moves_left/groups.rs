@@ -10,7 +10,7 @@ use super::rows::PositionRow;
 pub enum Dimension {
     /// All of them in one group.
     All,
-    /// Plies played, in stretches of 20.
+    /// Plies played, in chunks of 20.
     ByPly,
     /// Opening, middlegame, endgame by the officers left: more than 10, 7 to 10, at most 6.
     ByPhase,

@@ -18,9 +18,9 @@ use super::encoder::GameEvaluator;
 use super::rows::PositionRow;
 use super::searcher::Searcher;
 use super::selection::Selection;
-use super::{Estimator, LabError, MovesLeftSource};
+use super::{Estimator, MovesLeftError, MovesLeftSource};
 use crate::chess::{Color, History};
-use crate::lab::pgn::{Game, GameError, Games};
+use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
 use crate::network::Backend;
@@ -70,7 +70,7 @@ pub enum Event {
 
 /// How many games there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct GameCounts {
     /// Games read, broken ones included.
     pub read: u64,
     /// Broken ones.
@@ -84,16 +84,16 @@ pub struct Tally {
 }
 
 /// A game for a worker.
-struct Work {
+struct GameWork {
     sequence: u64,
-    game: Game,
+    game: RecordedGame,
 }
 
 /// What threads send to the caller.
-enum Message {
+enum MeasureMessage {
     Finished(u64, Vec<PositionRow>),
     Skipped(String),
-    Failed(LabError),
+    Failed(MovesLeftError),
 }
 
 /// Runs the task; `receive` gets all events.
@@ -102,8 +102,8 @@ enum Message {
 /// Files that can't be read, a network that fails, and what `receive` gives.
 pub fn run(
     task: &Task<'_>,
-    mut receive: impl FnMut(Event) -> Result<(), LabError>,
-) -> Result<Tally, LabError> {
+    mut receive: impl FnMut(Event) -> Result<(), MovesLeftError>,
+) -> Result<GameCounts, MovesLeftError> {
     let (work_sender, work) = bounded(QUEUE);
     let (messages, inbox) = bounded(QUEUE);
     thread::scope(|scope| {
@@ -114,7 +114,7 @@ pub fn run(
             scope.spawn(move || {
                 if let Err(error) = evaluate_all(task, &work, &messages) {
                     // Nobody listens any more only where another failure was first.
-                    let _ = messages.send(Message::Failed(error));
+                    let _ = messages.send(MeasureMessage::Failed(error));
                 }
             });
         }
@@ -125,22 +125,22 @@ pub fn run(
         }
         // Threads that still want to send must not wait for ever.
         drop(inbox);
-        let tally = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        result.map(|()| tally)
+        let counts = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        result.map(|()| counts)
     })
 }
 
 /// Hands messages over, games by their sequence.
 fn in_order(
-    inbox: &Receiver<Message>,
-    receive: &mut impl FnMut(Event) -> Result<(), LabError>,
-) -> Result<(), LabError> {
+    inbox: &Receiver<MeasureMessage>,
+    receive: &mut impl FnMut(Event) -> Result<(), MovesLeftError>,
+) -> Result<(), MovesLeftError> {
     let (mut next, mut early) = (0, BTreeMap::new());
     for message in inbox {
         match message {
-            Message::Failed(error) => return Err(error),
-            Message::Skipped(reason) => receive(Event::Skipped(reason))?,
-            Message::Finished(sequence, rows) => {
+            MeasureMessage::Failed(error) => return Err(error),
+            MeasureMessage::Skipped(reason) => receive(Event::Skipped(reason))?,
+            MeasureMessage::Finished(sequence, rows) => {
                 early.insert(sequence, rows);
                 while let Some(rows) = early.remove(&next) {
                     next += 1;
@@ -153,55 +153,55 @@ fn in_order(
 }
 
 /// Reads all files and deals out the games that are wanted.
-fn read(task: &Task<'_>, work: &Sender<Work>, messages: &Sender<Message>) -> Tally {
-    let mut tally = Tally::default();
+fn read(task: &Task<'_>, work: &Sender<GameWork>, messages: &Sender<MeasureMessage>) -> GameCounts {
+    let mut counts = GameCounts::default();
     let mut sequence = 0;
     for path in task.files {
         let games = match open(path, task.bytes_read.clone()) {
             Ok(games) => games,
             Err(error) => {
-                let _ = messages.send(Message::Failed(error.into()));
-                return tally;
+                let _ = messages.send(MeasureMessage::Failed(error.into()));
+                return counts;
             }
         };
         for game in games {
             if task.stop.load(Ordering::Relaxed) {
-                return Tally { stopped: true, ..tally };
+                return GameCounts { stopped: true, ..counts };
             }
             let mut game = match game {
                 Ok(game) => game,
                 Err(GameError::Broken { number, reason }) => {
-                    tally.read += 1;
-                    tally.broken += 1;
+                    counts.read += 1;
+                    counts.broken += 1;
                     let text = format!("{}: game {number} is skipped: {reason}", path.display());
-                    let _ = messages.send(Message::Skipped(text));
+                    let _ = messages.send(MeasureMessage::Skipped(text));
                     continue;
                 }
                 Err(error) => {
-                    let _ = messages.send(Message::Failed(error.into()));
-                    return tally;
+                    let _ = messages.send(MeasureMessage::Failed(error.into()));
+                    return counts;
                 }
             };
-            tally.read += 1;
-            tally.broken_off += u64::from(ending(&game) == Ending::Broken);
+            counts.read += 1;
+            counts.broken_off += u64::from(ending(&game) == Ending::Broken);
             if !task.selection.takes_game(&game) {
                 continue;
             }
-            if task.selection.max_games.is_some_and(|most| tally.taken >= most) {
-                return tally;
+            if task.selection.max_games.is_some_and(|most| counts.taken >= most) {
+                return counts;
             }
-            tally.taken += 1;
+            counts.taken += 1;
             // From here on the number in the stream of all files.
-            game.number = tally.read;
+            game.number = counts.read;
             if (task.takes_game)(game.number) {
-                if work.send(Work { sequence, game }).is_err() {
-                    return tally;
+                if work.send(GameWork { sequence, game }).is_err() {
+                    return counts;
                 }
                 sequence += 1;
             }
         }
     }
-    tally
+    counts
 }
 
 fn open(path: &Path, bytes_read: Arc<AtomicU64>) -> Result<Games<'static>, GameError> {
@@ -230,7 +230,11 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// A worker: evaluates the games that it gets until there are no more.
-fn evaluate_all(task: &Task<'_>, work: &Receiver<Work>, messages: &Sender<Message>) -> Result<(), LabError> {
+fn evaluate_all(
+    task: &Task<'_>,
+    work: &Receiver<GameWork>,
+    messages: &Sender<MeasureMessage>,
+) -> Result<(), MovesLeftError> {
     // The option's choices are the names of the variants.
     let fill = task.settings.history_fill.parse().unwrap_or_default();
     let mut batch = GameEvaluator::new(task.backend, fill, task.batch)?;
@@ -240,10 +244,10 @@ fn evaluate_all(task: &Task<'_>, work: &Receiver<Work>, messages: &Sender<Messag
         batch.take_finished().into_iter().all(|(sequence, mut rows)| {
             rows.iter_mut()
                 .for_each(|row| row.mlh_moves = estimators.head.estimate(row).map(|moves| moves as f32));
-            messages.send(Message::Finished(sequence, rows)).is_ok()
+            messages.send(MeasureMessage::Finished(sequence, rows)).is_ok()
         })
     };
-    for Work { sequence, game } in work {
+    for GameWork { sequence, game } in work {
         evaluate(task.selection, (sequence, &game), &estimators, (&mut batch, searcher.as_mut()))?;
         if !deliver(&mut batch) {
             return Ok(());
@@ -274,10 +278,10 @@ impl Defaults {
 /// Gives the game's positions to the network and, where there is one, to the searcher.
 fn evaluate(
     selection: &Selection,
-    (sequence, game): (u64, &Game),
+    (sequence, game): (u64, &RecordedGame),
     estimators: &Defaults,
     (batch, mut searcher): (&mut GameEvaluator, Option<&mut Searcher>),
-) -> Result<(), LabError> {
+) -> Result<(), MovesLeftError> {
     let mut history = History::from_position(game.start.clone(), game.variant);
     let mut text = match game.tags.get("FEN") {
         Some(fen) => format!("fen {fen} moves"),
@@ -309,7 +313,7 @@ fn evaluate(
 }
 
 /// What is known of the position before the i-th move without any network.
-fn facts(game: &Game, i: usize, history: &History) -> PositionRow {
+fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let board = position.board();
     let plies_left = (game.moves.len() - i) as u32;

@@ -27,7 +27,7 @@ pub use fit::{Fit, Fitter};
 pub use groups::{Dimension, Group};
 pub use rows::PositionRow;
 pub use selection::Selection;
-pub use statistics::{Figures, Joint, Spread};
+pub use statistics::{EstimatorFigures, Joint, SpreadCoverage};
 pub use study::{GroupFigures, Study, StudyReport};
 
 use thiserror::Error;
@@ -39,7 +39,7 @@ use crate::network::BackendError;
 
 /// Why a measurement ended early.
 #[derive(Debug, Error)]
-pub enum LabError {
+pub enum MovesLeftError {
     /// Games could not be read.
     #[error(transparent)]
     Games(#[from] GameError),

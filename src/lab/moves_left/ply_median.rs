@@ -7,7 +7,7 @@ use super::mix;
 
 /// Plies that share one median, so that each rests on enough games.
 const WIDTH: u32 = 4;
-/// Fewer positions than this in a stretch count with the stretch before it.
+/// Fewer positions than this in a chunk count with the chunk before it.
 const FEWEST: u64 = 30;
 
 /// Which half of the games a game belongs to.
@@ -15,25 +15,25 @@ pub(super) fn fold(game: u64) -> usize {
     (mix(game) & 1) as usize
 }
 
-/// How often so many moves were left, for each stretch of plies; in two halves of the games.
+/// How often so many moves were left, for each chunk of plies; in two halves of the games.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeftByPly {
-    /// `[fold][stretch][moves left]`
+    /// `[fold][chunk][moves left]`
     counts: [Vec<Vec<u64>>; 2],
 }
 
 impl LeftByPly {
     pub(super) fn add(&mut self, game: u64, ply: u32, moves_left: u32) {
-        let stretches = &mut self.counts[fold(game)];
-        let stretch = (ply / WIDTH) as usize;
-        if stretches.len() <= stretch {
-            stretches.resize(stretch + 1, Vec::new());
+        let chunks = &mut self.counts[fold(game)];
+        let chunk = (ply / WIDTH) as usize;
+        if chunks.len() <= chunk {
+            chunks.resize(chunk + 1, Vec::new());
         }
         let moves = moves_left as usize;
-        if stretches[stretch].len() <= moves {
-            stretches[stretch].resize(moves + 1, 0);
+        if chunks[chunk].len() <= moves {
+            chunks[chunk].resize(moves + 1, 0);
         }
-        stretches[stretch][moves] += 1;
+        chunks[chunk][moves] += 1;
     }
 
     /// The medians, each half's from the other half.
@@ -42,9 +42,9 @@ impl LeftByPly {
     }
 }
 
-fn medians(stretches: &[Vec<u64>]) -> Vec<f64> {
+fn medians(chunks: &[Vec<u64>]) -> Vec<f64> {
     let mut medians: Vec<f64> = Vec::new();
-    for counts in stretches {
+    for counts in chunks {
         let median = if counts.iter().sum::<u64>() < FEWEST { None } else { median(counts) };
         medians.push(median.or(medians.last().copied()).unwrap_or(1.0));
     }
@@ -65,7 +65,7 @@ pub(super) fn median(counts: &[u64]) -> Option<f64> {
     None
 }
 
-/// Medians by stretch of plies, for each half of the games.
+/// Medians by chunk of plies, for each half of the games.
 #[derive(Clone, Debug)]
 pub(super) struct PlyMedian {
     medians: [Vec<f64>; 2],
@@ -75,8 +75,8 @@ impl PlyMedian {
     /// Full moves left at a ply of a game.
     pub(super) fn moves_left(&self, game: u64, ply: u32) -> f64 {
         let medians = &self.medians[fold(game)];
-        let stretch = (ply / WIDTH) as usize;
-        medians.get(stretch).or(medians.last()).copied().unwrap_or(1.0).max(1.0)
+        let chunk = (ply / WIDTH) as usize;
+        medians.get(chunk).or(medians.last()).copied().unwrap_or(1.0).max(1.0)
     }
 }
 

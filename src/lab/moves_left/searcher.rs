@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-use super::LabError;
+use super::MovesLeftError;
 use super::rows::PositionRow;
 use crate::chess::{History, Variant};
 use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
@@ -33,16 +33,17 @@ impl Searcher {
     }
 
     /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree says.
-    pub(super) fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
+    pub(super) fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), MovesLeftError> {
         self.engine.new_game();
         self.engine.set_position(position)?;
         let (sender, answers) = channel();
         let limits = GoLimits { nodes: Some(self.nodes), ..GoLimits::default() };
         let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-        self.engine.go(request, Box::new(Ear { answer: sender, notes: Vec::new() }));
+        self.engine.go(request, Box::new(ResultListener { answer: sender, notes: Vec::new() }));
         self.engine.wait();
         let result = answers.recv().unwrap_or_else(|_| Err("no answer".into()));
-        let result = result.map_err(|notes| LabError::Search { game: row.game, ply: row.ply, notes })?;
+        let result =
+            result.map_err(|notes| MovesLeftError::Search { game: row.game, ply: row.ply, notes })?;
         if let Some(root) = result.summary.root {
             row.m_search_plies = root.m.map(|m| m as f32);
             row.m_spread_plies = root.m_spread.map(|spread| spread as f32);
@@ -52,12 +53,12 @@ impl Searcher {
 }
 
 /// Waits for the answer.
-struct Ear {
+struct ResultListener {
     answer: Sender<Result<SearchResult, String>>,
     notes: Vec<String>,
 }
 
-impl Listener for Ear {
+impl Listener for ResultListener {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
 
     fn note(&mut self, text: &str) {

@@ -1,6 +1,6 @@
 //! Which games and positions are looked at.
 
-use crate::lab::pgn::Game;
+use crate::lab::pgn::RecordedGame;
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
 
@@ -44,7 +44,7 @@ impl Default for Selection {
 
 impl Selection {
     /// Is the game one of those to look at, but for `max_games`?
-    pub fn takes_game(&self, game: &Game) -> bool {
+    pub fn takes_game(&self, game: &RecordedGame) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
         let ending = ending(game);

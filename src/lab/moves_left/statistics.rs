@@ -60,10 +60,10 @@ impl Sums {
     }
 
     /// The figures, without those that the bootstrap and ranks give.
-    pub(super) fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> EstimatorFigures {
         let mean = |sum: f64| sum / self.count;
         let scatter = self.truth_squared - self.truth * self.truth / self.count;
-        Figures {
+        EstimatorFigures {
             positions: self.count as u64,
             mae: mean(self.absolute),
             rmse: mean(self.squared).sqrt(),
@@ -82,7 +82,7 @@ impl Sums {
 
 /// How good an estimator is. All in full moves but `r2` and `spearman`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Figures {
+pub struct EstimatorFigures {
     /// Positions that it estimated.
     pub positions: u64,
     /// Mean absolute error.
@@ -160,7 +160,7 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
 
 /// How often the truth lay within the spread that the searched tree gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Spread {
+pub struct SpreadCoverage {
     /// Positions with a spread.
     pub positions: u64,
     /// Share of them whose error was at most one spread; 0.68 if errors were normal and the spread their deviation.
@@ -169,7 +169,7 @@ pub struct Spread {
     pub within_two: f64,
 }
 
-impl Spread {
+impl SpreadCoverage {
     /// Counts a position; all in plies.
     pub(super) fn add(&mut self, m: f64, spread: f64, plies_left: f64) {
         let error = (m - plies_left).abs();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn spreads_count_what_they_cover() {
-        let mut spread = Spread::default();
+        let mut spread = SpreadCoverage::default();
         for left in [10.0, 15.0, 29.0, 100.0] {
             spread.add(10.0, 10.0, left);
         }

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::LabError;
-use super::bootstrap::{Replicates, Weights};
+use super::MovesLeftError;
+use super::bootstrap::{BootstrapWeights, Replicates};
 use super::clock::{ClockFigures, ClockUse};
 use super::estimate::Estimator;
 use super::fit::{Fit, Fitter};
 use super::groups::Group;
 use super::ply_median::LeftByPly;
 use super::rows::PositionRow;
-use super::statistics::{Figures, Joint, Spread, Sums};
+use super::statistics::{EstimatorFigures, Joint, SpreadCoverage, Sums};
 use crate::lab::rows::MergedGames;
 
 /// What is to be compared, on which rows.
@@ -42,7 +42,7 @@ pub struct StudyReport {
     /// Use of the clock by estimator; empty where positions of the games are missing.
     pub clocks: Vec<ClockUse>,
     /// How well the tree's spread covers the truth.
-    pub spread: Spread,
+    pub spread: SpreadCoverage,
     /// Fitted estimators.
     pub fits: Vec<Fit>,
 }
@@ -55,7 +55,7 @@ pub struct GroupFigures {
     /// Its positions.
     pub positions: u64,
     /// In the order of [`StudyReport::names`]; `None` where one could not estimate.
-    pub figures: Vec<Option<Figures>>,
+    pub figures: Vec<Option<EstimatorFigures>>,
 }
 
 impl StudyReport {
@@ -70,7 +70,7 @@ impl Study {
     ///
     /// # Errors
     /// Rows that cannot be read, files that overlap.
-    pub fn run(&self) -> Result<StudyReport, LabError> {
+    pub fn run(&self) -> Result<StudyReport, MovesLeftError> {
         let (mut left, mut fitter) = (LeftByPly::default(), Fitter::default());
         for game in MergedGames::<PositionRow>::open(&self.files)? {
             for row in game? {
@@ -90,7 +90,7 @@ impl Study {
 
 /// Sums of a group and an estimator.
 #[derive(Clone, Debug, Default)]
-struct Cell {
+struct GroupSums {
     sums: Sums,
     count: Replicates,
     error: Replicates,
@@ -103,10 +103,10 @@ struct Accumulator {
     estimators: Vec<Estimator>,
     games: u64,
     positions: u64,
-    groups: BTreeMap<Group, (u64, Vec<Cell>)>,
+    groups: BTreeMap<Group, (u64, Vec<GroupSums>)>,
     joints: Vec<Joint>,
     clocks: Vec<ClockUse>,
-    spread: Spread,
+    spread: SpreadCoverage,
     /// No game lacks a position.
     is_complete: bool,
 }
@@ -121,7 +121,7 @@ impl Accumulator {
             groups: BTreeMap::new(),
             joints: vec![Joint::default(); count],
             clocks: vec![ClockUse::default(); count],
-            spread: Spread::default(),
+            spread: SpreadCoverage::default(),
             is_complete: true,
         }
     }
@@ -153,10 +153,10 @@ impl Accumulator {
                 self.spread.add(m.into(), spread.into(), row.plies_left.into());
             }
         }
-        let weights = Weights::of(first.game);
+        let weights = BootstrapWeights::of(first.game);
         for (group, (positions, sums)) in game {
             let (all, cells) =
-                self.groups.entry(group).or_insert_with(|| (0, vec![Cell::default(); sums.len()]));
+                self.groups.entry(group).or_insert_with(|| (0, vec![GroupSums::default(); sums.len()]));
             *all += positions;
             cells.iter_mut().zip(&sums).for_each(|(cell, sums)| cell.add(sums, &weights));
         }
@@ -185,7 +185,7 @@ impl Accumulator {
             let is_all = group.dimension == super::Dimension::All;
             let figures = cells.iter().enumerate().map(|(place, cell)| {
                 let spearman = spearman[place].filter(|_| is_all);
-                (cell.sums.count > 0.0).then(|| Figures { spearman, ..cell.figures(&cells[0]) })
+                (cell.sums.count > 0.0).then(|| EstimatorFigures { spearman, ..cell.figures(&cells[0]) })
             });
             GroupFigures { figures: figures.collect(), group, positions }
         });
@@ -202,8 +202,8 @@ impl Accumulator {
     }
 }
 
-impl Cell {
-    fn add(&mut self, game: &Sums, weights: &Weights) {
+impl GroupSums {
+    fn add(&mut self, game: &Sums, weights: &BootstrapWeights) {
         self.sums.merge(game);
         self.count.add(weights, game.count);
         self.error.add(weights, game.error);
@@ -211,9 +211,9 @@ impl Cell {
         self.squared.add(weights, game.squared);
     }
 
-    fn figures(&self, first: &Cell) -> Figures {
+    fn figures(&self, first: &GroupSums) -> EstimatorFigures {
         let mean = |sum: f64, count: f64| sum / count;
-        Figures {
+        EstimatorFigures {
             ci: self.absolute.interval(&self.count, mean),
             bias_ci: self.error.interval(&self.count, mean),
             rmse_ci: self.squared.interval(&self.count, |sum, count| (sum / count).sqrt()),

@@ -1,6 +1,6 @@
 //! What a comment says: `[%clk 0:29:25.082]`, `[%emt 0:00:37.918]`, `[%eval 0.60]`, `book`.
 
-use super::PlayedMove;
+use super::RecordedMove;
 use crate::chess::Color;
 
 /// Larger evaluations are cut to this, in centipawns; above lie the mates.
@@ -9,7 +9,7 @@ const LARGEST_CENTIPAWNS: f64 = 15000.0;
 const MATE: i32 = 32000;
 
 /// Adds what the comment after a move of `mover` says.
-pub(super) fn apply(text: &str, mover: Color, played: &mut PlayedMove) {
+pub(super) fn apply(text: &str, mover: Color, played: &mut RecordedMove) {
     played.is_book |= text.trim() == "book";
     played.centipawns = field(text, "[%eval ").and_then(|text| evaluation(text, mover)).or(played.centipawns);
     played.clock_ms = field(text, "[%clk ").and_then(time_ms).or(played.clock_ms);
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
     use crate::chess::Move;
 
-    fn read(text: &str, mover: Color) -> PlayedMove {
-        let mut played = PlayedMove::new(Move::new(Square::E2, Square::E4, None));
+    fn read(text: &str, mover: Color) -> RecordedMove {
+        let mut played = RecordedMove::new(Move::new(Square::E2, Square::E4, None));
         apply(text, mover, &mut played);
         played
     }

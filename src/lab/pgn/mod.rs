@@ -18,7 +18,7 @@ use crate::chess::{Move, Position, Variant};
 
 /// A game as it was recorded.
 #[derive(Clone, Debug)]
-pub struct Game {
+pub struct RecordedGame {
     /// Its place in the stream, from 1; broken games count.
     pub number: u64,
     /// The tags, in their order.
@@ -28,7 +28,7 @@ pub struct Game {
     /// Standard unless the tag `Variant` says Fischer random.
     pub variant: Variant,
     /// The moves, all legal.
-    pub moves: Vec<PlayedMove>,
+    pub moves: Vec<RecordedMove>,
     /// The position after the last move.
     pub end: Position,
     /// The game was played to an end: its moves or its tag `Result` have a result other than `*`, and the file was not cut off
@@ -38,7 +38,7 @@ pub struct Game {
 
 /// A move and what its comments say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PlayedMove {
+pub struct RecordedMove {
     /// The move.
     pub r#move: Move,
     /// From an opening book, not the player's choice (`{book}`).
@@ -52,9 +52,9 @@ pub struct PlayedMove {
     pub used_ms: Option<f64>,
 }
 
-impl PlayedMove {
-    fn new(played: Move) -> PlayedMove {
-        PlayedMove { r#move: played, is_book: false, centipawns: None, clock_ms: None, used_ms: None }
+impl RecordedMove {
+    fn new(played: Move) -> RecordedMove {
+        RecordedMove { r#move: played, is_book: false, centipawns: None, clock_ms: None, used_ms: None }
     }
 }
 

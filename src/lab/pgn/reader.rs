@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pgn_reader::{Outcome, RawComment, RawTag, Reader, SanPlus, Visitor};
 
-use super::{Game, GameError, PlayedMove, Tags, comment, source};
+use super::{GameError, RecordedGame, RecordedMove, Tags, comment, source};
 use crate::chess::{Color, Position, Variant};
 
 /// Longer tag lines and comments than any real file has; they bound the memory.
@@ -81,7 +81,7 @@ impl fmt::Debug for Games<'_> {
 }
 
 impl Iterator for Games<'_> {
-    type Item = Result<Game, GameError>;
+    type Item = Result<RecordedGame, GameError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
@@ -98,7 +98,7 @@ impl Iterator for Games<'_> {
             Ok(Some(Ok(movetext))) => {
                 // What cannot be read is told when the next game is asked for.
                 let has_result = movetext.has_result(|| !self.reader.has_more().unwrap_or(false));
-                Some(Ok(Game {
+                Some(Ok(RecordedGame {
                     number,
                     tags: movetext.tags,
                     start: movetext.start,
@@ -129,7 +129,7 @@ struct Movetext {
     start: Position,
     variant: Variant,
     position: Position,
-    moves: Vec<PlayedMove>,
+    moves: Vec<RecordedMove>,
     /// Who made the last of `moves`.
     mover: Color,
     /// What follows the moves.
@@ -137,7 +137,7 @@ struct Movetext {
 }
 
 impl Movetext {
-    /// See [`Game::has_result`]. Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
+    /// See [`RecordedGame::has_result`]. Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
     /// tag is to be trusted.
     fn has_result(&self, is_last: impl FnOnce() -> bool) -> bool {
         match self.outcome {
@@ -192,7 +192,7 @@ impl Visitor for GameVisitor {
         };
         movetext.mover = movetext.position.turn();
         movetext.position = movetext.position.play(played);
-        movetext.moves.push(PlayedMove::new(played));
+        movetext.moves.push(RecordedMove::new(played));
         ControlFlow::Continue(())
     }
 
@@ -217,7 +217,7 @@ impl Visitor for GameVisitor {
 mod tests {
     use super::*;
 
-    fn read(text: &'static str) -> Vec<Result<Game, GameError>> {
+    fn read(text: &'static str) -> Vec<Result<RecordedGame, GameError>> {
         Games::new("text", text.as_bytes()).collect()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A [`ReplayGame`] is plain numbers, taken from a recorded game or made up by [`synthetic`]; an [`EngineModel`]
 //! says how fast the engine searches and how much of its tree survives. [`replay`] plays the engine's moves
-//! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`Summary`] adds
+//! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`ReplaySummary`] adds
 //! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
 
 mod model;
@@ -11,14 +11,14 @@ mod search;
 mod summary;
 pub mod synthetic;
 
-pub use model::{EngineModel, Speed};
-pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, Summary};
+pub use model::{EngineModel, SpeedModel};
+pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, ReplaySummary};
 
 use crate::time::{
     GameClock, MoveFacts, RootEvaluation, SearchEnd, StopReason, StopperOptions, TimeControl, TimeManager,
     Timekeeper,
 };
-use random::Random;
+use random::ReplayRandom;
 use search::VirtualSearch;
 
 /// One move of ours: the position before it, as far as time managers look at it.
@@ -111,7 +111,7 @@ pub struct ReplayOptions {
 /// Plays our moves of `game` with `manager` and a clock. Ends early if the flag falls.
 pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &ReplayOptions) -> ReplayedGame {
     let mut keeper = Timekeeper::new(manager, options.stoppers.clone());
-    let mut random = Random::new(options.seed);
+    let mut random = ReplayRandom::new(options.seed);
     let mut clock = GameClock::new(options.control);
     let mut replayed = ReplayedGame::default();
     let mut nodes_before = 0;
@@ -157,7 +157,7 @@ fn play_move(
     facts: &MoveFacts,
     position: &ReplayMove,
     options: &ReplayOptions,
-    random: &mut Random,
+    random: &mut ReplayRandom,
 ) -> ReplayedMove {
     let mut chain = keeper.start_move(facts);
     let mut search = VirtualSearch::new(&options.model, facts, position, random);

@@ -1,10 +1,10 @@
 //! How fast the modelled engine is, and how much of its tree survives from move to move.
 
-use super::random::Random;
+use super::random::ReplayRandom;
 
 /// New nodes per second.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Speed {
+pub enum SpeedModel {
     /// Always the same.
     Constant(f64),
     /// Changes evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
@@ -18,16 +18,16 @@ pub enum Speed {
     Measured(Vec<(u32, f64)>),
 }
 
-impl Speed {
+impl SpeedModel {
     /// With so many pieces on the board.
     pub fn nps(&self, pieces: u32) -> f64 {
         match self {
-            Speed::Constant(nps) => *nps,
-            Speed::ByPhase { opening, endgame } => {
+            SpeedModel::Constant(nps) => *nps,
+            SpeedModel::ByPhase { opening, endgame } => {
                 let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
                 opening + (endgame - opening) * gone
             }
-            Speed::Measured(points) => between(points, pieces),
+            SpeedModel::Measured(points) => between(points, pieces),
         }
     }
 }
@@ -49,7 +49,7 @@ fn between(points: &[(u32, f64)], pieces: u32) -> f64 {
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineModel {
     /// How fast it searches.
-    pub speed: Speed,
+    pub speed: SpeedModel,
     /// Scatter of the speed from move to move, as a share of it.
     pub nps_scatter: f64,
     /// Largest batch.
@@ -70,7 +70,7 @@ impl Default for EngineModel {
     /// A small network on one GPU.
     fn default() -> Self {
         EngineModel {
-            speed: Speed::ByPhase { opening: 10_000.0, endgame: 16_000.0 },
+            speed: SpeedModel::ByPhase { opening: 10_000.0, endgame: 16_000.0 },
             nps_scatter: 0.15,
             batch: 128,
             batch_latency_ms: 5.0,
@@ -89,7 +89,7 @@ const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
     /// Nodes that survive from a tree of `nodes`.
-    pub(super) fn reused_nodes(&self, nodes: u64, random: &mut Random) -> u64 {
+    pub(super) fn reused_nodes(&self, nodes: u64, random: &mut ReplayRandom) -> u64 {
         let is_surprise = random.unit() < self.surprise;
         let share = self.reuse + 0.15 * random.normal();
         let share = if is_surprise { 0.03 } else { share };
@@ -97,7 +97,7 @@ impl EngineModel {
     }
 
     /// The speed during one move with so many pieces on the board, new nodes per second.
-    pub(super) fn speed(&self, pieces: u32, random: &mut Random) -> f64 {
+    pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
@@ -121,17 +121,17 @@ mod tests {
 
     #[test]
     fn measured_speeds_are_joined_by_lines() {
-        let speed = Speed::Measured(vec![(4, 1_000.0), (12, 2_000.0), (32, 500.0)]);
+        let speed = SpeedModel::Measured(vec![(4, 1_000.0), (12, 2_000.0), (32, 500.0)]);
         let found: Vec<f64> = [2, 4, 8, 12, 22, 32, 40].map(|pieces| speed.nps(pieces)).into();
         assert_eq!(found, [1_000.0, 1_000.0, 1_500.0, 2_000.0, 1_250.0, 500.0, 500.0]);
-        assert_eq!(Speed::Measured(Vec::new()).nps(9), 0.0);
-        assert_eq!(Speed::Constant(7.0).nps(9), 7.0);
+        assert_eq!(SpeedModel::Measured(Vec::new()).nps(9), 0.0);
+        assert_eq!(SpeedModel::Constant(7.0).nps(9), 7.0);
     }
 
     #[test]
     fn endgames_are_faster_and_trees_shrink() {
         let model = EngineModel { nps_scatter: 0.0, ..EngineModel::default() };
-        let mut random = Random::new(7);
+        let mut random = ReplayRandom::new(7);
         assert_eq!(model.speed(32, &mut random), 10_000.0);
         assert_eq!(model.speed(2, &mut random), 16_000.0);
         assert!((0..100).all(|_| model.reused_nodes(1_000, &mut random) <= 950));

@@ -2,14 +2,14 @@
 
 /// A small generator; the same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
-pub struct Random {
+pub struct ReplayRandom {
     state: u64,
 }
 
-impl Random {
+impl ReplayRandom {
     /// Starts a sequence.
     pub fn new(seed: u64) -> Self {
-        Random { state: seed }
+        ReplayRandom { state: seed }
     }
 
     /// A number in `0.0..1.0`.
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn uniform_and_normal_enough() {
-        let mut random = Random::new(1);
+        let mut random = ReplayRandom::new(1);
         let mean: f64 = (0..10_000).map(|_| random.unit()).sum::<f64>() / 10_000.0;
         assert!((mean - 0.5).abs() < 0.02, "{mean}");
         let square: f64 = (0..10_000).map(|_| random.normal().powi(2)).sum::<f64>() / 10_000.0;

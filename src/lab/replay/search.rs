@@ -7,7 +7,7 @@ use crate::time::{MoveFacts, RootEvaluation};
 
 use super::ReplayMove;
 use super::model::EngineModel;
-use super::random::Random;
+use super::random::ReplayRandom;
 
 /// The chain is asked again when this share of the time to the deadline has passed, …
 const ASK_TIME: f64 = 1.0 / 64.0;
@@ -39,7 +39,7 @@ impl<'a> VirtualSearch<'a> {
         model: &'a EngineModel,
         facts: &MoveFacts,
         position: &ReplayMove,
-        random: &mut Random,
+        random: &mut ReplayRandom,
     ) -> Self {
         let best_share =
             if random.unit() < CONTESTED { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };

@@ -74,7 +74,7 @@ pub struct GameSummary {
 
 /// Figures over many games.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct ReplaySummary {
     /// Games.
     pub games: u64,
     /// Games lost on time.
@@ -91,10 +91,10 @@ pub struct Summary {
     pub moves_left: [ExactMean; 3],
 }
 
-impl Summary {
+impl ReplaySummary {
     /// Adds up games. Their order makes no difference, not even in the last digit.
-    pub fn of(games: &[ReplayedGame]) -> Summary {
-        let mut summary = Summary::default();
+    pub fn of(games: &[ReplayedGame]) -> ReplaySummary {
+        let mut summary = ReplaySummary::default();
         games.iter().for_each(|game| summary.add(&game.summary()));
         summary
     }
@@ -218,7 +218,7 @@ mod tests {
             ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::SmartPruning) },
         ];
         let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0 };
-        let summary = Summary::of(&[game]);
+        let summary = ReplaySummary::of(&[game]);
         assert!((summary.time_used.value().unwrap() - 0.8).abs() < 1e-12);
         assert_eq!((summary.losses, summary.instamoves), (0, 1), "10 ms of 1,000 is an insta-move");
         assert_eq!(summary.min_clock_ms, Some(39_000.0));

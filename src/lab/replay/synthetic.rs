@@ -1,6 +1,6 @@
 //! Games made up by chance, for tests and demonstrations without recorded ones.
 
-use super::random::Random;
+use super::random::ReplayRandom;
 use super::{ReplayGame, ReplayMove};
 use crate::time::RootEvaluation;
 
@@ -21,7 +21,7 @@ const FORCED: f64 = 0.03;
 /// forced, M is the true distance to its end with some error, and the expected result comes ever nearer to
 /// the real one.
 pub fn game(seed: u64) -> ReplayGame {
-    let mut random = Random::new(seed);
+    let mut random = ReplayRandom::new(seed);
     let odds = random.between(0.01, 0.99);
     let length = MEDIAN_MOVES * (odds / (1.0 - odds)).powf(1.0 / STEEPNESS);
     let length = length.clamp(SHORTEST, LONGEST) as u32;

@@ -25,8 +25,8 @@ fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> 
         .collect()
 }
 
-fn summary(manager: &str, control: TimeControl, games: u64) -> Summary {
-    Summary::of(&run(manager, control, &EngineModel::default(), games))
+fn summary(manager: &str, control: TimeControl, games: u64) -> ReplaySummary {
+    ReplaySummary::of(&run(manager, control, &EngineModel::default(), games))
 }
 
 #[test]
@@ -80,14 +80,14 @@ fn stakes_take_time_from_decided_moves() {
 #[test]
 fn a_slow_device_is_never_late() {
     let model = EngineModel {
-        speed: Speed::Constant(2.0),
+        speed: SpeedModel::Constant(2.0),
         batch_latency_ms: 500.0,
         lag_ms: 1.0,
         ..EngineModel::default()
     };
     let control = TimeControl { time_ms: 1_000.0, inc_ms: 10.0, moves: None };
     for manager in MANAGERS {
-        let summary = Summary::of(&run(manager, control, &model, 20));
+        let summary = ReplaySummary::of(&run(manager, control, &model, 20));
         assert_eq!(summary.losses, 0, "{manager} {summary:?}");
     }
     // Without increment there is no end to how long a game may last; twenty moves must be possible.

@@ -4,7 +4,7 @@ use crate::chess::Move;
 
 /// Where a game's labels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LabelSource {
     /// Moves played in engine tournaments: one move per position is known to be good.
     Tournament,
     /// Games played and labelled by a teacher with several principal variations.
@@ -80,7 +80,7 @@ impl Ending {
 
 /// Why the move was played, and so whether it and the result may be learnt from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum MoveChoice {
     /// The player's own best or nearly best move.
     #[default]
     Best = 0,
@@ -92,16 +92,18 @@ pub enum Choice {
     Book = 3,
 }
 
-impl Choice {
+impl MoveChoice {
     /// The choice with this number in the record format.
-    pub fn from_code(code: u8) -> Option<Choice> {
-        [Choice::Best, Choice::Deviation, Choice::Blunder, Choice::Book].get(usize::from(code)).copied()
+    pub fn from_code(code: u8) -> Option<MoveChoice> {
+        [MoveChoice::Best, MoveChoice::Deviation, MoveChoice::Blunder, MoveChoice::Book]
+            .get(usize::from(code))
+            .copied()
     }
 }
 
 /// A move that was considered, with its evaluation in centipawns from the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct CandidateMove {
     /// The move.
     pub r#move: Move,
     /// Centipawns; a mate in n plies is 32000 − n, being mated n − 32000.
@@ -110,29 +112,29 @@ pub struct Candidate {
 
 /// What is known of one ply: the move played and what was thought before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ply {
+pub struct LabelledPly {
     /// The move played.
     pub played: Move,
     /// Why it was played.
-    pub choice: Choice,
-    /// The player's evaluation in centipawns from the side to move, with mates as in [`Candidate`].
+    pub choice: MoveChoice,
+    /// The player's evaluation in centipawns from the side to move, with mates as in [`CandidateMove`].
     pub centipawns: Option<i16>,
     /// The teacher's moves, best first; empty where only the move played is known.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<CandidateMove>,
 }
 
-impl Ply {
+impl LabelledPly {
     /// A ply of which only the move is known.
-    pub fn new(played: Move, choice: Choice) -> Ply {
-        Ply { played, choice, centipawns: None, candidates: Vec::new() }
+    pub fn new(played: Move, choice: MoveChoice) -> LabelledPly {
+        LabelledPly { played, choice, centipawns: None, candidates: Vec::new() }
     }
 }
 
 /// A game with labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Game {
+pub struct LabelledGame {
     /// Where the labels come from.
-    pub source: Source,
+    pub source: LabelSource,
     /// Kept for measuring, never for training.
     pub held_out: bool,
     /// A game of the reference set of moves-left measurements: adjudicated, at least 1800 s base time.
@@ -144,5 +146,5 @@ pub struct Game {
     /// How it ended.
     pub ending: Ending,
     /// The moves with their labels.
-    pub plies: Vec<Ply>,
+    pub plies: Vec<LabelledPly>,
 }

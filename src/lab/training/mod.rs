@@ -5,11 +5,11 @@
 //! of [`chess`](crate::chess) and nothing else of the engine.
 
 mod bytes;
+pub mod cursor;
 pub mod game;
 pub mod pgn;
 pub mod play;
 pub mod record;
-pub mod replay;
 pub mod table;
 pub mod teacher;
 pub mod uci_teacher;

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use super::TrainingDataError;
-use super::game::{Choice, Ending, Game, Ply, Source};
+use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use crate::lab::pgn::{self, GameError, Games};
 
 /// One event in so many is held out.
@@ -18,7 +18,7 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 #[derive(Debug, Default)]
 pub struct Import {
     /// The games that could be played through.
-    pub games: Vec<Game>,
+    pub games: Vec<LabelledGame>,
     /// Which games were not taken, and why: those without result, without moves, or with moves that are illegal.
     pub skipped: Vec<String>,
 }
@@ -51,16 +51,16 @@ pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
 }
 
 /// The game with what its tags say; `None` without a result.
-fn labelled(game: pgn::Game) -> Option<Game> {
+fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
     let tags = &game.tags;
     let text = |name| tags.get(name).unwrap_or_default();
     let is_adjudicated = text("Termination").to_lowercase().contains("adjudication");
     let plies = game.moves.iter().map(|played| {
-        let choice = if played.is_book { Choice::Book } else { Choice::Best };
-        Ply { centipawns: played.centipawns, ..Ply::new(played.r#move, choice) }
+        let choice = if played.is_book { MoveChoice::Book } else { MoveChoice::Best };
+        LabelledPly { centipawns: played.centipawns, ..LabelledPly::new(played.r#move, choice) }
     });
-    Some(Game {
-        source: Source::Tournament,
+    Some(LabelledGame {
+        source: LabelSource::Tournament,
         held_out: is_held_out(text("Event").as_bytes()),
         reference: is_adjudicated && base_seconds(text("TimeControl")) >= REFERENCE_SECONDS,
         ending: ending(&game),
@@ -78,7 +78,7 @@ pub fn is_held_out(event: &[u8]) -> bool {
 }
 
 /// How the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no result.
-pub fn ending(game: &pgn::Game) -> Ending {
+pub fn ending(game: &pgn::RecordedGame) -> Ending {
     let is_without_moves = game.end.legal_moves().is_empty();
     if is_without_moves {
         return if game.end.is_check() { Ending::Checkmate } else { Ending::Stalemate };

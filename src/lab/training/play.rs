@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::TrainingDataError;
-use super::game::{Candidate, Choice, Ending, Game, Ply, Source};
+use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use super::uci_teacher::UciTeacher;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
 
@@ -83,7 +83,7 @@ pub fn play_game(
     teacher: &mut UciTeacher,
     options: &PlayOptions,
     number: u64,
-) -> Result<Game, TrainingDataError> {
+) -> Result<LabelledGame, TrainingDataError> {
     for attempt in 0..ATTEMPTS {
         let seed = options.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (number * ATTEMPTS + attempt);
         if let Some(mut game) = try_game(teacher, options, fastrand::Rng::with_seed(seed))? {
@@ -99,9 +99,9 @@ fn try_game(
     teacher: &mut UciTeacher,
     options: &PlayOptions,
     mut rng: fastrand::Rng,
-) -> Result<Option<Game>, TrainingDataError> {
+) -> Result<Option<LabelledGame>, TrainingDataError> {
     let style = choose_style(&mut rng);
-    let mut table = Board::open(options, &mut rng)?;
+    let mut table = GameInPlay::open(options, &mut rng)?;
     teacher.new_game()?;
     let opening = table.plies.len();
     let mut quiet_plies = 0;
@@ -126,7 +126,7 @@ fn try_game(
         quiet_plies = if best.abs() <= DEAD_DRAW_CENTIPAWNS { quiet_plies + 1 } else { 0 };
         let varied = table.plies.len() - opening < VARIED_PLIES;
         let (played, choice) = choose_move(&candidates, &legal, style, varied, &mut rng);
-        table.play(Ply { played, choice, centipawns: Some(best), candidates });
+        table.play(LabelledPly { played, choice, centipawns: Some(best), candidates });
     };
     if table.plies.len() == opening {
         return Ok(None);
@@ -135,32 +135,32 @@ fn try_game(
 }
 
 /// The game on the board.
-struct Board {
+struct GameInPlay {
     start: Option<String>,
     history: History,
-    plies: Vec<Ply>,
+    plies: Vec<LabelledPly>,
     /// The moves as UCI writes them, each after a blank.
     moves_text: String,
 }
 
-impl Board {
-    fn open(options: &PlayOptions, rng: &mut fastrand::Rng) -> Result<Board, PositionError> {
+impl GameInPlay {
+    fn open(options: &PlayOptions, rng: &mut fastrand::Rng) -> Result<GameInPlay, PositionError> {
         let start = rng.choice(&options.openings).cloned();
         let history = match &start {
             Some(fen) => History::from_fen(fen, Variant::Standard)?,
             None => History::start(),
         };
-        let mut board = Board { start, history, plies: Vec::new(), moves_text: String::new() };
+        let mut board = GameInPlay { start, history, plies: Vec::new(), moves_text: String::new() };
         let random_plies = if board.start.is_some() { 0 } else { rng.usize(2..9) };
         for _ in 0..random_plies {
             let legal = board.history.legal_moves();
             let Some(&played) = rng.choice(&legal) else { break };
-            board.play(Ply::new(played, Choice::Book));
+            board.play(LabelledPly::new(played, MoveChoice::Book));
         }
         Ok(board)
     }
 
-    fn play(&mut self, ply: Ply) {
+    fn play(&mut self, ply: LabelledPly) {
         // Writing to a String cannot fail.
         let _ = write!(self.moves_text, " {}", self.history.format_move(ply.played));
         self.history.push(ply.played);
@@ -176,14 +176,22 @@ impl Board {
         self.plies.len() >= DEAD_DRAW_FROM_PLY && self.history.current().piece_count() <= DEAD_DRAW_PIECES
     }
 
-    fn into_game(self, ending: Ending) -> Game {
+    fn into_game(self, ending: Ending) -> LabelledGame {
         let result = match (ending, self.history.current().turn()) {
             (Ending::Checkmate, Color::White) => -1,
             (Ending::Checkmate, Color::Black) => 1,
             _ => 0,
         };
         let (start, plies) = (self.start, self.plies);
-        Game { source: Source::Teacher, held_out: false, reference: false, start, result, ending, plies }
+        LabelledGame {
+            source: LabelSource::Teacher,
+            held_out: false,
+            reference: false,
+            start,
+            result,
+            ending,
+            plies,
+        }
     }
 }
 
@@ -209,17 +217,17 @@ fn choose_style(rng: &mut fastrand::Rng) -> Style {
 }
 
 fn choose_move(
-    candidates: &[Candidate],
+    candidates: &[CandidateMove],
     legal: &[Move],
     style: Style,
     varied: bool,
     rng: &mut fastrand::Rng,
-) -> (Move, Choice) {
+) -> (Move, MoveChoice) {
     let best = candidates[0];
     let dice = rng.f64();
     if !varied && dice < style.blunders {
         let played = rng.choice(legal).copied().unwrap_or(best.r#move);
-        let choice = if played == best.r#move { Choice::Best } else { Choice::Blunder };
+        let choice = if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder };
         return (played, choice);
     }
     let chosen = if varied {
@@ -230,13 +238,13 @@ fn choose_move(
         best
     };
     let worse = i32::from(best.centipawns) - i32::from(chosen.centipawns);
-    (chosen.r#move, if worse > DEVIATION { Choice::Deviation } else { Choice::Best })
+    (chosen.r#move, if worse > DEVIATION { MoveChoice::Deviation } else { MoveChoice::Best })
 }
 
 /// Draws a candidate by softmax of the compressed evaluations.
-fn draw(candidates: &[Candidate], temperature: f64, rng: &mut fastrand::Rng) -> Candidate {
+fn draw(candidates: &[CandidateMove], temperature: f64, rng: &mut fastrand::Rng) -> CandidateMove {
     let best = compress(candidates[0].centipawns);
-    let weight = |candidate: &Candidate| ((compress(candidate.centipawns) - best) / temperature).exp();
+    let weight = |candidate: &CandidateMove| ((compress(candidate.centipawns) - best) / temperature).exp();
     let total: f64 = candidates.iter().map(weight).sum();
     let mut left = rng.f64() * total;
     for candidate in candidates {

@@ -15,7 +15,7 @@
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 1 | bits 0–2 number of candidates k (0–5), bits 3–4 [`Choice`], bits 5–7 which candidate was played, 7: none of them |
+//! | 1 | bits 0–2 number of candidates k (0–5), bits 3–4 [`MoveChoice`], bits 5–7 which candidate was played, 7: none of them |
 //! | 2 | evaluation, centipawns from the side to move, mates ±(32000 − plies), −32768: none; with candidates, the best one's |
 //! | k | places of the candidates among the legal moves |
 //! | k − 1 | how much worse than the best each further candidate is, see [`gap_code`] |
@@ -29,8 +29,8 @@ use std::io::Write;
 
 use super::TrainingDataError;
 use super::bytes::ByteReader;
-use super::game::{Candidate, Choice, Ending, Game, Ply, Source};
-use super::replay::Replay;
+use super::cursor::GameCursor;
+use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 
 const MAGIC: &[u8; 5] = b"ZNTG\x01";
 const TEACHER: u8 = 1;
@@ -92,7 +92,7 @@ impl<W: Write> RecordWriter<W> {
     ///
     /// # Errors
     /// An illegal move, a game that is too long; failure to write. Nothing is written then, save for a failed write.
-    pub fn write(&mut self, game: &Game) -> Result<(), TrainingDataError> {
+    pub fn write(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
         let bytes = encode_game(game)?;
         Ok(self.sink.write_all(&bytes)?)
     }
@@ -103,7 +103,7 @@ impl<W: Write> RecordWriter<W> {
     }
 }
 
-fn encode_game(game: &Game) -> Result<Vec<u8>, TrainingDataError> {
+fn encode_game(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let too_large = |what: &str| TrainingDataError::TooLarge(what.into());
     let length = u16::try_from(game.plies.len()).map_err(|_| too_large("more than 65535 plies"))?;
     let mut bytes = Vec::with_capacity(16 + 12 * game.plies.len());
@@ -112,7 +112,7 @@ fn encode_game(game: &Game) -> Result<Vec<u8>, TrainingDataError> {
     bytes.push(game.ending as u8);
     let flag = |set: bool, bit: u8| if set { bit } else { 0 };
     bytes.push(
-        flag(game.source == Source::Teacher, TEACHER)
+        flag(game.source == LabelSource::Teacher, TEACHER)
             | flag(game.held_out, HELD_OUT)
             | flag(game.reference, REFERENCE)
             | flag(game.start.is_some(), HAS_START),
@@ -121,7 +121,7 @@ fn encode_game(game: &Game) -> Result<Vec<u8>, TrainingDataError> {
         bytes.push(u8::try_from(fen.len()).map_err(|_| too_large("a FEN of more than 255 bytes"))?);
         bytes.extend(fen.as_bytes());
     }
-    let mut replay = Replay::new(game.start.as_deref())?;
+    let mut replay = GameCursor::new(game.start.as_deref())?;
     for ply in &game.plies {
         encode_ply(ply, &replay, &mut bytes)?;
         replay.play(ply.played)?;
@@ -129,7 +129,7 @@ fn encode_game(game: &Game) -> Result<Vec<u8>, TrainingDataError> {
     Ok(bytes)
 }
 
-fn encode_ply(ply: &Ply, replay: &Replay, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
+fn encode_ply(ply: &LabelledPly, replay: &GameCursor, bytes: &mut Vec<u8>) -> Result<(), TrainingDataError> {
     let candidates = &ply.candidates[..ply.candidates.len().min(MAX_CANDIDATES)];
     let played = candidates.iter().position(|candidate| candidate.r#move == ply.played);
     let played_code = played.map_or(NOT_A_CANDIDATE, |place| place as u8);
@@ -174,7 +174,7 @@ impl<'a> RecordReader<'a> {
         self.whole
     }
 
-    fn game(&mut self) -> Result<Game, TrainingDataError> {
+    fn game(&mut self) -> Result<LabelledGame, TrainingDataError> {
         let bytes = &mut self.bytes;
         let length = bytes.u16()?;
         let result = bytes.i8()?;
@@ -184,15 +184,15 @@ impl<'a> RecordReader<'a> {
         let ending = Ending::from_code(bytes.u8()?).ok_or_else(|| bytes.fault("unknown ending"))?;
         let flags = bytes.u8()?;
         let start = if flags & HAS_START != 0 { Some(start_position(bytes)?) } else { None };
-        let mut replay = Replay::new(start.as_deref())?;
+        let mut replay = GameCursor::new(start.as_deref())?;
         let mut plies = Vec::with_capacity(usize::from(length));
         for _ in 0..length {
             let ply = decode_ply(bytes, &replay)?;
             replay.play(ply.played)?;
             plies.push(ply);
         }
-        Ok(Game {
-            source: if flags & TEACHER != 0 { Source::Teacher } else { Source::Tournament },
+        Ok(LabelledGame {
+            source: if flags & TEACHER != 0 { LabelSource::Teacher } else { LabelSource::Tournament },
             held_out: flags & HELD_OUT != 0,
             reference: flags & REFERENCE != 0,
             start,
@@ -204,7 +204,7 @@ impl<'a> RecordReader<'a> {
 }
 
 impl Iterator for RecordReader<'_> {
-    type Item = Result<Game, TrainingDataError>;
+    type Item = Result<LabelledGame, TrainingDataError>;
 
     /// The next game; after an error, nothing.
     fn next(&mut self) -> Option<Self::Item> {
@@ -226,10 +226,10 @@ fn start_position(bytes: &mut ByteReader) -> Result<String, TrainingDataError> {
     Ok(fen.into())
 }
 
-fn decode_ply(bytes: &mut ByteReader, replay: &Replay) -> Result<Ply, TrainingDataError> {
+fn decode_ply(bytes: &mut ByteReader, replay: &GameCursor) -> Result<LabelledPly, TrainingDataError> {
     let head = bytes.u8()?;
     let count = usize::from(head & 7);
-    let choice = Choice::from_code(head >> 3 & 3).ok_or_else(|| bytes.fault("unknown kind of move"))?;
+    let choice = MoveChoice::from_code(head >> 3 & 3).ok_or_else(|| bytes.fault("unknown kind of move"))?;
     let evaluation = bytes.i16()?;
     if count > MAX_CANDIDATES || (count > 0 && evaluation == NO_EVALUATION) {
         return Err(bytes.fault("a position's candidates contradict themselves"));
@@ -242,7 +242,7 @@ fn decode_ply(bytes: &mut ByteReader, replay: &Replay) -> Result<Ply, TrainingDa
     for (place, gap) in places.iter().zip(std::iter::once(&0).chain(gaps)) {
         let candidate = move_at(*place).ok_or_else(|| bytes.fault("a move that is not legal"))?;
         let centipawns = (i32::from(evaluation) - gap_of(*gap)).max(-32000) as i16;
-        candidates.push(Candidate { r#move: candidate, centipawns });
+        candidates.push(CandidateMove { r#move: candidate, centipawns });
     }
     let played = match head >> 5 {
         NOT_A_CANDIDATE => move_at(bytes.u8()?),
@@ -250,5 +250,5 @@ fn decode_ply(bytes: &mut ByteReader, replay: &Replay) -> Result<Ply, TrainingDa
     };
     let played = played.ok_or_else(|| bytes.fault("a move that is not legal"))?;
     let centipawns = Some(evaluation).filter(|&evaluation| evaluation != NO_EVALUATION);
-    Ok(Ply { played, choice, centipawns, candidates })
+    Ok(LabelledPly { played, choice, centipawns, candidates })
 }

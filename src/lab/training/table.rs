@@ -25,9 +25,9 @@
 use std::io::Write;
 
 use super::TrainingDataError;
-use super::game::{Choice, Game, Ply, Source};
+use super::cursor::GameCursor;
+use super::game::{LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use super::record::MAX_CANDIDATES;
-use super::replay::Replay;
 use crate::chess::{CastlingSide, Color, Move, Role};
 
 /// Bytes of a row.
@@ -60,11 +60,13 @@ impl<R: Write, M: Write> TableWriter<R, M> {
     ///
     /// # Errors
     /// An illegal move in the game; failure to write.
-    pub fn write_game(&mut self, game: &Game) -> Result<(), TrainingDataError> {
-        let mut replay = Replay::new(game.start.as_deref())?;
+    pub fn write_game(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
+        let mut replay = GameCursor::new(game.start.as_deref())?;
         let odd_start = !replay.history().current().is_standard_start();
-        let last_oddity =
-            game.plies.iter().rposition(|ply| matches!(ply.choice, Choice::Deviation | Choice::Blunder));
+        let last_oddity = game
+            .plies
+            .iter()
+            .rposition(|ply| matches!(ply.choice, MoveChoice::Deviation | MoveChoice::Blunder));
         for (i, ply) in game.plies.iter().enumerate() {
             let mut row = [0u8; ROW];
             write_board(&mut row, &replay, odd_start);
@@ -79,7 +81,7 @@ impl<R: Write, M: Write> TableWriter<R, M> {
         Ok(())
     }
 
-    fn write_moves(&mut self, replay: &Replay) -> Result<(), TrainingDataError> {
+    fn write_moves(&mut self, replay: &GameCursor) -> Result<(), TrainingDataError> {
         let turn = replay.history().current().turn();
         let moves = replay.legal_moves();
         let bytes: Vec<u8> = moves.iter().flat_map(|&m| relative_bits(m, turn).to_le_bytes()).collect();
@@ -99,7 +101,7 @@ fn relative_bits(m: Move, turn: Color) -> u16 {
     }
 }
 
-fn write_board(row: &mut [u8; ROW], replay: &Replay, odd_start: bool) {
+fn write_board(row: &mut [u8; ROW], replay: &GameCursor, odd_start: bool) {
     let position = replay.history().current();
     let colors = [Color::White, Color::Black];
     let pieces = colors.into_iter().flat_map(|color| Role::ALL.into_iter().map(move |role| role.of(color)));
@@ -112,7 +114,7 @@ fn write_board(row: &mut [u8; ROW], replay: &Replay, odd_start: bool) {
     row[124] = board_flags(replay, odd_start);
 }
 
-fn board_flags(replay: &Replay, odd_start: bool) -> u8 {
+fn board_flags(replay: &GameCursor, odd_start: bool) -> u8 {
     let position = replay.history().current();
     let may_castle = |color, side| position.castling_rook(color, side).is_some();
     [
@@ -130,7 +132,7 @@ fn board_flags(replay: &Replay, odd_start: bool) -> u8 {
     .fold(0, |flags, (bit, set)| flags | u8::from(set) << bit)
 }
 
-fn write_labels(row: &mut [u8; ROW], game: &Game, ply: usize, result_counts: bool) {
+fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_counts: bool) {
     let left = (game.plies.len() - ply).min(usize::from(u16::MAX)) as u16;
     row[100..102].copy_from_slice(&left.to_le_bytes());
     row[102..104].copy_from_slice(&(ply.min(usize::from(u16::MAX)) as u16).to_le_bytes());
@@ -138,10 +140,13 @@ fn write_labels(row: &mut [u8; ROW], game: &Game, ply: usize, result_counts: boo
     row[125] = ply.min(7) as u8;
     let black = row[124] & 16 != 0;
     row[126] = if black { -game.result } else { game.result } as u8;
-    let teacher = game.source == Source::Teacher;
+    let teacher = game.source == LabelSource::Teacher;
     // The teacher labels with its own choice even where another move was played.
-    let policy =
-        if teacher { !game.plies[ply].candidates.is_empty() } else { game.plies[ply].choice == Choice::Best };
+    let policy = if teacher {
+        !game.plies[ply].candidates.is_empty()
+    } else {
+        game.plies[ply].choice == MoveChoice::Best
+    };
     row[127] = u8::from(policy)
         | u8::from(result_counts) << 1
         | u8::from(game.ending.length_counts()) << 2
@@ -150,7 +155,11 @@ fn write_labels(row: &mut [u8; ROW], game: &Game, ply: usize, result_counts: boo
         | u8::from(game.reference) << 5;
 }
 
-fn write_policy(row: &mut [u8; ROW], replay: &Replay, ply: &Ply) -> Result<(), TrainingDataError> {
+fn write_policy(
+    row: &mut [u8; ROW],
+    replay: &GameCursor,
+    ply: &LabelledPly,
+) -> Result<(), TrainingDataError> {
     if ply.candidates.is_empty() {
         row[121] = 1;
         row[116] = replay.place_of(ply.played)?;

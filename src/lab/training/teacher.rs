@@ -6,7 +6,7 @@
 
 use super::TrainingDataError;
 use super::bytes::ByteReader;
-use super::game::{Candidate, Choice, Ending, Game, Ply, Source};
+use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use crate::chess::Move;
 
 /// One game in so many is held out.
@@ -16,7 +16,7 @@ const HELD_OUT_ONE_IN: usize = 33;
 ///
 /// # Errors
 /// [`TrainingDataError::Damaged`] with the place of the fault.
-pub fn read_games(bytes: &[u8]) -> Result<Vec<Game>, TrainingDataError> {
+pub fn read_games(bytes: &[u8]) -> Result<Vec<LabelledGame>, TrainingDataError> {
     let mut reader = ByteReader::new(bytes);
     let mut games = Vec::new();
     while !reader.is_at_end() {
@@ -26,7 +26,7 @@ pub fn read_games(bytes: &[u8]) -> Result<Vec<Game>, TrainingDataError> {
     Ok(games)
 }
 
-fn read_game(reader: &mut ByteReader, held_out: bool) -> Result<Game, TrainingDataError> {
+fn read_game(reader: &mut ByteReader, held_out: bool) -> Result<LabelledGame, TrainingDataError> {
     let length = usize::from(reader.u16()?);
     let opening = usize::from(reader.u16()?);
     let result = reader.i8()?;
@@ -37,18 +37,26 @@ fn read_game(reader: &mut ByteReader, held_out: bool) -> Result<Game, TrainingDa
     let ending = Ending::from_code(ending).ok_or_else(|| reader.fault("unknown ending"))?;
     let mut plies = Vec::with_capacity(length);
     for i in 0..length {
-        let choice = if i < opening { Choice::Book } else { Choice::Best };
-        plies.push(Ply::new(Move::from_bits(reader.u16()?), choice));
+        let choice = if i < opening { MoveChoice::Book } else { MoveChoice::Best };
+        plies.push(LabelledPly::new(Move::from_bits(reader.u16()?), choice));
     }
     for ply in &mut plies[opening..] {
         let count = reader.u8()?;
         let choice = reader.u8()?;
-        ply.choice = Choice::from_code(choice).ok_or_else(|| reader.fault("unknown kind of move"))?;
+        ply.choice = MoveChoice::from_code(choice).ok_or_else(|| reader.fault("unknown kind of move"))?;
         for _ in 0..count {
             let candidate = Move::from_bits(reader.u16()?);
-            ply.candidates.push(Candidate { r#move: candidate, centipawns: reader.i16()? });
+            ply.candidates.push(CandidateMove { r#move: candidate, centipawns: reader.i16()? });
         }
         ply.centipawns = ply.candidates.first().map(|best| best.centipawns);
     }
-    Ok(Game { source: Source::Teacher, held_out, reference: false, start: None, result, ending, plies })
+    Ok(LabelledGame {
+        source: LabelSource::Teacher,
+        held_out,
+        reference: false,
+        start: None,
+        result,
+        ending,
+        plies,
+    })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::TrainingDataError;
-use super::game::Candidate;
+use super::game::CandidateMove;
 use super::record::MAX_CANDIDATES;
 use crate::chess::History;
 
@@ -89,10 +89,10 @@ impl UciTeacher {
         position: &str,
         history: &History,
         nodes: u64,
-    ) -> Result<Vec<Candidate>, TrainingDataError> {
+    ) -> Result<Vec<CandidateMove>, TrainingDataError> {
         self.send(&format!("position {position}"))?;
         self.send(&format!("go nodes {nodes}"))?;
-        let mut latest: Vec<Option<Score>> = vec![None; MAX_CANDIDATES];
+        let mut latest: Vec<Option<VariationScore>> = vec![None; MAX_CANDIDATES];
         for line in self.read_until("bestmove")? {
             if let Some(score) = parse_info(&line)
                 && let Some(slot) = latest.get_mut(score.rank)
@@ -100,13 +100,13 @@ impl UciTeacher {
                 *slot = Some(score);
             }
         }
-        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut candidates: Vec<CandidateMove> = Vec::new();
         for score in latest.into_iter().flatten() {
             let candidate =
                 history.parse_move(&score.first_move).map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
-                candidates.push(Candidate { r#move: candidate, centipawns: score.centipawns });
+                candidates.push(CandidateMove { r#move: candidate, centipawns: score.centipawns });
             }
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
@@ -173,7 +173,7 @@ impl Drop for UciTeacher {
 
 /// What an info line says of one variation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Score {
+struct VariationScore {
     /// Place of the variation, from 0.
     rank: usize,
     centipawns: i16,
@@ -181,7 +181,7 @@ struct Score {
 }
 
 /// Reads `info … multipv K score cp X|mate Y … pv MOVE …`; `None` for other lines and for bounds.
-fn parse_info(line: &str) -> Option<Score> {
+fn parse_info(line: &str) -> Option<VariationScore> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     if words.first() != Some(&"info") || words.contains(&"lowerbound") || words.contains(&"upperbound") {
         return None;
@@ -196,7 +196,7 @@ fn parse_info(line: &str) -> Option<Score> {
         "mate" => number.saturating_mul(-2).min(MATE / 2) - MATE,
         _ => return None,
     };
-    Some(Score {
+    Some(VariationScore {
         rank: after("multipv", 1).map_or(Some(1), |rank| rank.parse::<usize>().ok())?.checked_sub(1)?,
         centipawns: centipawns as i16,
         first_move: after("pv", 1)?.to_owned(),

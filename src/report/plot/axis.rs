@@ -9,7 +9,7 @@ const TICKS: f64 = 7.0;
 
 /// How numbers become lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     /// Equal differences are equally long.
     Linear,
     /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
@@ -20,7 +20,7 @@ pub(super) enum Scale {
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) label: String,
-    pub(super) scale: Scale,
+    pub(super) scale: AxisScale,
     /// Asked-for ends, in the data's numbers.
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
@@ -28,15 +28,15 @@ pub(super) struct Axis {
 
 impl Axis {
     pub(super) fn new(label: String) -> Axis {
-        Axis { label, scale: Scale::Linear, low: None, high: None }
+        Axis { label, scale: AxisScale::Linear, low: None, high: None }
     }
 
     /// A number's position; not finite if it has none.
     pub(super) fn position(&self, value: f64) -> f64 {
         match self.scale {
-            Scale::Linear => value,
-            Scale::Log if value > 0.0 => value.log2(),
-            Scale::Log => f64::NAN,
+            AxisScale::Linear => value,
+            AxisScale::Log if value > 0.0 => value.log2(),
+            AxisScale::Log => f64::NAN,
         }
     }
 
@@ -56,8 +56,8 @@ impl Axis {
     /// Positions of the ticks.
     pub(super) fn ticks(&self, range: &Range<f64>) -> Vec<f64> {
         let step = match self.scale {
-            Scale::Linear => nice_step((range.end - range.start) / TICKS),
-            Scale::Log => ((range.end - range.start) / TICKS).ceil().max(1.0),
+            AxisScale::Linear => nice_step((range.end - range.start) / TICKS),
+            AxisScale::Log => ((range.end - range.start) / TICKS).ceil().max(1.0),
         };
         let (first, last) = ((range.start / step).ceil() as i64, (range.end / step).floor() as i64);
         (first..=last).map(|tick| tick as f64 * step).collect()
@@ -65,7 +65,7 @@ impl Axis {
 
     /// The number at a position, as it is written at a tick.
     pub(super) fn format(&self, position: f64) -> String {
-        number(if self.scale == Scale::Log { position.exp2() } else { position })
+        number(if self.scale == AxisScale::Log { position.exp2() } else { position })
     }
 }
 
@@ -142,7 +142,7 @@ mod tests {
         let axis = Axis::new(String::new());
         assert_eq!(axis.ticks(&(0.0..100.0)), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(axis.ticks(&(-1.2..1.2)), [-1.0, -0.5, 0.0, 0.5, 1.0]);
-        let log = Axis { scale: Scale::Log, ..axis };
+        let log = Axis { scale: AxisScale::Log, ..axis };
         let ticks = log.ticks(&log.range([1.0, 128.0].map(|n| log.position(n)).into_iter()));
         assert_eq!(ticks.iter().map(|&at| log.format(at)).collect::<Vec<_>>(), ["1", "4", "16", "64"]);
     }

@@ -113,7 +113,7 @@ impl Canvas<'_> {
     }
 
     /// The legend's entries, placed in lines.
-    fn legend(&self) -> Vec<Entry<'_>> {
+    fn legend(&self) -> Vec<LegendEntry<'_>> {
         let (mut left, mut line) = (8, 0);
         let mut entries = Vec::new();
         for (place, &name) in self.names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
@@ -121,7 +121,7 @@ impl Canvas<'_> {
             if left + width > WIDTH && left > 8 {
                 (left, line) = (8, line + 1);
             }
-            entries.push(Entry { place, name, left, line });
+            entries.push(LegendEntry { place, name, left, line });
             left += width;
         }
         entries
@@ -129,14 +129,14 @@ impl Canvas<'_> {
 }
 
 /// An entry of a legend: a patch of the series' colour and its name.
-struct Entry<'a> {
+struct LegendEntry<'a> {
     place: usize,
     name: &'a str,
     left: u32,
     line: u32,
 }
 
-impl Entry<'_> {
+impl LegendEntry<'_> {
     fn draw(&self, area: &Area<'_>) -> Drawn {
         let middle = px(TITLE_LINE + LEGEND_LINE * self.line + LEGEND_LINE / 2) as i32;
         let patch = [

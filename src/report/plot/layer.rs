@@ -14,9 +14,9 @@ const CELLS: (usize, usize) = (56, 36);
 /// Shades of a density.
 const SHADES: f64 = 8.0;
 
-/// One thing in a plot. After [`Layer::on_axes`] its numbers are positions on the axes.
+/// One thing in a plot. After [`PlotLayer::on_axes`] its numbers are positions on the axes.
 #[derive(Clone, Debug)]
-pub(super) enum Layer {
+pub(super) enum PlotLayer {
     /// `(x, y)`
     Line(Vec<(f64, f64)>),
     /// `(x, low, high)`
@@ -32,9 +32,9 @@ pub(super) enum Layer {
 /// The chart that layers are drawn on.
 type Chart<'a, 'b, X, Y> = ChartContext<'a, SvgBackend<'b>, Cartesian2d<X, Y>>;
 
-impl Layer {
+impl PlotLayer {
     /// Shares of the weight by bin, percent.
-    pub(super) fn histogram(values: &[(f64, f64)], bin_width: f64) -> Layer {
+    pub(super) fn histogram(values: &[(f64, f64)], bin_width: f64) -> PlotLayer {
         let mut bins: BTreeMap<i64, f64> = BTreeMap::new();
         let mut sum = 0.0;
         for &(value, weight) in values.iter().filter(|(value, weight)| value.is_finite() && *weight > 0.0) {
@@ -44,22 +44,22 @@ impl Layer {
         let column = |(bin, weight): (i64, f64)| {
             (bin as f64 * bin_width, (bin + 1) as f64 * bin_width, 100.0 * weight / sum)
         };
-        Layer::Columns(bins.into_iter().map(column).collect())
+        PlotLayer::Columns(bins.into_iter().map(column).collect())
     }
 
     /// The same with positions on the axes in place of numbers.
-    pub(super) fn on_axes(&self, x: &Axis, y: &Axis) -> Layer {
+    pub(super) fn on_axes(&self, x: &Axis, y: &Axis) -> PlotLayer {
         let point = |&(a, b): &(f64, f64)| (x.position(a), y.position(b));
         match self {
-            Layer::Line(points) => Layer::Line(points.iter().map(point).collect()),
-            Layer::Scatter(points) => Layer::Scatter(points.iter().map(point).collect()),
-            Layer::Band(edges) => Layer::Band(
+            PlotLayer::Line(points) => PlotLayer::Line(points.iter().map(point).collect()),
+            PlotLayer::Scatter(points) => PlotLayer::Scatter(points.iter().map(point).collect()),
+            PlotLayer::Band(edges) => PlotLayer::Band(
                 edges.iter().map(|e| (x.position(e.0), y.position(e.1), y.position(e.2))).collect(),
             ),
-            Layer::Density(points) => {
-                Layer::Density(points.iter().map(|p| (x.position(p.0), y.position(p.1), p.2)).collect())
+            PlotLayer::Density(points) => {
+                PlotLayer::Density(points.iter().map(|p| (x.position(p.0), y.position(p.1), p.2)).collect())
             }
-            Layer::Columns(columns) => Layer::Columns(
+            PlotLayer::Columns(columns) => PlotLayer::Columns(
                 columns.iter().map(|c| (x.position(c.0), x.position(c.1), y.position(c.2))).collect(),
             ),
         }
@@ -68,19 +68,19 @@ impl Layer {
     /// All positions along x.
     pub(super) fn xs(&self) -> Vec<f64> {
         match self {
-            Layer::Line(points) | Layer::Scatter(points) => points.iter().map(|p| p.0).collect(),
-            Layer::Band(points) | Layer::Density(points) => points.iter().map(|p| p.0).collect(),
-            Layer::Columns(columns) => columns.iter().flat_map(|c| [c.0, c.1]).collect(),
+            PlotLayer::Line(points) | PlotLayer::Scatter(points) => points.iter().map(|p| p.0).collect(),
+            PlotLayer::Band(points) | PlotLayer::Density(points) => points.iter().map(|p| p.0).collect(),
+            PlotLayer::Columns(columns) => columns.iter().flat_map(|c| [c.0, c.1]).collect(),
         }
     }
 
     /// All positions along y.
     pub(super) fn ys(&self) -> Vec<f64> {
         match self {
-            Layer::Line(points) | Layer::Scatter(points) => points.iter().map(|p| p.1).collect(),
-            Layer::Density(points) => points.iter().map(|p| p.1).collect(),
-            Layer::Band(edges) => edges.iter().flat_map(|e| [e.1, e.2]).collect(),
-            Layer::Columns(columns) => columns.iter().flat_map(|c| [0.0, c.2]).collect(),
+            PlotLayer::Line(points) | PlotLayer::Scatter(points) => points.iter().map(|p| p.1).collect(),
+            PlotLayer::Density(points) => points.iter().map(|p| p.1).collect(),
+            PlotLayer::Band(edges) => edges.iter().flat_map(|e| [e.1, e.2]).collect(),
+            PlotLayer::Columns(columns) => columns.iter().flat_map(|c| [0.0, c.2]).collect(),
         }
     }
 
@@ -98,17 +98,17 @@ impl Layer {
         let shown = |&(a, b): &(f64, f64)| x.contains(&a) | (a == x.end) && b.is_finite();
         let within = |(a, b): (f64, f64)| (a.clamp(x.start, x.end), b.clamp(y.start, y.end));
         match self {
-            Layer::Line(points) => {
+            PlotLayer::Line(points) => {
                 for piece in points.split(|point| !shown(point)).filter(|piece| !piece.is_empty()) {
                     let path: Vec<_> = piece.iter().copied().map(within).collect();
                     chart.draw_series([PathElement::new(path, color.stroke_width(px(2)))])?;
                 }
             }
-            Layer::Scatter(points) => {
+            PlotLayer::Scatter(points) => {
                 let inside = points.iter().filter(|p| shown(p) && within(**p) == **p);
                 chart.draw_series(inside.map(|&p| Circle::new(p, px(4), color.mix(0.6).filled())))?;
             }
-            Layer::Band(edges) => {
+            PlotLayer::Band(edges) => {
                 let edges: Vec<_> =
                     edges.iter().filter(|e| shown(&(e.0, e.1)) && shown(&(e.0, e.2))).collect();
                 let low = edges.iter().map(|e| within((e.0, e.1)));
@@ -117,14 +117,14 @@ impl Layer {
                     chart.draw_series([Polygon::new(outline, color.mix(0.22).filled())])?;
                 }
             }
-            Layer::Density(points) => {
+            PlotLayer::Density(points) => {
                 let cells = density(points, x, y);
                 let shade = |(from, to, shade): (_, _, f64)| {
                     Rectangle::new([from, to], color.mix(0.08 + 0.92 * shade).filled())
                 };
                 chart.draw_series(cells.into_iter().map(shade))?;
             }
-            Layer::Columns(columns) => {
+            PlotLayer::Columns(columns) => {
                 let visible = columns.iter().filter(|c| c.1 > x.start && c.0 < x.end && c.2.is_finite());
                 let rectangle = |c: &(f64, f64, f64)| {
                     let corners = [within((c.0, 0.0)), within((c.1, c.2))];
@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn a_histogram_shows_shares_of_the_weight() {
-        let Layer::Columns(columns) = Layer::histogram(&[(0.5, 1.0), (1.5, 2.0), (1.7, 1.0)], 1.0) else {
+        let PlotLayer::Columns(columns) = PlotLayer::histogram(&[(0.5, 1.0), (1.5, 2.0), (1.7, 1.0)], 1.0)
+        else {
             panic!("a histogram has columns");
         };
         assert_eq!(columns, [(0.0, 1.0, 25.0), (1.0, 2.0, 75.0)]);

@@ -12,9 +12,9 @@ use plotters::prelude::*;
 
 pub use bars::{Bar, BarPlot};
 
-use axis::{Axis, Scale, Ticked};
+use axis::{Axis, AxisScale, Ticked};
 use canvas::{Canvas, INK_STYLE, px};
-use layer::Layer;
+use layer::PlotLayer;
 
 /// Height of a plot without its legend, in the units of its `viewBox`.
 const HEIGHT: u32 = 400;
@@ -37,7 +37,7 @@ pub struct Plot {
     y: Axis,
     /// Names in the order of their colours; layers refer to them by place.
     names: Vec<String>,
-    layers: Vec<(usize, Layer)>,
+    layers: Vec<(usize, PlotLayer)>,
 }
 
 impl Plot {
@@ -54,31 +54,31 @@ impl Plot {
 
     /// A line through the points `(x, y)`; broken where a number is not finite.
     pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.layer(name, Layer::Line(points.to_vec()))
+        self.layer(name, PlotLayer::Line(points.to_vec()))
     }
 
     /// An area from low to high, `(x, low, high)`, such as a confidence band.
     pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
-        self.layer(name, Layer::Band(edges.to_vec()))
+        self.layer(name, PlotLayer::Band(edges.to_vec()))
     }
 
     /// A dot for each point `(x, y)`; for more than a thousand take [`Self::density`].
     pub fn scatter(self, name: &str, points: &[(f64, f64)]) -> Plot {
-        self.layer(name, Layer::Scatter(points.to_vec()))
+        self.layer(name, PlotLayer::Scatter(points.to_vec()))
     }
 
     /// Shades the plane by how much weight falls there, from points `(x, y, weight)`, in steps of the logarithm.
     pub fn density(self, name: &str, points: &[(f64, f64, f64)]) -> Plot {
-        self.layer(name, Layer::Density(points.to_vec()))
+        self.layer(name, PlotLayer::Density(points.to_vec()))
     }
 
     /// How `(value, weight)`s are distributed: share of the weight in each bin of this width, in percent.
     pub fn histogram(self, name: &str, values: &[(f64, f64)], bin_width: f64) -> Plot {
-        let layer = Layer::histogram(values, bin_width);
+        let layer = PlotLayer::histogram(values, bin_width);
         self.layer(name, layer)
     }
 
-    fn layer(mut self, name: &str, layer: Layer) -> Plot {
+    fn layer(mut self, name: &str, layer: PlotLayer) -> Plot {
         let place = self.names.iter().position(|known| known == name);
         let place = place.unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -108,13 +108,13 @@ impl Plot {
 
     /// A logarithmic x axis; values that are not positive are left out.
     pub fn log_x(mut self) -> Plot {
-        self.x.scale = Scale::Log;
+        self.x.scale = AxisScale::Log;
         self
     }
 
     /// A logarithmic y axis; values that are not positive are left out.
     pub fn log_y(mut self) -> Plot {
-        self.y.scale = Scale::Log;
+        self.y.scale = AxisScale::Log;
         self
     }
 
@@ -125,7 +125,7 @@ impl Plot {
     }
 
     fn draw(&self, area: &canvas::Area<'_>) -> canvas::Drawn {
-        let layers: Vec<(usize, Layer)> =
+        let layers: Vec<(usize, PlotLayer)> =
             self.layers.iter().map(|(place, layer)| (*place, layer.on_axes(&self.x, &self.y))).collect();
         let x = self.x.range(layers.iter().flat_map(|(_, layer)| layer.xs()));
         let y = self.y.range(layers.iter().flat_map(|(_, layer)| layer.ys()));

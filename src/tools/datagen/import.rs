@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Summary;
+use super::DatagenSummary;
 use super::files::{create, fault, open, read};
-use crate::lab::training::game::Game;
+use crate::lab::training::game::LabelledGame;
 use crate::lab::training::record::RecordWriter;
 use crate::lab::training::{pgn, teacher};
 use crate::tools::Failure;
@@ -28,7 +28,7 @@ pub(super) struct ImportArgs {
 }
 
 /// Runs the step.
-pub(super) fn import(args: &ImportArgs) -> Result<Summary, Failure> {
+pub(super) fn import(args: &ImportArgs) -> Result<DatagenSummary, Failure> {
     if args.pgn.is_empty() && args.teacher.is_empty() {
         return Err(Failure::Input("nothing to import: name files with --pgn or --teacher".into()));
     }
@@ -50,10 +50,10 @@ pub(super) fn import(args: &ImportArgs) -> Result<Summary, Failure> {
     imported
 }
 
-fn import_into(args: &ImportArgs, out: &Path) -> Result<Summary, Failure> {
+fn import_into(args: &ImportArgs, out: &Path) -> Result<DatagenSummary, Failure> {
     let mut records = RecordWriter::new(create(out)?).map_err(|error| fault(out, error))?;
-    let mut summary = Summary::default();
-    let mut keep = |games: &[Game]| -> Result<(), Failure> {
+    let mut summary = DatagenSummary::default();
+    let mut keep = |games: &[LabelledGame]| -> Result<(), Failure> {
         for game in games {
             records.write(game).map_err(|error| fault(out, error))?;
             summary.count(game);

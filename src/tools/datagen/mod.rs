@@ -11,16 +11,16 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, Output};
-use crate::lab::training::game::Game;
+use crate::lab::training::game::LabelledGame;
 
 #[derive(Debug, Args)]
 pub(super) struct DatagenArgs {
     #[command(subcommand)]
-    step: Step,
+    step: DatagenStep,
 }
 
 #[derive(Debug, Subcommand)]
-enum Step {
+enum DatagenStep {
     /// Let a UCI engine play and label games, and write them as records
     Play(play::PlayArgs),
     /// Read labelled games and write them as records, at most 12 bytes per position
@@ -30,24 +30,24 @@ enum Step {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct Summary {
+struct DatagenSummary {
     games: usize,
     skipped: usize,
     positions: usize,
     held_out_positions: usize,
 }
 
-impl Summary {
-    fn count(&mut self, game: &Game) {
+impl DatagenSummary {
+    fn count(&mut self, game: &LabelledGame) {
         self.games += 1;
         self.positions += game.plies.len();
         self.held_out_positions += if game.held_out { game.plies.len() } else { 0 };
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for DatagenSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { games, skipped, positions, held_out_positions } = self;
+        let DatagenSummary { games, skipped, positions, held_out_positions } = self;
         writeln!(
             f,
             "{games} games ({skipped} skipped), {positions} positions, {held_out_positions} of them held out"
@@ -58,9 +58,9 @@ impl fmt::Display for Summary {
 /// Runs the command.
 pub(super) fn run(args: &DatagenArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let summary = match &args.step {
-        Step::Play(args) => play::play(args)?,
-        Step::Import(args) => import::import(args)?,
-        Step::Table(args) => table::expand(args)?,
+        DatagenStep::Play(args) => play::play(args)?,
+        DatagenStep::Import(args) => import::import(args)?,
+        DatagenStep::Table(args) => table::expand(args)?,
     };
     output.write(&summary, &summary)?;
     Ok(ExitStatus::Success)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Summary;
+use super::DatagenSummary;
 use super::files::{fault, read};
 use crate::chess::Position;
 use crate::lab::training::TrainingDataError;
@@ -41,7 +41,7 @@ pub(super) struct PlayArgs {
 }
 
 /// Runs the step.
-pub(super) fn play(args: &PlayArgs) -> Result<Summary, Failure> {
+pub(super) fn play(args: &PlayArgs) -> Result<DatagenSummary, Failure> {
     let openings = args.openings.as_deref().map(read_openings).transpose()?.unwrap_or_default();
     let options = PlayOptions { nodes: args.nodes, openings, seed: args.seed };
     let teacher_fault = |error: TrainingDataError| Failure::Input(error.to_string());
@@ -60,9 +60,9 @@ pub(super) fn play(args: &PlayArgs) -> Result<Summary, Failure> {
 }
 
 /// Opens or makes the file, at the end of its last whole game; with it what it has already.
-fn resume(path: &Path) -> Result<(RecordWriter<File>, Summary), Failure> {
+fn resume(path: &Path) -> Result<(RecordWriter<File>, DatagenSummary), Failure> {
     let io_fault = |error: std::io::Error| fault(path, error.into());
-    let mut summary = Summary::default();
+    let mut summary = DatagenSummary::default();
     if !path.exists() {
         let file = File::create(path).map_err(io_fault)?;
         return Ok((RecordWriter::new(file).map_err(|error| fault(path, error))?, summary));

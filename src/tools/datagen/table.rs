@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Summary;
+use super::DatagenSummary;
 use super::files::{create, fault, read};
 use crate::lab::training::record::RecordReader;
 use crate::lab::training::table::TableWriter;
@@ -22,11 +22,11 @@ pub(super) struct TableArgs {
 }
 
 /// Runs the step.
-pub(super) fn expand(args: &TableArgs) -> Result<Summary, Failure> {
+pub(super) fn expand(args: &TableArgs) -> Result<DatagenSummary, Failure> {
     fs::create_dir_all(&args.out).map_err(|error| fault(&args.out, error.into()))?;
     let mut table =
         TableWriter::new(create(&args.out.join("rows.bin"))?, create(&args.out.join("moves.bin"))?);
-    let mut summary = Summary::default();
+    let mut summary = DatagenSummary::default();
     for path in &args.records {
         let bytes = read(path)?;
         for game in RecordReader::new(&bytes).map_err(|error| fault(path, error))? {

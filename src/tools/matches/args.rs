@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::side::Side;
+use super::side::SideArgs;
 use crate::engine::EngineSetup;
-use crate::lab::matches::{Adjudication, DrawRule, Openings, Rules, SideLimit, WinRule};
+use crate::lab::matches::{Adjudication, DrawRule, MatchRules, Openings, SideLimit, WinRule};
 use crate::options::Settings;
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
@@ -81,8 +81,9 @@ pub(super) fn fault(flag: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Input(format!("--{flag}: {error}"))
 }
 
-pub(super) fn sides(args: &MatchArgs) -> Result<[Side; 2], Failure> {
-    let mut sides = [Side::parse(&args.a, &args.settings, "A")?, Side::parse(&args.b, &args.settings, "B")?];
+pub(super) fn sides(args: &MatchArgs) -> Result<[SideArgs; 2], Failure> {
+    let mut sides =
+        [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
     if sides[0].name == sides[1].name {
         sides[0].name += " (A)";
         sides[1].name += " (B)";
@@ -90,20 +91,20 @@ pub(super) fn sides(args: &MatchArgs) -> Result<[Side; 2], Failure> {
     Ok(sides)
 }
 
-/// What each side may spend: its own pace, or the common one.
-pub(super) fn paces(args: &MatchArgs, sides: &[Side; 2]) -> Result<[SideLimit; 2], Failure> {
+/// What each side may spend: its own limit, or the common one.
+pub(super) fn limits(args: &MatchArgs, sides: &[SideArgs; 2]) -> Result<[SideLimit; 2], Failure> {
     let common = args.nodes.map(SideLimit::Nodes).or(args.tc.map(SideLimit::Clock));
-    let pace = |side: &Side| {
-        side.pace.or(common).ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))
+    let limit = |side: &SideArgs| {
+        side.limit.or(common).ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))
     };
-    Ok([pace(&sides[0])?, pace(&sides[1])?])
+    Ok([limit(&sides[0])?, limit(&sides[1])?])
 }
 
 /// The teams; they share a backend if they can.
-pub(super) fn teams(sides: &[Side; 2], rules: &Rules) -> Result<[Arc<EngineSetup>; 2], Failure> {
+pub(super) fn teams(sides: &[SideArgs; 2], rules: &MatchRules) -> Result<[Arc<EngineSetup>; 2], Failure> {
     let settings = [0, 1].map(|index| {
         let mut settings = sides[index].settings.clone();
-        if matches!(rules.paces[index], SideLimit::Nodes(_)) && settings.nodestime == 0 {
+        if matches!(rules.limits[index], SideLimit::Nodes(_)) && settings.nodestime == 0 {
             // The rule looks at real time; games would not be the same again.
             settings.smart_pruning_factor = 0.0;
         }
@@ -177,11 +178,11 @@ pub(super) fn threads(args: &MatchArgs) -> usize {
     if args.settings.threads == 0 { cores() } else { args.settings.threads as usize }
 }
 
-pub(super) fn concurrency(args: &MatchArgs, sides: &[Side; 2], rules: &Rules) -> usize {
+pub(super) fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> usize {
     let runs_in_real_time = sides
         .iter()
-        .zip(rules.paces)
-        .any(|(side, pace)| matches!(pace, SideLimit::Clock(_)) && side.settings.nodestime == 0);
+        .zip(rules.limits)
+        .any(|(side, limit)| matches!(limit, SideLimit::Clock(_)) && side.settings.nodestime == 0);
     let per_thread = if runs_in_real_time { 1 } else { GAMES_PER_THREAD };
     args.concurrency.map_or(threads(args) * per_thread, |games| games as usize)
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::rows::{GameRow, Header, MoveRow};
+use super::rows::{MatchGameRow, MatchHeader, MatchMoveRow};
 use crate::lab::matches::{GameRecord, PgnTags, Schedule, write_pgn};
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, files_of, write_merged, write_parquet};
 use crate::tools::Failure;
@@ -13,18 +13,18 @@ use crate::tools::Failure;
 const FIRST_TAG: &[u8] = b"[Event ";
 
 /// The files of rows: `games.csv` and `moves.csv`, in the end as Parquet too.
-struct RowFiles {
+struct MatchRowFiles {
     folder: PathBuf,
-    games: RowWriter<GameRow>,
-    moves: RowWriter<MoveRow>,
+    games: RowWriter<MatchGameRow>,
+    moves: RowWriter<MatchMoveRow>,
 }
 
-impl RowFiles {
-    fn write_game(&mut self, row: &GameRow) -> Result<(), Failure> {
+impl MatchRowFiles {
+    fn write_game(&mut self, row: &MatchGameRow) -> Result<(), Failure> {
         self.games.write(row).map_err(row_fault)
     }
 
-    fn write_move(&mut self, row: &MoveRow) -> Result<(), Failure> {
+    fn write_move(&mut self, row: &MatchMoveRow) -> Result<(), Failure> {
         self.moves.write(row).map_err(row_fault)
     }
 
@@ -36,16 +36,16 @@ impl RowFiles {
     /// Writes the same rows as Parquet.
     fn finish(mut self) -> Result<(), Failure> {
         self.flush()?;
-        let games = RowReader::<GameRow>::open(&self.folder.join("games.csv")).map_err(row_fault)?;
+        let games = RowReader::<MatchGameRow>::open(&self.folder.join("games.csv")).map_err(row_fault)?;
         write_parquet(&self.folder.join("games.parquet"), games).map_err(row_fault)?;
-        let moves = RowReader::<MoveRow>::open(&self.folder.join("moves.csv")).map_err(row_fault)?;
+        let moves = RowReader::<MatchMoveRow>::open(&self.folder.join("moves.csv")).map_err(row_fault)?;
         write_parquet(&self.folder.join("moves.parquet"), moves).map_err(row_fault)
     }
 }
 
 /// See the module.
 pub(super) struct Journal {
-    rows: RowFiles,
+    rows: MatchRowFiles,
     pgn: BufWriter<File>,
     pgn_path: PathBuf,
 }
@@ -58,12 +58,12 @@ impl Journal {
     pub(super) fn open(
         folder: &Path,
         schedule: &Schedule,
-        header: Header<'_>,
-        mut played: impl FnMut(&GameRow),
+        header: MatchHeader<'_>,
+        mut played: impl FnMut(&MatchGameRow),
     ) -> Result<Journal, Failure> {
         make_folder(folder)?;
         let (mut done, mut last, mut is_other, mut moves_made) = (0, None, false, 0);
-        let games = RowWriter::<GameRow>::resume(&folder.join("games.csv"), |row| {
+        let games = RowWriter::<MatchGameRow>::resume(&folder.join("games.csv"), |row| {
             let expected = schedule.assignment(done).map(|assignment| assignment.game);
             is_other |= row.match_id != header.match_id || expected.is_some_and(|game| game != row.game);
             if is_other {
@@ -87,7 +87,7 @@ impl Journal {
         let pgn = pgn.ok_or_else(|| shortened(&pgn_path))?;
         let moves_path = folder.join("moves.csv");
         let mut moves_kept = 0;
-        let moves = RowWriter::<MoveRow>::resume(&moves_path, |row| {
+        let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
             let is_kept = Some(row.game) <= last;
             moves_kept += u64::from(is_kept);
             is_kept
@@ -96,21 +96,21 @@ impl Journal {
         if moves_kept < moves_made {
             return Err(shortened(&moves_path));
         }
-        Ok(Journal { rows: RowFiles { folder: folder.into(), games, moves }, pgn, pgn_path })
+        Ok(Journal { rows: MatchRowFiles { folder: folder.into(), games, moves }, pgn, pgn_path })
     }
 
     /// Adds a finished game; it survives the end of the program.
     pub(super) fn add(
         &mut self,
-        header: Header<'_>,
+        header: MatchHeader<'_>,
         tags: &PgnTags<'_>,
         game: &GameRecord,
-        row: &GameRow,
+        row: &MatchGameRow,
     ) -> Result<(), Failure> {
         write_pgn(&mut self.pgn, game, tags)
             .and_then(|()| self.pgn.flush())
             .map_err(|error| file_fault(&self.pgn_path, &error))?;
-        MoveRow::of_game(header, game).iter().try_for_each(|row| self.rows.write_move(row))?;
+        MatchMoveRow::of_game(header, game).iter().try_for_each(|row| self.rows.write_move(row))?;
         self.rows.write_game(row)?;
         self.rows.flush()
     }
@@ -159,11 +159,11 @@ fn shortened(path: &Path) -> Failure {
 /// Puts the rows of several matches or shards together into `folder`, in the order of the games.
 pub(super) fn write_rows(files: &[PathBuf], folder: &Path) -> Result<(), Failure> {
     make_folder(folder)?;
-    let games = files_of::<GameRow>(files)
-        .and_then(|games| write_merged::<GameRow>(&games, &folder.join("games.csv")));
+    let games = files_of::<MatchGameRow>(files)
+        .and_then(|games| write_merged::<MatchGameRow>(&games, &folder.join("games.csv")));
     let moves = || {
-        files_of::<MoveRow>(files)
-            .and_then(|moves| write_merged::<MoveRow>(&moves, &folder.join("moves.csv")))
+        files_of::<MatchMoveRow>(files)
+            .and_then(|moves| write_merged::<MatchMoveRow>(&moves, &folder.join("moves.csv")))
     };
     games.and_then(|()| moves()).map_err(row_fault)
 }
@@ -182,7 +182,7 @@ pub(super) fn row_fault(error: RowError) -> Failure {
 
 /// The columns of the two kinds of files.
 pub(in crate::tools) fn columns() -> Vec<Vec<String>> {
-    vec![GameRow::columns(), MoveRow::columns()]
+    vec![MatchGameRow::columns(), MatchMoveRow::columns()]
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::args::fault;
 use super::journal::{row_fault, write_rows};
-use super::page::{self, Curves, Section};
+use super::page::{self, Curves, MatchSection};
 use super::ranking::Ranking;
-use super::rows::{GameRow, MoveRow};
-use super::summary::{Counts, Summary};
+use super::rows::{MatchGameRow, MatchMoveRow};
+use super::summary::{MatchCounts, MatchSummary};
 use crate::lab::matches::statistics::Sprt;
 use crate::lab::rows::{MergedGames, files_of};
 use crate::tools::{ExitStatus, Failure, Output};
@@ -38,21 +38,21 @@ impl ResultArgs {
 
 /// The rows of one match.
 #[derive(Default)]
-struct Match {
+struct MatchRows {
     /// In the order of their numbers.
-    games: Vec<GameRow>,
+    games: Vec<MatchGameRow>,
     curves: Curves,
 }
 
 /// All matches.
 #[derive(Serialize)]
-struct Answer {
-    matches: Vec<Summary>,
+struct MatchesReport {
+    matches: Vec<MatchSummary>,
     /// Of three players and more, if their matches hang together.
     ranking: Option<Ranking>,
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for MatchesReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [summary] = &self.matches[..] {
             return summary.fmt(f);
@@ -63,9 +63,9 @@ impl fmt::Display for Answer {
 }
 
 /// Matches by their id.
-type Matches = BTreeMap<String, Match>;
+type Matches = BTreeMap<String, MatchRows>;
 
-/// Reports on files of [`GameRow`]s and [`MoveRow`]s, in any order.
+/// Reports on files of [`MatchGameRow`]s and [`MatchMoveRow`]s, in any order.
 ///
 /// # Errors
 /// If a file cannot be read, a game is in two of them, the folder cannot be written, or the test makes no sense.
@@ -89,7 +89,7 @@ pub(in crate::tools) fn report(
         page::page(&sections, ranking.as_ref()).write(folder)?;
     }
     let matches = sections.into_iter().map(|section| section.summary).collect();
-    let answer = Answer { matches, ranking };
+    let answer = MatchesReport { matches, ranking };
     output.write(&answer, &answer)?;
     Ok(ExitStatus::Success)
 }
@@ -101,22 +101,22 @@ pub(super) fn write_page(folder: &Path, sprt: Option<&Sprt>) -> Result<(), Failu
     Ok(())
 }
 
-fn ranking(sections: &[Section]) -> Option<Ranking> {
+fn ranking(sections: &[MatchSection]) -> Option<Ranking> {
     Ranking::of(sections.iter().map(|section| &section.games[..]))
 }
 
 /// Reads all rows.
 fn read(files: &[PathBuf]) -> Result<Matches, Failure> {
     let mut matches = Matches::new();
-    for game in
-        MergedGames::<GameRow>::open(&files_of::<GameRow>(files).map_err(row_fault)?).map_err(row_fault)?
+    for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files).map_err(row_fault)?)
+        .map_err(row_fault)?
     {
         for row in game.map_err(row_fault)? {
             matches.entry(row.match_id.clone()).or_default().games.push(row);
         }
     }
-    for game in
-        MergedGames::<MoveRow>::open(&files_of::<MoveRow>(files).map_err(row_fault)?).map_err(row_fault)?
+    for game in MergedGames::<MatchMoveRow>::open(&files_of::<MatchMoveRow>(files).map_err(row_fault)?)
+        .map_err(row_fault)?
     {
         for row in game.map_err(row_fault)? {
             matches.entry(row.match_id.clone()).or_default().curves.add(&row);
@@ -126,13 +126,13 @@ fn read(files: &[PathBuf]) -> Result<Matches, Failure> {
 }
 
 /// Adds each match up.
-fn sections(matches: Matches, sprt: Option<&Sprt>) -> Vec<Section> {
-    let section = |Match { games, curves }: Match| {
+fn sections(matches: Matches, sprt: Option<&Sprt>) -> Vec<MatchSection> {
+    let section = |MatchRows { games, curves }: MatchRows| {
         let first = games.first()?;
-        let mut counts = Counts::default();
+        let mut counts = MatchCounts::default();
         games.iter().for_each(|row| counts.add(row));
-        let summary = Summary::new([&first.a, &first.b], &counts, sprt, None);
-        Some(Section { summary, games, curves })
+        let summary = MatchSummary::new([&first.a, &first.b], &counts, sprt, None);
+        Some(MatchSection { summary, games, curves })
     };
     matches.into_values().filter_map(section).collect()
 }

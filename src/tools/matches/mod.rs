@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 
 use super::{ExitStatus, Failure, Output};
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
-use crate::lab::matches::{self, Floor, PgnTags, Rules, Schedule};
+use crate::lab::matches::{self, MatchConfig, MatchRules, PgnTags, Schedule};
 use crate::options::Settings;
 
 pub(super) use args::MatchArgs;
@@ -29,17 +29,20 @@ use args::fault;
 use journal::Journal;
 pub(super) use journal::columns;
 pub(super) use merge::{ResultArgs, report};
-use rows::{GameRow, Header};
-use summary::{Counts, Speed, Summary};
+use rows::{MatchGameRow, MatchHeader};
+use summary::{MatchCounts, MatchSummary, RunSpeed};
 
 /// Runs the command.
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let sides = args::sides(args)?;
     let sprt = args.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| fault("sprt", error))?;
     let openings = args::openings(args)?;
-    let rules =
-        Rules { paces: args::paces(args, &sides)?, adjudication: args::adjudication(args)?, seed: args.seed };
-    let floor = Floor {
+    let rules = MatchRules {
+        limits: args::limits(args, &sides)?,
+        adjudication: args::adjudication(args)?,
+        seed: args.seed,
+    };
+    let config = MatchConfig {
         teams: args::teams(&sides, &rules)?,
         variant: super::variant(args.settings.chess960),
         openings: &openings,
@@ -49,29 +52,29 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         rules,
     };
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
-    let match_id = match_id(args, &floor, names);
-    let header = Header { match_id: &match_id, names };
-    let mut scribe = Scribe {
+    let match_id = match_id(args, &config, names);
+    let header = MatchHeader { match_id: &match_id, names };
+    let mut recorder = MatchRecorder {
         header,
-        tags: PgnTags { event: "zeitnot match", names, paces: floor.rules.paces },
-        counts: Counts::default(),
+        tags: PgnTags { event: "zeitnot match", names, limits: config.rules.limits },
+        counts: MatchCounts::default(),
         sprt,
         journal: None,
-        progress: progress_bar(floor.schedule.len()),
+        progress: progress_bar(config.schedule.len()),
         started: Instant::now(),
         nodes: 0,
     };
     if let Some(folder) = &args.out {
-        let journal = Journal::open(folder, &floor.schedule, header, |row| scribe.counts.add(row))?;
-        scribe.journal = Some(journal);
+        let journal = Journal::open(folder, &config.schedule, header, |row| recorder.counts.add(row))?;
+        recorder.journal = Some(journal);
     }
-    let played_before = scribe.counts.tally.games();
-    scribe.progress.reset_eta();
+    let played_before = recorder.counts.tally.games();
+    recorder.progress.reset_eta();
     let mut written = Ok(());
-    if !scribe.is_decided() {
-        matches::play(&floor, played_before, |game| {
-            written = scribe.add(&game);
-            if written.is_err() || scribe.is_decided() {
+    if !recorder.is_decided() {
+        matches::play(&config, played_before, |game| {
+            written = recorder.add(&game);
+            if written.is_err() || recorder.is_decided() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
@@ -79,9 +82,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         })?;
     }
     written?;
-    scribe.progress.finish_and_clear();
-    let summary = scribe.summary();
-    if let Some(journal) = scribe.journal.take() {
+    recorder.progress.finish_and_clear();
+    let summary = recorder.summary();
+    if let Some(journal) = recorder.journal.take() {
         journal.finish()?;
     }
     if let Some(folder) = &args.out {
@@ -92,10 +95,10 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
 }
 
 /// Writes games down as they come, and adds them up.
-struct Scribe<'a> {
-    header: Header<'a>,
+struct MatchRecorder<'a> {
+    header: MatchHeader<'a>,
     tags: PgnTags<'a>,
-    counts: Counts,
+    counts: MatchCounts,
     sprt: Option<Sprt>,
     journal: Option<Journal>,
     progress: ProgressBar,
@@ -104,9 +107,9 @@ struct Scribe<'a> {
     nodes: u64,
 }
 
-impl Scribe<'_> {
+impl MatchRecorder<'_> {
     fn add(&mut self, game: &matches::GameRecord) -> Result<(), Failure> {
-        let row = GameRow::new(self.header, game);
+        let row = MatchGameRow::new(self.header, game);
         self.counts.add(&row);
         self.nodes += row.a_nodes + row.b_nodes;
         if let Some(journal) = &mut self.journal {
@@ -123,17 +126,17 @@ impl Scribe<'_> {
         state.is_some_and(|state| state.verdict() != SprtVerdict::Undecided)
     }
 
-    fn summary(&self) -> Summary {
-        let speed = Speed { nodes: self.nodes, seconds: self.started.elapsed().as_secs_f64() };
-        Summary::new(self.header.names, &self.counts, self.sprt.as_ref(), Some(speed))
+    fn summary(&self) -> MatchSummary {
+        let speed = RunSpeed { nodes: self.nodes, seconds: self.started.elapsed().as_secs_f64() };
+        MatchSummary::new(self.header.names, &self.counts, self.sprt.as_ref(), Some(speed))
     }
 }
 
 /// A hash over all that the games depend on, but for where files lie and how many games there are: equal for all shards, and
 /// for a match that is to be made longer.
-fn match_id(args: &MatchArgs, floor: &Floor<'_>, names: [&str; 2]) -> String {
+fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
     let mut hash = Sha256::new();
-    for team in &floor.teams {
+    for team in &config.teams {
         let settings = team.settings();
         let file = std::path::Path::new(&settings.weights_file).file_name().unwrap_or_default();
         let settings = Settings {
@@ -145,11 +148,12 @@ fn match_id(args: &MatchArgs, floor: &Floor<'_>, names: [&str; 2]) -> String {
         };
         hash.update(format!("{settings:?}"));
     }
-    let Rules { paces, adjudication, seed } = &floor.rules;
+    let MatchRules { limits, adjudication, seed } = &config.rules;
     let has_tables = adjudication.tables.is_some();
-    let other = (names, paces, adjudication.draw, adjudication.win, adjudication.max_plies, has_tables, seed);
+    let other =
+        (names, limits, adjudication.draw, adjudication.win, adjudication.max_plies, has_tables, seed);
     hash.update(format!("{other:?} {}", args.sequential));
-    hash.update(floor.openings.fingerprint().to_le_bytes());
+    hash.update(config.openings.fingerprint().to_le_bytes());
     hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 

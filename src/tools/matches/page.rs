@@ -1,9 +1,9 @@
 //! What people get to see of matches: the table of results and the page with plots.
 
 use super::ranking::Ranking;
-use super::rows::{GameRow, MoveRow};
-use super::summary::Summary;
-use crate::lab::matches::statistics::{Elo, Tally};
+use super::rows::{MatchGameRow, MatchMoveRow};
+use super::summary::MatchSummary;
+use crate::lab::matches::statistics::{Elo, ResultTally};
 use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
 
 /// Games that went into a plot of the course of the match, at least.
@@ -14,11 +14,11 @@ const POINTS: usize = 200;
 /// Means over the games, by the number of the mover's move, for A and B.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curves {
-    points: [Vec<CurvePoint>; 2],
+    points: [Vec<MatchCurvePoint>; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct CurvePoint {
+struct MatchCurvePoint {
     moves: u64,
     used_ms: f64,
     clock_ms: f64,
@@ -29,11 +29,11 @@ struct CurvePoint {
 }
 
 impl Curves {
-    pub(super) fn add(&mut self, row: &MoveRow) {
+    pub(super) fn add(&mut self, row: &MatchMoveRow) {
         let points = &mut self.points[usize::from(!row.by_a)];
         let index = row.number.saturating_sub(1) as usize;
         if points.len() <= index {
-            points.resize(index + 1, CurvePoint::default());
+            points.resize(index + 1, MatchCurvePoint::default());
         }
         let point = &mut points[index];
         point.moves += 1;
@@ -51,7 +51,7 @@ impl Curves {
     }
 
     /// A quantity by move, while a tenth of the games goes on.
-    fn line(&self, side: usize, quantity: fn(&CurvePoint) -> (f64, u64)) -> Vec<(f64, f64)> {
+    fn line(&self, side: usize, quantity: fn(&MatchCurvePoint) -> (f64, u64)) -> Vec<(f64, f64)> {
         let points = &self.points[side];
         let enough = points.first().map_or(0, |first| first.moves / 10).max(1);
         let kept = points.iter().enumerate().take_while(|(_, point)| point.moves >= enough);
@@ -64,9 +64,9 @@ impl Curves {
 }
 
 /// Title, label and quantity of a curve.
-type Curve = (&'static str, &'static str, fn(&CurvePoint) -> (f64, u64));
+type MatchCurve = (&'static str, &'static str, fn(&MatchCurvePoint) -> (f64, u64));
 
-const CURVES: [Curve; 4] = [
+const CURVES: [MatchCurve; 4] = [
     ("Time used for a move", "ms, mean", |point| (point.used_ms, point.moves)),
     ("Clock after a move", "ms, mean", |point| (point.clock_ms, point.moves)),
     ("Nodes in the tree at the end of a move", "nodes, mean", |point| (point.nodes, point.moves)),
@@ -76,14 +76,14 @@ const CURVES: [Curve; 4] = [
 ];
 
 /// A match on the page.
-pub(super) struct Section {
-    pub(super) summary: Summary,
-    pub(super) games: Vec<GameRow>,
+pub(super) struct MatchSection {
+    pub(super) summary: MatchSummary,
+    pub(super) games: Vec<MatchGameRow>,
     pub(super) curves: Curves,
 }
 
 /// A line for each match.
-pub(super) fn table(matches: &[Summary]) -> Table {
+pub(super) fn table(matches: &[MatchSummary]) -> Table {
     use Align::{Left, Right};
     let mut columns = vec![
         ("A", Left),
@@ -108,7 +108,7 @@ pub(super) fn table(matches: &[Summary]) -> Table {
 }
 
 /// The page: results and ranking, then for each match its pairs, its course and the curves of its clocks.
-pub(super) fn page(sections: &[Section], ranking: Option<&Ranking>) -> Page {
+pub(super) fn page(sections: &[MatchSection], ranking: Option<&Ranking>) -> Page {
     let summaries: Vec<_> = sections.iter().map(|section| section.summary.clone()).collect();
     let mut page = Page::new("Matches").paragraph(
         "Elo from pairs: two games from one opening with colours swapped count as one result. Normalized Elo measures the \
@@ -138,15 +138,15 @@ pub(super) fn page(sections: &[Section], ranking: Option<&Ranking>) -> Page {
     page
 }
 
-fn pairs(games: &[GameRow]) -> String {
-    let mut tally = Tally::default();
+fn pairs(games: &[MatchGameRow]) -> String {
+    let mut tally = ResultTally::default();
     games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
     let bars = tally.pairs.map(|count| Bar { value: count as f64, error: None });
     BarPlot::new("Pairs by points of A", "pairs", &["0", "½", "1", "1½", "2"]).series("", &bars).to_svg()
 }
 
-fn course(games: &[GameRow]) -> String {
-    let mut tally = Tally::default();
+fn course(games: &[MatchGameRow]) -> String {
+    let mut tally = ResultTally::default();
     let (mut line, mut band) = (Vec::new(), Vec::new());
     let step = games.len().div_ceil(POINTS).max(1);
     for (index, row) in games.iter().enumerate() {

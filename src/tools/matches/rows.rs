@@ -5,12 +5,12 @@ use std::fmt;
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::matches::{Contestant, GameRecord, Score, Termination};
+use crate::lab::matches::{GameRecord, MoveScore, Side, Termination};
 use crate::lab::rows::{Row, RowOfGame};
 
 /// Who plays, for rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header<'a> {
+pub(super) struct MatchHeader<'a> {
     /// The same for all rows of a match, on every machine; other options or openings give another.
     pub(super) match_id: &'a str,
     /// Names of A and B.
@@ -19,7 +19,7 @@ pub(super) struct Header<'a> {
 
 /// One game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct GameRow {
+pub(super) struct MatchGameRow {
     pub match_id: String,
     /// In the whole match, from 0, whatever the shard.
     pub game: u64,
@@ -43,7 +43,7 @@ pub(super) struct GameRow {
     pub b_clock_ms: Option<f64>,
 }
 
-impl Row for GameRow {
+impl Row for MatchGameRow {
     const KIND: &'static str = "games of a match";
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for MatchGame {
     }
 }
 
-impl RowOfGame for GameRow {
+impl RowOfGame for MatchGameRow {
     type Game = MatchGame;
 
     fn game(&self) -> MatchGame {
@@ -68,7 +68,7 @@ impl RowOfGame for GameRow {
     }
 }
 
-impl RowOfGame for MoveRow {
+impl RowOfGame for MatchMoveRow {
     type Game = MatchGame;
 
     fn game(&self) -> MatchGame {
@@ -76,15 +76,15 @@ impl RowOfGame for MoveRow {
     }
 }
 
-impl GameRow {
-    pub(super) fn new(header: Header<'_>, game: &GameRecord) -> GameRow {
-        let mut row = GameRow {
+impl MatchGameRow {
+    pub(super) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
+        let mut row = MatchGameRow {
             match_id: header.match_id.into(),
             game: game.assignment.game,
             pair: game.assignment.pair,
             a: header.names[0].into(),
             b: header.names[1].into(),
-            a_is_white: game.assignment.white == Contestant::A,
+            a_is_white: game.assignment.white == Side::A,
             half_points: game.half_points_of_a().into(),
             termination: game.termination.word().into(),
             opening: game.history.position(game.first_position()).to_fen(),
@@ -97,8 +97,8 @@ impl GameRow {
         };
         for (index, played) in game.moves.iter().enumerate() {
             let (moves, nodes, clock_ms) = match game.mover(index) {
-                Contestant::A => (&mut row.a_moves, &mut row.a_nodes, &mut row.a_clock_ms),
-                Contestant::B => (&mut row.b_moves, &mut row.b_nodes, &mut row.b_clock_ms),
+                Side::A => (&mut row.a_moves, &mut row.a_nodes, &mut row.a_clock_ms),
+                Side::B => (&mut row.b_moves, &mut row.b_nodes, &mut row.b_clock_ms),
             };
             *moves += 1;
             *nodes += played.new_nodes;
@@ -116,7 +116,7 @@ impl GameRow {
 
 /// One move of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct MoveRow {
+pub(super) struct MatchMoveRow {
     pub match_id: String,
     pub game: u64,
     /// Made by A, or else by B.
@@ -146,21 +146,21 @@ pub(super) struct MoveRow {
     pub end: String,
 }
 
-impl Row for MoveRow {
+impl Row for MatchMoveRow {
     const KIND: &'static str = "moves of a match";
 }
 
-impl MoveRow {
+impl MatchMoveRow {
     /// The rows of a game's moves.
-    pub(super) fn of_game(header: Header<'_>, game: &GameRecord) -> Vec<MoveRow> {
+    pub(super) fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
         let first = game.first_position();
         let moves = game.moves.iter().enumerate();
-        let row = |(index, played): (usize, &crate::lab::matches::PlayedMove)| {
+        let row = |(index, played): (usize, &crate::lab::matches::MoveRecord)| {
             let before = game.history.position(first + index);
-            MoveRow {
+            MatchMoveRow {
                 match_id: header.match_id.into(),
                 game: game.assignment.game,
-                by_a: game.mover(index) == Contestant::A,
+                by_a: game.mover(index) == Side::A,
                 number: index as u32 / 2 + 1,
                 ply: before.game_ply(),
                 pieces: before.piece_count() as u32,
@@ -169,7 +169,7 @@ impl MoveRow {
                 used_ms: played.clock_ms.map(|_| played.used_ms),
                 nodes: played.nodes,
                 new_nodes: played.new_nodes,
-                centipawns: played.score.map(Score::centipawns),
+                centipawns: played.score.map(MoveScore::centipawns),
                 moves_left_plies: played.moves_left,
                 moves_left: played.managers_moves_left,
                 really_left: (game.moves.len() - index).div_ceil(2) as u32,

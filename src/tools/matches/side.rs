@@ -7,22 +7,22 @@ use crate::tools::Failure;
 
 /// One engine as the user wants it.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct SideArgs {
     /// For tables and PGN.
     pub(super) name: String,
-    /// Its own pace, if it has one.
-    pub(super) pace: Option<SideLimit>,
+    /// Its own limit, if it has one.
+    pub(super) limit: Option<SideLimit>,
     /// All its options.
     pub(super) settings: Settings,
 }
 
-impl Side {
+impl SideArgs {
     /// The engine that `text` makes of the `common` options; `letter` names it if nothing else does.
     ///
     /// # Errors
     /// If an entry has no value, or its name or value is no good.
-    pub(super) fn parse(text: &str, common: &Settings, letter: &str) -> Result<Side, Failure> {
-        let mut side = Side { name: String::new(), pace: None, settings: common.clone() };
+    pub(super) fn parse(text: &str, common: &Settings, letter: &str) -> Result<SideArgs, Failure> {
+        let mut side = SideArgs { name: String::new(), limit: None, settings: common.clone() };
         let mut named = None;
         for entry in entries(text) {
             let (key, value) = split_entry(entry).ok_or_else(|| fault(letter, entry, "write Name=Value"))?;
@@ -31,12 +31,12 @@ impl Side {
                 "nodes" => {
                     let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
                     let nodes = nodes.ok_or_else(|| fault(letter, entry, "expected a number above 0"))?;
-                    side.pace = Some(SideLimit::Nodes(nodes));
+                    side.limit = Some(SideLimit::Nodes(nodes));
                 }
                 "tc" => {
                     let control =
                         value.parse().map_err(|error: NoTimeControl| fault(letter, entry, error))?;
-                    side.pace = Some(SideLimit::Clock(control));
+                    side.limit = Some(SideLimit::Clock(control));
                 }
                 _ => side.settings.set(key, value).map_err(|error| fault(letter, entry, error))?,
             }
@@ -83,8 +83,8 @@ fn entries(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Side, Failure> {
-        Side::parse(text, &Settings { cpuct: 2.0, ..Settings::default() }, "A")
+    fn parse(text: &str) -> Result<SideArgs, Failure> {
+        SideArgs::parse(text, &Settings { cpuct: 2.0, ..Settings::default() }, "A")
     }
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
         let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
         assert_eq!(side.settings.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
         assert_eq!((side.settings.cpuct, side.settings.fpu_value), (2.0, 0.5));
-        assert_eq!(side.pace, Some(SideLimit::Nodes(7)));
+        assert_eq!(side.limit, Some(SideLimit::Nodes(7)));
         assert!(side.name.starts_with("TimeManager="));
     }
 
@@ -100,7 +100,7 @@ mod tests {
     fn names_and_quotes() {
         let side = parse("name=new one,weights=\"a,b.pb.gz\",tc=5+0.1").unwrap();
         assert_eq!((side.name.as_str(), side.settings.weights_file.as_str()), ("new one", "a,b.pb.gz"));
-        assert_eq!(side.pace.unwrap().to_string(), "5+0.1");
+        assert_eq!(side.limit.unwrap().to_string(), "5+0.1");
         assert_eq!(parse("").unwrap().name, "A");
     }
 

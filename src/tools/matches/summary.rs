@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::rows::GameRow;
-use crate::lab::matches::statistics::{Elo, EloModel, Sprt, SprtVerdict, Tally};
+use super::rows::MatchGameRow;
+use crate::lab::matches::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
 
 /// Counts over all games, from A's view.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counts {
-    pub(super) tally: Tally,
+pub(super) struct MatchCounts {
+    pub(super) tally: ResultTally,
     terminations: BTreeMap<String, u64>,
     /// Losses on time of A and B.
     time_losses: [u64; 2],
@@ -20,8 +20,8 @@ pub(super) struct Counts {
     nodes: [u64; 2],
 }
 
-impl Counts {
-    pub(super) fn add(&mut self, row: &GameRow) {
+impl MatchCounts {
+    pub(super) fn add(&mut self, row: &MatchGameRow) {
         self.tally.add(row.pair, row.half_points.min(2) as u8);
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
         let [a_lost, b_lost] = row.time_losses();
@@ -36,7 +36,7 @@ impl Counts {
 
 /// What was searched by this run, and how long that took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speed {
+pub(super) struct RunSpeed {
     /// New nodes of both sides.
     pub(super) nodes: u64,
     /// Real time.
@@ -45,7 +45,7 @@ pub(super) struct Speed {
 
 /// The result of a match.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Summary {
+pub(super) struct MatchSummary {
     a: String,
     b: String,
     games: u64,
@@ -95,19 +95,19 @@ impl fmt::Display for SprtSummary {
     }
 }
 
-impl Summary {
+impl MatchSummary {
     /// `names` are those of A and B.
     pub(super) fn new(
         names: [&str; 2],
-        counts: &Counts,
+        counts: &MatchCounts,
         sprt: Option<&Sprt>,
-        speed: Option<Speed>,
-    ) -> Summary {
+        speed: Option<RunSpeed>,
+    ) -> MatchSummary {
         let tally = &counts.tally;
         let elo = Elo::of(tally);
         // JSON has no infinity.
         let finite = |value: fn(&Elo) -> f64| elo.as_ref().map(value).filter(|x| x.is_finite());
-        Summary {
+        MatchSummary {
             a: names[0].into(),
             b: names[1].into(),
             games: tally.games(),
@@ -193,7 +193,7 @@ fn figure(value: Option<f64>, error: Option<f64>) -> String {
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for MatchSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "A                 {}", self.a)?;
         writeln!(f, "B                 {}", self.b)?;
@@ -229,15 +229,15 @@ mod tests {
     #[test]
     fn what_nothing_bounds_is_infinite_and_the_test_names_its_scale() {
         // So near to all points that the interval reaches them.
-        let mut counts = Counts::default();
+        let mut counts = MatchCounts::default();
         for (pair, half_points) in [(0, 2), (0, 0), (1, 2), (1, 2), (2, 2), (2, 2)] {
             counts.tally.add(pair, half_points);
         }
         let sprt = Sprt::parse("elo0=0,elo1=5,model=logistic").unwrap();
-        let text = Summary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
+        let text = MatchSummary::new(["A", "B"], &counts, Some(&sprt), None).to_string();
         assert!(text.contains("Elo               +279.6 ± ∞ (95 %)\n"), "{text}");
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
-        let none = Summary::new(["A", "B"], &Counts::default(), None, None).to_string();
+        let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::lab::moves_left::{ClockFigures, Dimension, Figures, Fit, Spread, StudyReport};
+use crate::lab::moves_left::{ClockFigures, Dimension, EstimatorFigures, Fit, SpreadCoverage, StudyReport};
 
 /// The document. All errors are in full moves.
 #[derive(Serialize)]
@@ -12,28 +12,28 @@ pub(super) struct Findings {
     games: u64,
     positions: u64,
     unit: &'static str,
-    estimators: Vec<Named>,
+    estimators: Vec<NamedFigures>,
     /// `by_ply`, `by_phase`, …: the same for each group.
     #[serde(flatten)]
     groups: BTreeMap<&'static str, Vec<GroupDocument>>,
-    spread: Option<Spread>,
+    spread: Option<SpreadCoverage>,
     clock: Option<Vec<NamedClock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fit: Option<Vec<Fit>>,
 }
 
 #[derive(Serialize)]
-struct Named {
+struct NamedFigures {
     name: String,
     #[serde(flatten)]
-    figures: Figures,
+    figures: EstimatorFigures,
 }
 
 #[derive(Serialize)]
 struct GroupDocument {
     group: String,
     positions: u64,
-    estimators: Vec<Named>,
+    estimators: Vec<NamedFigures>,
 }
 
 #[derive(Serialize)]
@@ -45,10 +45,10 @@ struct NamedClock {
 
 impl Findings {
     pub(super) fn new(report: &StudyReport, is_fit: bool) -> Findings {
-        let named = |figures: &[Option<Figures>]| {
+        let named = |figures: &[Option<EstimatorFigures>]| {
             let pairs = report.names.iter().zip(figures);
             pairs
-                .filter_map(|(name, figures)| Some(Named { name: name.clone(), figures: (*figures)? }))
+                .filter_map(|(name, figures)| Some(NamedFigures { name: name.clone(), figures: (*figures)? }))
                 .collect()
         };
         let mut groups: BTreeMap<&'static str, Vec<GroupDocument>> = BTreeMap::new();

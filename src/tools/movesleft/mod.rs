@@ -20,8 +20,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::output::eprint_message;
 use super::shard::Shard;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::lab::moves_left::measure::{self, Event, Tally, Task};
-use crate::lab::moves_left::{Estimator, LabError, MovesLeftSource, PositionRow, Selection, Study};
+use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
+use crate::lab::moves_left::{Estimator, MovesLeftError, MovesLeftSource, PositionRow, Selection, Study};
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::training::game::Ending;
 
@@ -179,13 +179,13 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
     let measured = measure_into(args, folder);
-    let reported = measured.and_then(|tally| {
-        if tally.stopped {
+    let reported = measured.and_then(|counts| {
+        if counts.stopped {
             stopped(args);
         }
         let rows = folder.join(ROWS);
         if args.shard.is_some()
-            && RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?.next().is_none()
+            && RowReader::<PositionRow>::open(&rows).map_err(MovesLeftError::from)?.next().is_none()
         {
             eprint_message(
                 "no position of this shard has passed the filters: its file has no rows, only their names",
@@ -208,7 +208,7 @@ fn stopped(args: &MovesLeftArgs) {
 }
 
 /// Writes the rows of the games into the folder.
-fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failure> {
     let backend = args.network.backend()?;
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
@@ -217,16 +217,16 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
     let path = folder.join(ROWS);
     let (mut rows, first_game) = if args.resume {
         facts.check(folder)?;
-        resume(&path).map_err(LabError::from)?
+        resume(&path).map_err(MovesLeftError::from)?
     } else {
         facts.write(folder)?;
-        (RowWriter::create(&path).map_err(LabError::from)?, 1)
+        (RowWriter::create(&path).map_err(MovesLeftError::from)?, 1)
     };
     let stop = interruption()?;
     let bytes_read = Arc::new(AtomicU64::new(0));
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let mut progress = Progress::new(&args.pgn, bytes_read.clone());
+    let mut progress = MeasureProgress::new(&args.pgn, bytes_read.clone());
     let task = Task {
         files: &args.pgn,
         selection: &args.filters.selection(),
@@ -240,7 +240,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
         bytes_read,
     };
     let mut flushed = Instant::now();
-    let tally = measure::run(&task, |event| {
+    let counts = measure::run(&task, |event| {
         match event {
             Event::Skipped(reason) => progress.eprint_message(&reason),
             Event::Game(game) => {
@@ -254,9 +254,9 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<Tally, Failure> {
         }
         Ok(())
     })?;
-    rows.flush().map_err(LabError::from)?;
-    progress.finish(&tally);
-    Ok(tally)
+    rows.flush().map_err(MovesLeftError::from)?;
+    progress.finish(&counts);
+    Ok(counts)
 }
 
 /// Goes on behind the last game but one: the last may lack rows. Also gives the first game that is still to be measured.
@@ -285,7 +285,7 @@ fn interruption() -> Result<&'static AtomicBool, Failure> {
 }
 
 /// A bar on stderr, if that is a terminal: games and positions per second, time left by the bytes of the files.
-struct Progress {
+struct MeasureProgress {
     bar: ProgressBar,
     bytes_read: Arc<AtomicU64>,
     games: u64,
@@ -293,8 +293,8 @@ struct Progress {
     begun: Instant,
 }
 
-impl Progress {
-    fn new(files: &[PathBuf], bytes_read: Arc<AtomicU64>) -> Progress {
+impl MeasureProgress {
+    fn new(files: &[PathBuf], bytes_read: Arc<AtomicU64>) -> MeasureProgress {
         let sizes: Option<u64> = files.iter().map(|file| Some(std::fs::metadata(file).ok()?.len())).sum();
         let bar = match sizes {
             Some(bytes) => ProgressBar::new(bytes),
@@ -302,7 +302,7 @@ impl Progress {
         };
         let style = ProgressStyle::with_template("{bar:30} {percent}%  {msg}  {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress { bar, bytes_read, games: 0, positions: 0, begun: Instant::now() }
+        MeasureProgress { bar, bytes_read, games: 0, positions: 0, begun: Instant::now() }
     }
 
     fn add(&mut self, positions: usize) {
@@ -323,9 +323,9 @@ impl Progress {
         self.bar.suspend(|| eprint_message(text));
     }
 
-    fn finish(&self, tally: &Tally) {
+    fn finish(&self, counts: &GameCounts) {
         self.bar.finish_and_clear();
-        let Tally { read, broken, broken_off, .. } = tally;
+        let GameCounts { read, broken, broken_off, .. } = counts;
         eprint_message(format_args!(
             "{} ({read} games read, {broken} broken, {broken_off} unfinished or broken off)",
             self.rates()
@@ -357,10 +357,10 @@ pub(super) fn report(
         std::fs::create_dir_all(folder)?;
         let rows = folder.join(ROWS);
         if files == [rows.as_path()] {
-            let reader = RowReader::<PositionRow>::open(&rows).map_err(LabError::from)?;
-            write_parquet(&folder.join(PARQUET), reader).map_err(LabError::from)?;
+            let reader = RowReader::<PositionRow>::open(&rows).map_err(MovesLeftError::from)?;
+            write_parquet(&folder.join(PARQUET), reader).map_err(MovesLeftError::from)?;
         } else {
-            write_merged::<PositionRow>(files, &rows).map_err(LabError::from)?;
+            write_merged::<PositionRow>(files, &rows).map_err(MovesLeftError::from)?;
             facts.iter().try_for_each(|facts| facts.write(folder))?;
         }
         for plot in page::plots(&report) {
@@ -370,6 +370,6 @@ pub(super) fn report(
         eprint_message(format_args!("report in {}", path.display()));
     }
     let findings = figures::Findings::new(&report, args.fit);
-    output.write(&findings, &show::Text { report: &report, is_fit: args.fit })?;
+    output.write(&findings, &show::StudyText { report: &report, is_fit: args.fit })?;
     Ok(ExitStatus::Success)
 }

@@ -2,7 +2,7 @@
 
 use super::run_facts::RunFacts;
 use super::show;
-use crate::lab::moves_left::{Dimension, Figures, GroupFigures, Interval, StudyReport};
+use crate::lab::moves_left::{Dimension, EstimatorFigures, GroupFigures, Interval, StudyReport};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
 /// Share of all positions that a group needs to be plotted; fewer only show noise.
@@ -41,7 +41,7 @@ pub(super) fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool)
 }
 
 /// A plot of the page.
-pub(super) struct Figure {
+pub(super) struct PagePlot {
     /// For a file.
     pub(super) name: &'static str,
     pub(super) svg: String,
@@ -49,42 +49,42 @@ pub(super) struct Figure {
 }
 
 /// All plots.
-pub(super) fn plots(report: &StudyReport) -> Vec<Figure> {
+pub(super) fn plots(report: &StudyReport) -> Vec<PagePlot> {
     let error = by_ply(report, "Error by ply", "mean absolute error, full moves", |f| (f.mae, f.ci));
     let bias = by_ply(report, "Bias by ply", "estimate − truth, full moves", |f| (f.bias, f.bias_ci));
     let mut plots = vec![
-        Figure {
+        PagePlot {
             name: "error-by-ply",
             svg: error,
             caption: "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
         },
-        Figure {
+        PagePlot {
             name: "bias-by-ply",
             svg: bias,
             caption: "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it \
                       spends too much.",
         },
-        Figure {
+        PagePlot {
             name: "estimates-by-ply",
             svg: estimates_by_ply(report),
             caption: "What the estimators say on average, and what was really left.",
         },
-        Figure {
+        PagePlot {
             name: "error-by-phase",
             svg: bars(report, Dimension::ByPhase),
             caption: "Mean absolute error; the lines on the bars are 95 % confidence by games.",
         },
-        Figure {
+        PagePlot {
             name: "error-by-evaluation",
             svg: bars(report, Dimension::ByEvaluation),
             caption: "The clearer the game is decided, the better its end is foreseen.",
         },
-        Figure {
+        PagePlot {
             name: "error-by-termination",
             svg: bars(report, Dimension::ByTermination),
             caption: "How a game ends is known only afterwards: this is what cannot be foreseen.",
         },
-        Figure {
+        PagePlot {
             name: "errors",
             svg: errors(report),
             caption: "Left of zero the game lasted longer than estimated.",
@@ -92,14 +92,14 @@ pub(super) fn plots(report: &StudyReport) -> Vec<Figure> {
     ];
     let head = report.names.iter().position(|name| name == "mle-mlh");
     if let Some(place) = head.filter(|&place| report.joints[place].points().next().is_some()) {
-        plots.push(Figure {
+        plots.push(PagePlot {
             name: "mlh-against-truth",
             svg: against_truth(report, place),
             caption: "Darker where there are more positions, in logarithmic steps; on the line the estimate is right.",
         });
     }
     if !report.clocks.is_empty() {
-        plots.push(Figure {
+        plots.push(PagePlot {
             name: "clock",
             svg: course(report),
             caption: "Each move gets clock ÷ estimate, without increment. The straight line to zero would be an even use of all \
@@ -119,8 +119,8 @@ fn plotted(report: &StudyReport, dimension: Dimension) -> Vec<&GroupFigures> {
         .collect()
 }
 
-/// The stretches of plies that are plotted; the last one is open and has no place on an axis.
-fn stretches(report: &StudyReport) -> Vec<&GroupFigures> {
+/// The chunks of plies that are plotted; the last one is open and has no place on an axis.
+fn chunks(report: &StudyReport) -> Vec<&GroupFigures> {
     plotted(report, Dimension::ByPly).into_iter().filter(|group| !group.group.is_open()).collect()
 }
 
@@ -129,9 +129,9 @@ fn by_ply(
     report: &StudyReport,
     title: &str,
     y: &str,
-    figure: impl Fn(&Figures) -> (f64, Interval),
+    figure: impl Fn(&EstimatorFigures) -> (f64, Interval),
 ) -> String {
-    let groups = stretches(report);
+    let groups = chunks(report);
     let mut plot = Plot::new(title, "plies played", y);
     for (place, name) in report.names.iter().enumerate() {
         let at = |group: &GroupFigures| f64::from(group.group.place) + HALF_STRETCH;
@@ -145,7 +145,7 @@ fn by_ply(
 }
 
 fn estimates_by_ply(report: &StudyReport) -> String {
-    let groups = stretches(report);
+    let groups = chunks(report);
     let mut plot = Plot::new("Mean estimate by ply", "plies played", "moves left, full moves").y_from(0.0);
     for (place, name) in report.names.iter().enumerate() {
         let estimate = |group: &&GroupFigures| {

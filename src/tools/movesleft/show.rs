@@ -6,12 +6,12 @@ use crate::lab::moves_left::{Dimension, StudyReport};
 use crate::report::{Align, Table};
 
 /// The tables in their order.
-pub(super) struct Text<'a> {
+pub(super) struct StudyText<'a> {
     pub(super) report: &'a StudyReport,
     pub(super) is_fit: bool,
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for StudyText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let StudyReport { games, positions, .. } = self.report;
         writeln!(

@@ -8,7 +8,7 @@ use crate::time::TimeControl;
 
 /// One side's moves of a recorded game.
 #[derive(Clone, Debug)]
-pub(super) struct LabGame {
+pub(super) struct GameToReplay {
     /// Among the games that are replayed, from 1.
     pub number: u64,
     /// White in games with an odd number, so that both sides come to their turn.
@@ -16,17 +16,17 @@ pub(super) struct LabGame {
     /// What the replay needs; M is not in it yet.
     pub replay: ReplayGame,
     /// The whole game, for the network.
-    pub recorded: pgn::Game,
+    pub recorded: pgn::RecordedGame,
     /// Plies into it of our first move in `replay`; the others follow every second ply.
     pub first_ply: usize,
     /// The recorded time control, if its tag is a simple one.
     pub control: Option<TimeControl>,
 }
 
-impl LabGame {
+impl GameToReplay {
     /// The game as number `number`; `None` if fewer than `min_moves` moves of ours follow the book, or if it is unfinished
     /// or ended by an accident (time, crash, resignation), so that its length says nothing.
-    pub(super) fn new(number: u64, recorded: pgn::Game, min_moves: usize) -> Option<LabGame> {
+    pub(super) fn new(number: u64, recorded: pgn::RecordedGame, min_moves: usize) -> Option<GameToReplay> {
         if !ending(&recorded).length_counts() {
             return None;
         }
@@ -37,7 +37,7 @@ impl LabGame {
         let first_ply = after_book + usize::from(first_to_move != side);
         let control = recorded.tags.get("TimeControl").and_then(|tag| tag.parse().ok());
         let moves = replay_moves(&recorded, first_ply, control);
-        (moves.len() >= min_moves.max(1)).then_some(LabGame {
+        (moves.len() >= min_moves.max(1)).then_some(GameToReplay {
             number,
             side,
             replay: ReplayGame { moves },
@@ -64,7 +64,11 @@ impl LabGame {
     }
 }
 
-fn replay_moves(recorded: &pgn::Game, first_ply: usize, control: Option<TimeControl>) -> Vec<ReplayMove> {
+fn replay_moves(
+    recorded: &pgn::RecordedGame,
+    first_ply: usize,
+    control: Option<TimeControl>,
+) -> Vec<ReplayMove> {
     let mut position = recorded.start.clone();
     let mut moves = Vec::new();
     for (ply, played) in recorded.moves.iter().enumerate() {
@@ -95,9 +99,9 @@ mod tests {
     const GAME: &str = "[TimeControl \"60+1\"]\n[Termination \"adjudication\"]\n\n1. e4 {book} e5 {[%clk 0:01:00]} 2. Nf3 \
                         {[%clk 0:00:50]} Nc6 {[%clk 0:00:58]} 3. Bb5 {[%clk 0:00:41]} a6 {[%clk 0:00:55]} 1-0\n";
 
-    fn lab_game(number: u64, text: &str, min_moves: usize) -> Option<LabGame> {
+    fn lab_game(number: u64, text: &str, min_moves: usize) -> Option<GameToReplay> {
         let game = Games::new("text", text.as_bytes()).next().unwrap().unwrap();
-        LabGame::new(number, game, min_moves)
+        GameToReplay::new(number, game, min_moves)
     }
 
     #[test]
@@ -105,7 +109,7 @@ mod tests {
         let white = lab_game(1, GAME, 2).unwrap();
         assert_eq!((white.side, white.first_ply), (Color::White, 2));
         let clocks =
-            |game: &LabGame| game.replay.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>();
+            |game: &GameToReplay| game.replay.moves.iter().map(|m| m.clock_ms.unwrap()).collect::<Vec<_>>();
         assert_eq!(clocks(&white), [60_000.0, 50_000.0]);
         assert_eq!(white.replay.moves[0].game_ply, 2);
         let black = lab_game(2, GAME, 2).unwrap();

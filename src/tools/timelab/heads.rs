@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::games::LabGame;
+use super::games::GameToReplay;
 use crate::network::{Backend, BackendError, BatchEvaluator, Evaluation};
 use crate::options::Settings;
 use crate::time::RootEvaluation;
@@ -11,13 +11,13 @@ use crate::time::RootEvaluation;
 const MAX_BATCH: usize = 256;
 
 /// The batches of as many threads.
-pub(super) struct Heads {
+pub(super) struct NetworkHeads {
     has_wdl: bool,
     has_moves_left: bool,
     batches: Vec<BatchEvaluator<Origin>>,
 }
 
-impl Heads {
+impl NetworkHeads {
     /// Evaluators of `backend` for `threads` threads.
     ///
     /// # Errors
@@ -26,12 +26,12 @@ impl Heads {
         backend: &Arc<dyn Backend>,
         settings: &Settings,
         threads: usize,
-    ) -> Result<Heads, BackendError> {
+    ) -> Result<NetworkHeads, BackendError> {
         let info = backend.info();
         // The option's choices are the names of the variants.
         let fill = settings.history_fill.parse().unwrap_or_default();
         let batch = |_| BatchEvaluator::new(&**backend, fill, MAX_BATCH);
-        Ok(Heads {
+        Ok(NetworkHeads {
             has_wdl: info.has_wdl,
             has_moves_left: info.has_moves_left,
             batches: (0..threads).map(batch).collect::<Result<_, _>>()?,
@@ -42,8 +42,8 @@ impl Heads {
     ///
     /// # Errors
     /// If an evaluation fails.
-    pub(super) fn fill_in(&mut self, games: &mut [LabGame]) -> Result<(), BackendError> {
-        let Heads { has_wdl, has_moves_left, batches } = self;
+    pub(super) fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
+        let NetworkHeads { has_wdl, has_moves_left, batches } = self;
         let root_evaluation = |Evaluation { q, d, m }| RootEvaluation {
             q: f64::from(q),
             d: has_wdl.then_some(d.into()),
@@ -81,7 +81,7 @@ struct Origin {
 
 /// Evaluates all positions of `games` in which our side moves, in full batches.
 fn evaluate(
-    games: &[LabGame],
+    games: &[GameToReplay],
     batch: &mut BatchEvaluator<Origin>,
 ) -> Result<Vec<(Origin, Evaluation)>, BackendError> {
     let mut found = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::rows::{GameRow, MoveRow};
-use crate::lab::replay::{ExactMean, Summary};
+use super::rows::{ReplayGameRow, ReplayMoveRow};
+use crate::lab::replay::{ExactMean, ReplaySummary};
 
 /// Move numbers that the mean curves cover.
 const CURVE_MOVES: usize = 120;
@@ -14,7 +14,7 @@ const FEWEST_GAMES: u64 = 5;
 
 /// Means over the games at one move number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CurvePoint {
+pub(super) struct ReplayCurvePoint {
     pub clock_ms: ExactMean,
     pub used_ms: ExactMean,
     pub nodes: ExactMean,
@@ -24,16 +24,16 @@ pub(super) struct CurvePoint {
 
 /// One manager at one time control.
 #[derive(Clone, Debug)]
-pub(super) struct LabCell {
+pub(super) struct ManagerFigures {
     pub manager: String,
     pub control: String,
-    pub summary: Summary,
-    curve: Vec<CurvePoint>,
+    pub summary: ReplaySummary,
+    curve: Vec<ReplayCurvePoint>,
 }
 
-impl LabCell {
+impl ManagerFigures {
     /// A mean quantity by move number.
-    pub(super) fn curve(&self, quantity: impl Fn(&CurvePoint) -> ExactMean) -> Vec<(f64, f64)> {
+    pub(super) fn curve(&self, quantity: impl Fn(&ReplayCurvePoint) -> ExactMean) -> Vec<(f64, f64)> {
         let points = self.curve.iter().map(quantity).zip(1u32..);
         let known = points.filter(|(mean, _)| mean.count() >= FEWEST_GAMES);
         known.filter_map(|(mean, number)| Some((f64::from(number), mean.value()?))).collect()
@@ -42,19 +42,19 @@ impl LabCell {
 
 /// Everything that is shown.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lab {
+pub(super) struct ReplayStudy {
     /// In the order in which they first came.
-    pub cells: Vec<LabCell>,
+    pub cells: Vec<ManagerFigures>,
     /// All moves of the sample games, by the game's number.
-    pub samples: BTreeMap<u64, Vec<MoveRow>>,
+    pub samples: BTreeMap<u64, Vec<ReplayMoveRow>>,
 }
 
-impl Lab {
-    pub(super) fn add_game(&mut self, row: &GameRow) {
+impl ReplayStudy {
+    pub(super) fn add_game(&mut self, row: &ReplayGameRow) {
         self.cell(&row.manager, &row.control).summary.add(&row.summary());
     }
 
-    pub(super) fn add_move(&mut self, row: MoveRow) {
+    pub(super) fn add_move(&mut self, row: ReplayMoveRow) {
         // Rows may come from a file that anybody wrote.
         let index = (row.number as usize).saturating_sub(1);
         if let Some(point) = self.cell(&row.manager, &row.control).curve.get_mut(index) {
@@ -83,18 +83,18 @@ impl Lab {
     }
 
     /// The cells of one time control.
-    pub(super) fn at<'a>(&'a self, control: &'a str) -> impl Iterator<Item = &'a LabCell> {
+    pub(super) fn at<'a>(&'a self, control: &'a str) -> impl Iterator<Item = &'a ManagerFigures> {
         self.cells.iter().filter(move |cell| cell.control == control)
     }
 
-    fn cell(&mut self, manager: &str, control: &str) -> &mut LabCell {
+    fn cell(&mut self, manager: &str, control: &str) -> &mut ManagerFigures {
         let known = self.cells.iter().position(|cell| cell.manager == manager && cell.control == control);
         let place = known.unwrap_or_else(|| {
-            self.cells.push(LabCell {
+            self.cells.push(ManagerFigures {
                 manager: manager.to_owned(),
                 control: control.to_owned(),
-                summary: Summary::default(),
-                curve: vec![CurvePoint::default(); CURVE_MOVES],
+                summary: ReplaySummary::default(),
+                curve: vec![ReplayCurvePoint::default(); CURVE_MOVES],
             });
             self.cells.len() - 1
         });

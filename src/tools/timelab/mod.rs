@@ -30,12 +30,12 @@ use crate::network::Backend;
 use crate::time::TimeControl;
 use crate::time::{DEFAULT_MANAGER, manager_from};
 
-use bench::Bench;
-use files::{RowFiles, row_fault};
-use heads::Heads;
-use lab::Lab;
-use rows::{GameRow, MoveRow};
-use show::Answer;
+use bench::Replayer;
+use files::{ReplayRowFiles, row_fault};
+use heads::NetworkHeads;
+use lab::ReplayStudy;
+use rows::{ReplayGameRow, ReplayMoveRow};
+use show::ReplayReport;
 use source::GameSource;
 
 #[derive(Debug, Args)]
@@ -90,18 +90,18 @@ fn nps(text: &str) -> Result<f64, String> {
 /// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let bench = Bench {
+    let bench = Replayer {
         args,
         model: EngineModel { speed: speed::parse(&args.speed, args.nps)?, ..EngineModel::default() },
         threads,
     };
     let mut heads = match backend(args)? {
-        Some(backend) => Some(Heads::new(&backend, &args.network.settings, threads)?),
+        Some(backend) => Some(NetworkHeads::new(&backend, &args.network.settings, threads)?),
         None => None,
     };
     check_repetitions(args)?;
-    let mut files = args.out.as_deref().map(RowFiles::create).transpose()?;
-    let (mut lab, mut status) = (Lab::default(), ExitStatus::Success);
+    let mut files = args.out.as_deref().map(ReplayRowFiles::create).transpose()?;
+    let (mut lab, mut status) = (ReplayStudy::default(), ExitStatus::Success);
     let progress = progress_bar(args.max_games);
     let mut source = GameSource::new(args);
     loop {
@@ -132,7 +132,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         }
         show::page(&lab).write(folder)?;
     }
-    let answer = Answer::new(&lab);
+    let answer = ReplayReport::new(&lab);
     output.write(&answer, &answer)?;
     Ok(status)
 }
@@ -178,10 +178,10 @@ fn progress_bar(games: Option<u64>) -> ProgressBar {
 
 /// The columns of the two kinds of files.
 pub(super) fn columns() -> Vec<Vec<String>> {
-    vec![GameRow::columns(), MoveRow::columns()]
+    vec![ReplayGameRow::columns(), ReplayMoveRow::columns()]
 }
 
-/// Puts rows of several runs together, such as those of shards: `zeitnot report` on files of [`GameRow`]s and [`MoveRow`]s, in any
+/// Puts rows of several runs together, such as those of shards: `zeitnot report` on files of [`ReplayGameRow`]s and [`ReplayMoveRow`]s, in any
 /// order.
 ///
 /// # Errors
@@ -191,13 +191,13 @@ pub(super) fn report(
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let games = files_of::<GameRow>(files).map_err(row_fault)?;
-    let moves = files_of::<MoveRow>(files).map_err(row_fault)?;
-    let mut lab = Lab::default();
-    for game in MergedGames::<GameRow>::open(&games).map_err(row_fault)? {
+    let games = files_of::<ReplayGameRow>(files).map_err(row_fault)?;
+    let moves = files_of::<ReplayMoveRow>(files).map_err(row_fault)?;
+    let mut lab = ReplayStudy::default();
+    for game in MergedGames::<ReplayGameRow>::open(&games).map_err(row_fault)? {
         game.map_err(row_fault)?.iter().for_each(|row| lab.add_game(row));
     }
-    for game in MergedGames::<MoveRow>::open(&moves).map_err(row_fault)? {
+    for game in MergedGames::<ReplayMoveRow>::open(&moves).map_err(row_fault)? {
         game.map_err(row_fault)?.into_iter().for_each(|row| lab.add_move(row));
     }
     if lab.cells.is_empty() {
@@ -207,7 +207,7 @@ pub(super) fn report(
         files::write_merged_rows([&games, &moves], folder)?;
         show::page(&lab).write(folder)?;
     }
-    let answer = Answer::new(&lab);
+    let answer = ReplayReport::new(&lab);
     output.write(&answer, &answer)?;
     Ok(ExitStatus::Success)
 }

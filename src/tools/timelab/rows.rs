@@ -8,7 +8,7 @@ use crate::lab::rows::{Row, RowOfGame};
 
 /// What a manager made of one game at one time control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct GameRow {
+pub(super) struct ReplayGameRow {
     /// The game's number among those that were replayed, from 1, whatever the shard.
     pub game: u64,
     /// Whose moves were made: White's or else Black's.
@@ -32,11 +32,11 @@ pub(super) struct GameRow {
     pub endgame_error_moves: f64,
 }
 
-impl Row for GameRow {
+impl Row for ReplayGameRow {
     const KIND: &'static str = "games of timelab";
 }
 
-impl RowOfGame for GameRow {
+impl RowOfGame for ReplayGameRow {
     type Game = u64;
 
     fn game(&self) -> u64 {
@@ -50,19 +50,19 @@ impl RowOfGame for GameRow {
 
 /// Which cell of the laboratory a row belongs to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell<'a> {
+pub(super) struct ReplayKey<'a> {
     pub game: u64,
     pub white: bool,
     pub manager: &'a str,
     pub control: &'a str,
 }
 
-impl GameRow {
-    pub(super) fn new(cell: Cell<'_>, game: &ReplayedGame) -> GameRow {
+impl ReplayGameRow {
+    pub(super) fn new(cell: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
         let GameSummary { moves, lost, time_used, min_clock_ms, instamoves, nodes_cv, moves_left } =
             game.summary();
         let [opening, middlegame, endgame] = moves_left;
-        GameRow {
+        ReplayGameRow {
             game: cell.game,
             white: cell.white,
             manager: cell.manager.to_owned(),
@@ -104,7 +104,7 @@ impl GameRow {
 
 /// One move of such a game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct MoveRow {
+pub(super) struct ReplayMoveRow {
     pub game: u64,
     pub manager: String,
     pub control: String,
@@ -128,11 +128,11 @@ pub(super) struct MoveRow {
     pub really_left: u32,
 }
 
-impl Row for MoveRow {
+impl Row for ReplayMoveRow {
     const KIND: &'static str = "moves of timelab";
 }
 
-impl RowOfGame for MoveRow {
+impl RowOfGame for ReplayMoveRow {
     type Game = u64;
 
     fn game(&self) -> u64 {
@@ -144,9 +144,9 @@ impl RowOfGame for MoveRow {
     }
 }
 
-impl MoveRow {
-    pub(super) fn new(cell: Cell<'_>, number: u32, played: &ReplayedMove) -> MoveRow {
-        MoveRow {
+impl ReplayMoveRow {
+    pub(super) fn new(cell: ReplayKey<'_>, number: u32, played: &ReplayedMove) -> ReplayMoveRow {
+        ReplayMoveRow {
             game: cell.game,
             manager: cell.manager.to_owned(),
             control: cell.control.to_owned(),

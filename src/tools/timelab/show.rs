@@ -4,21 +4,21 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::lab::{CurvePoint, Lab, LabCell};
-use super::rows::MoveRow;
+use super::lab::{ManagerFigures, ReplayCurvePoint, ReplayStudy};
+use super::rows::ReplayMoveRow;
 use crate::lab::replay::ExactMean;
 use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
 
 /// The answer as JSON; its text form is a table for each time control.
 #[derive(Serialize)]
-pub(super) struct Answer {
-    managers: Vec<CellAnswer>,
+pub(super) struct ReplayReport {
+    managers: Vec<ManagerReport>,
     #[serde(skip)]
     tables: Vec<Table>,
 }
 
 #[derive(Serialize)]
-struct CellAnswer {
+struct ManagerReport {
     name: String,
     control: String,
     games: u64,
@@ -28,36 +28,36 @@ struct CellAnswer {
     instamoves: u64,
     nodes_cv: Option<f64>,
     /// Mean absolute error of the estimates, full moves.
-    moves_left_mae: PhaseAnswer,
+    moves_left_mae: PhaseReport,
 }
 
 #[derive(Serialize)]
-struct PhaseAnswer {
+struct PhaseReport {
     opening: Option<f64>,
     middlegame: Option<f64>,
     endgame: Option<f64>,
 }
 
-impl Answer {
-    pub(super) fn new(lab: &Lab) -> Answer {
+impl ReplayReport {
+    pub(super) fn new(lab: &ReplayStudy) -> ReplayReport {
         let controls = lab.controls();
-        Answer {
+        ReplayReport {
             managers: lab.cells.iter().map(cell_answer).collect(),
             tables: controls.iter().map(|control| table(lab, control)).collect(),
         }
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for ReplayReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tables.iter().try_for_each(|table| writeln!(f, "{table}"))
     }
 }
 
-fn cell_answer(cell: &LabCell) -> CellAnswer {
+fn cell_answer(cell: &ManagerFigures) -> ManagerReport {
     let summary = &cell.summary;
     let [opening, middlegame, endgame] = summary.moves_left.map(|mean| mean.value());
-    CellAnswer {
+    ManagerReport {
         name: cell.manager.clone(),
         control: cell.control.clone(),
         games: summary.games,
@@ -66,11 +66,11 @@ fn cell_answer(cell: &LabCell) -> CellAnswer {
         losses: summary.losses,
         instamoves: summary.instamoves,
         nodes_cv: summary.nodes_cv.value(),
-        moves_left_mae: PhaseAnswer { opening, middlegame, endgame },
+        moves_left_mae: PhaseReport { opening, middlegame, endgame },
     }
 }
 
-fn table(lab: &Lab, control: &str) -> Table {
+fn table(lab: &ReplayStudy, control: &str) -> Table {
     use Align::{Left, Right};
     let games = lab.at(control).map(|cell| cell.summary.games).max().unwrap_or(0);
     let mut table = Table::new(
@@ -87,7 +87,7 @@ fn table(lab: &Lab, control: &str) -> Table {
             ("endgame", Right),
         ],
     );
-    for LabCell { manager, summary, .. } in lab.at(control) {
+    for ManagerFigures { manager, summary, .. } in lab.at(control) {
         let number = |value: Option<f64>, digits: usize| {
             value.map_or("–".into(), |value| format!("{value:.digits$}"))
         };
@@ -106,7 +106,7 @@ fn table(lab: &Lab, control: &str) -> Table {
 }
 
 /// The page: for each time control the table and the mean curves, then the sample games.
-pub(super) fn page(lab: &Lab) -> Page {
+pub(super) fn page(lab: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games").paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
          of the nodes in the tree at the end of the moves, divided by their mean, averaged over the games: a manager that \
@@ -130,9 +130,9 @@ pub(super) fn page(lab: &Lab) -> Page {
 }
 
 /// Title, label and quantity of a mean curve.
-type Curve = (&'static str, &'static str, fn(&CurvePoint) -> ExactMean);
+type ReplayCurve = (&'static str, &'static str, fn(&ReplayCurvePoint) -> ExactMean);
 
-const CURVES: [Curve; 4] = [
+const CURVES: [ReplayCurve; 4] = [
     ("Nodes in the tree at the end of a move", "nodes, mean", |point| point.nodes),
     ("Clock before a move", "ms, mean", |point| point.clock_ms),
     ("Time used for a move", "ms, mean", |point| point.used_ms),
@@ -140,9 +140,10 @@ const CURVES: [Curve; 4] = [
 ];
 
 /// Coefficient of variation of the nodes, a bar for each manager.
-pub(super) fn variation(lab: &Lab, control: &str) -> String {
+pub(super) fn variation(lab: &ReplayStudy, control: &str) -> String {
     let names: Vec<&str> = lab.at(control).map(|cell| cell.manager.as_str()).collect();
-    let bar = |cell: &LabCell| Bar { value: cell.summary.nodes_cv.value().unwrap_or(f64::NAN), error: None };
+    let bar =
+        |cell: &ManagerFigures| Bar { value: cell.summary.nodes_cv.value().unwrap_or(f64::NAN), error: None };
     let bars: Vec<Bar> = lab.at(control).map(bar).collect();
     BarPlot::new(format!("Variation of nodes at {control}"), "standard deviation ÷ mean", &names)
         .series("", &bars)
@@ -150,9 +151,9 @@ pub(super) fn variation(lab: &Lab, control: &str) -> String {
 }
 
 /// A quantity of a single move, `None` where it is not known.
-type MoveCurve = (&'static str, &'static str, fn(&MoveRow) -> Option<f64>);
+type ReplayMoveCurve = (&'static str, &'static str, fn(&ReplayMoveRow) -> Option<f64>);
 
-const MOVE_CURVES: [MoveCurve; 5] = [
+const MOVE_CURVES: [ReplayMoveCurve; 5] = [
     ("Budget", "ms", |row| Some(row.budget_ms)),
     ("Time used", "ms", |row| Some(row.used_ms)),
     ("Clock before the move", "ms", |row| Some(row.clock_ms)),
@@ -160,7 +161,7 @@ const MOVE_CURVES: [MoveCurve; 5] = [
     ("Moves left, estimated", "full moves", |row| row.moves_left),
 ];
 
-fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
+fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
     let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
     page = page.heading(&format!("Game {game} at {control}"));
     let rows = || rows.iter().filter(|row| row.control == control);
@@ -194,21 +195,21 @@ fn sample(mut page: Page, game: u64, rows: &[MoveRow]) -> Page {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::Cell;
+    use super::super::rows::ReplayKey;
     use super::*;
     use crate::lab::replay::{ReplayedGame, ReplayedMove};
     use crate::time::StopReason;
 
     /// Ten games of twenty moves, as rows.
-    fn lab(order: impl Iterator<Item = u64>) -> Lab {
-        let mut lab = Lab::default();
+    fn lab(order: impl Iterator<Item = u64>) -> ReplayStudy {
+        let mut lab = ReplayStudy::default();
         for game in order {
             let moves: Vec<_> = (0..20u32).map(|i| played(game, i)).collect();
             let replayed = ReplayedGame { moves, given_ms: 60_000.0, final_clock_ms: 1_000.0 / game as f64 };
-            let cell = Cell { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
-            lab.add_game(&super::super::rows::GameRow::new(cell, &replayed));
+            let cell = ReplayKey { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
+            lab.add_game(&super::super::rows::ReplayGameRow::new(cell, &replayed));
             for (played, number) in replayed.moves.iter().zip(1..) {
-                lab.add_move(MoveRow::new(cell, number, played));
+                lab.add_move(ReplayMoveRow::new(cell, number, played));
             }
         }
         lab
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn rows_in_any_order_give_the_same_answer_and_page() {
         let (forth, back) = (lab(1..=10), lab((1..=10).rev()));
-        let json = |lab: &Lab| serde_json::to_value(Answer::new(lab)).unwrap();
+        let json = |lab: &ReplayStudy| serde_json::to_value(ReplayReport::new(lab)).unwrap();
         assert_eq!(json(&forth), json(&back));
         assert_eq!(page(&forth).to_html(), page(&back).to_html());
         assert_eq!(json(&forth)["managers"][0]["games"], 10);
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_table_names_every_column() {
-        let text = Answer::new(&lab(1..=2)).to_string();
+        let text = ReplayReport::new(&lab(1..=2)).to_string();
         assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
         assert!(text.contains("insta-moves"), "{text}");
     }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::TimelabArgs;
-use super::games::LabGame;
-use crate::lab::pgn::{Game, GameError, Games};
+use super::games::GameToReplay;
+use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::tools::output::eprint_message;
 use crate::tools::shard::Shard;
 use crate::tools::{ExitStatus, Failure};
@@ -13,7 +13,7 @@ use crate::tools::{ExitStatus, Failure};
 const CHUNK: usize = 64;
 
 /// A game, or what is wrong with it, and its file.
-type Found<'a> = (&'a Path, Result<Game, GameError>);
+type FoundGame<'a> = (&'a Path, Result<RecordedGame, GameError>);
 
 /// The games of this shard from all files, in their order.
 pub(super) struct GameSource<'a> {
@@ -31,7 +31,7 @@ impl<'a> GameSource<'a> {
     }
 
     /// At most [`CHUNK`] games, none at the end. Broken games are named on stderr and make the status bad input.
-    pub(super) fn next_chunk(&mut self, status: &mut ExitStatus) -> Result<Vec<LabGame>, Failure> {
+    pub(super) fn next_chunk(&mut self, status: &mut ExitStatus) -> Result<Vec<GameToReplay>, Failure> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         let mut chunk = Vec::new();
         while chunk.len() < CHUNK && self.args.max_games.is_none_or(|most| self.accepted < most) {
@@ -52,7 +52,7 @@ impl<'a> GameSource<'a> {
         Ok(chunk)
     }
 
-    fn next_game(&mut self) -> Result<Option<Found<'a>>, Failure> {
+    fn next_game(&mut self) -> Result<Option<FoundGame<'a>>, Failure> {
         loop {
             if let Some((path, games)) = &mut self.open {
                 match games.next() {
@@ -69,8 +69,8 @@ impl<'a> GameSource<'a> {
         }
     }
 
-    fn accept(&mut self, game: Game) -> Option<LabGame> {
-        let game = LabGame::new(self.accepted + 1, game, self.args.min_moves)
+    fn accept(&mut self, game: RecordedGame) -> Option<GameToReplay> {
+        let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
             .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
         match game {
             Some(_) => self.accepted += 1,

@@ -7,7 +7,7 @@ use std::io::BufReader;
 use serde::Deserialize;
 
 use crate::chess::{History, Variant};
-use crate::lab::replay::Speed;
+use crate::lab::replay::SpeedModel;
 use crate::tools::Failure;
 
 /// Endgames are so much faster than openings under `phase`, as with small networks on a CPU.
@@ -29,15 +29,15 @@ struct BenchPosition {
 ///
 /// # Errors
 /// If the file cannot be read or is no report of `bench`.
-pub(super) fn parse(text: &str, nps: f64) -> Result<Speed, Failure> {
+pub(super) fn parse(text: &str, nps: f64) -> Result<SpeedModel, Failure> {
     match text {
-        "constant" => Ok(Speed::Constant(nps)),
-        "phase" => Ok(Speed::ByPhase { opening: nps, endgame: ENDGAME_SPEED * nps }),
+        "constant" => Ok(SpeedModel::Constant(nps)),
+        "phase" => Ok(SpeedModel::ByPhase { opening: nps, endgame: ENDGAME_SPEED * nps }),
         file => measured(file),
     }
 }
 
-fn measured(file: &str) -> Result<Speed, Failure> {
+fn measured(file: &str) -> Result<SpeedModel, Failure> {
     let fault = |error: &dyn std::fmt::Display| {
         Failure::Input(format!(
             "--speed {file}: {error}; expected constant, phase, or a file that \"zeitnot bench --json\" wrote"
@@ -54,7 +54,7 @@ fn measured(file: &str) -> Result<Speed, Failure> {
         return Err(fault(&"no positions"));
     }
     let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len() as f64;
-    Ok(Speed::Measured(by_pieces.iter().map(|(&pieces, all)| (pieces, mean(all))).collect()))
+    Ok(SpeedModel::Measured(by_pieces.iter().map(|(&pieces, all)| (pieces, mean(all))).collect()))
 }
 
 #[cfg(test)]
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn models_and_measurements() {
-        assert_eq!(parse("constant", 500.0).unwrap(), Speed::Constant(500.0));
+        assert_eq!(parse("constant", 500.0).unwrap(), SpeedModel::Constant(500.0));
         assert_eq!(parse("phase", 500.0).unwrap().nps(2), 800.0);
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let bare = "fen 8/8/4k3/8/8/3K4/8/8 w - - 0 1";
@@ -76,7 +76,7 @@ mod tests {
         )
         .unwrap();
         let speed = parse(file.path().to_str().unwrap(), 1.0).unwrap();
-        assert_eq!(speed, Speed::Measured(vec![(2, 300.0), (32, 100.0)]));
+        assert_eq!(speed, SpeedModel::Measured(vec![(2, 300.0), (32, 100.0)]));
     }
 
     #[test]

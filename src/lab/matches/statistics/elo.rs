@@ -1,6 +1,6 @@
 //! Elo differences with their errors, from pairs.
 
-use super::tally::Tally;
+use super::tally::ResultTally;
 
 /// 1.96: 95 % of a normal distribution lie so many standard deviations around its middle.
 pub(super) const Z_95: f64 = 1.959_963_984_540_054;
@@ -33,7 +33,7 @@ pub struct Elo {
 
 impl Elo {
     /// The difference that pairs show; `None` without pairs.
-    pub fn of(tally: &Tally) -> Option<Elo> {
+    pub fn of(tally: &ResultTally) -> Option<Elo> {
         let (score, variance) = tally.pair_moments()?;
         let pairs = tally.pair_count() as f64;
         let error = (variance / pairs).sqrt();
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn elo(pairs: [u64; 5]) -> Elo {
-        Elo::of(&Tally { pairs, ..Tally::default() }).unwrap()
+        Elo::of(&ResultTally { pairs, ..ResultTally::default() }).unwrap()
     }
 
     fn near(value: f64, expected: f64, tolerance: f64) -> bool {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn certain_results_are_infinite_and_equal_ones_nothing() {
-        assert_eq!(Elo::of(&Tally::default()), None);
+        assert_eq!(Elo::of(&ResultTally::default()), None);
         let all_won = elo([0, 0, 0, 0, 9]);
         assert_eq!((all_won.elo, all_won.los), (f64::INFINITY, 1.0));
         let all_drawn = elo([0, 0, 9, 0, 0]);

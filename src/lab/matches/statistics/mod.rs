@@ -9,6 +9,6 @@ mod sprt;
 mod tally;
 
 pub use elo::Elo;
-pub use rating::{Encounter, Rating, ratings};
+pub use rating::{MatchResult, Rating, ratings};
 pub use sprt::{EloModel, Sprt, SprtError, SprtState, SprtVerdict};
-pub use tally::{PAIR_SCORES, Tally};
+pub use tally::{PAIR_SCORES, ResultTally};

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Axis};
 
 use super::elo::{NATURAL_PER_ELO, Z_95};
-use super::tally::Tally;
+use super::tally::ResultTally;
 
 /// Newton's rounds at most; a handful is enough.
 const ROUNDS: usize = 100;
@@ -14,11 +14,11 @@ const LONGEST_STEP: f64 = 2.0;
 
 /// A match between two of the players.
 #[derive(Clone, Copy, Debug)]
-pub struct Encounter<'a> {
+pub struct MatchResult<'a> {
     /// Places of A and B among the players.
     pub players: [usize; 2],
     /// Its games.
-    pub tally: &'a Tally,
+    pub tally: &'a ResultTally,
 }
 
 /// How strong a player is among all of them.
@@ -35,7 +35,7 @@ pub struct Rating {
 }
 
 /// What a match says, in pairs.
-struct Evidence {
+struct PairStats {
     players: [usize; 2],
     pairs: f64,
     score: f64,
@@ -49,8 +49,8 @@ struct Evidence {
 /// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that draws and openings
 /// that favour one side narrow them as they do in [`Elo`](super::Elo). A match won or lost to nothing counts one drawn pair more: no
 /// finite rating explains it.
-pub fn ratings(players: usize, encounters: &[Encounter<'_>]) -> Option<Vec<Rating>> {
-    let evidence: Vec<Evidence> = encounters.iter().filter_map(Evidence::of).collect();
+pub fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec<Rating>> {
+    let evidence: Vec<PairStats> = results.iter().filter_map(PairStats::of).collect();
     if players == 0 || !is_connected(players, &evidence) {
         return None;
     }
@@ -68,7 +68,7 @@ pub fn ratings(players: usize, encounters: &[Encounter<'_>]) -> Option<Vec<Ratin
     let mean = strength.mean()?;
     let rating = |player: usize| {
         let (mut pairs, mut points) = (0.0, 0.0);
-        for Evidence { players, pairs: more, score, .. } in &evidence {
+        for PairStats { players, pairs: more, score, .. } in &evidence {
             if let Some(side) = players.iter().position(|&other| other == player) {
                 pairs += more;
                 points += more * if side == 0 { *score } else { 1.0 - score };
@@ -84,15 +84,15 @@ pub fn ratings(players: usize, encounters: &[Encounter<'_>]) -> Option<Vec<Ratin
     Some((0..players).map(rating).collect())
 }
 
-impl Evidence {
-    fn of(encounter: &Encounter<'_>) -> Option<Evidence> {
-        let (score, _) = encounter.tally.pair_moments()?;
-        let mut tally = encounter.tally.clone();
+impl PairStats {
+    fn of(result: &MatchResult<'_>) -> Option<PairStats> {
+        let (score, _) = result.tally.pair_moments()?;
+        let mut tally = result.tally.clone();
         if score == 0.0 || score == 1.0 {
             tally.pairs[2] += 1;
         }
         let (score, variance) = tally.pair_moments()?;
-        Some(Evidence { players: encounter.players, pairs: tally.pair_count() as f64, score, variance })
+        Some(PairStats { players: result.players, pairs: tally.pair_count() as f64, score, variance })
     }
 
     /// What A is to score per game.
@@ -103,12 +103,12 @@ impl Evidence {
 }
 
 /// Can every player be compared with every other, through others if need be?
-fn is_connected(players: usize, evidence: &[Evidence]) -> bool {
+fn is_connected(players: usize, evidence: &[PairStats]) -> bool {
     let mut reached = vec![false; players];
     reached[0] = true;
     // Each round reaches further, or no round does.
     for _ in 0..players {
-        for Evidence { players: [a, b], .. } in evidence {
+        for PairStats { players: [a, b], .. } in evidence {
             let either = reached[*a] || reached[*b];
             (reached[*a], reached[*b]) = (either, either);
         }
@@ -116,7 +116,7 @@ fn is_connected(players: usize, evidence: &[Evidence]) -> bool {
     reached.into_iter().all(|reached| reached)
 }
 
-fn gradient(strength: &Array1<f64>, evidence: &[Evidence]) -> Array1<f64> {
+fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
     let mut gradient = Array1::zeros(strength.len());
     for match_ in evidence {
         let [a, b] = match_.players;
@@ -128,7 +128,7 @@ fn gradient(strength: &Array1<f64>, evidence: &[Evidence]) -> Array1<f64> {
 }
 
 /// The curvature of the likelihood. A constant is added in the direction that no match can measure, all players stronger alike.
-fn information(strength: &Array1<f64>, evidence: &[Evidence]) -> Array2<f64> {
+fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     let players = strength.len();
     let mut information = Array2::from_elem((players, players), 1.0 / players as f64);
     for match_ in evidence {
@@ -139,7 +139,7 @@ fn information(strength: &Array1<f64>, evidence: &[Evidence]) -> Array2<f64> {
 }
 
 /// Variances of the gradient, as the pairs scatter.
-fn scatter(players: usize, evidence: &[Evidence]) -> Array2<f64> {
+fn scatter(players: usize, evidence: &[PairStats]) -> Array2<f64> {
     let mut scatter = Array2::zeros((players, players));
     for match_ in evidence {
         add_difference(&mut scatter, match_.players, match_.pairs * match_.variance);
@@ -182,15 +182,15 @@ mod tests {
     use super::super::Elo;
     use super::*;
 
-    fn tally(pairs: [u64; 5]) -> Tally {
-        Tally { pairs, ..Tally::default() }
+    fn tally(pairs: [u64; 5]) -> ResultTally {
+        ResultTally { pairs, ..ResultTally::default() }
     }
 
     /// Between two players there is nothing to weigh: the difference is that of the match, and so is its error.
     #[test]
     fn two_players_are_as_far_apart_as_their_match_says() {
         let games = tally([34, 54, 63, 64, 75]);
-        let found = ratings(2, &[Encounter { players: [0, 1], tally: &games }]).unwrap();
+        let found = ratings(2, &[MatchResult { players: [0, 1], tally: &games }]).unwrap();
         let elo = Elo::of(&games).unwrap();
         assert!((found[0].elo - found[1].elo - elo.elo).abs() < 1e-6, "{found:?}");
         assert!((found[0].elo + found[1].elo).abs() < 1e-6, "{found:?}");
@@ -205,25 +205,25 @@ mod tests {
     fn odds_multiply() {
         let (three, nine) = (tally([0, 0, 20, 0, 20]), tally([0, 0, 8, 0, 32]));
         let chain =
-            [Encounter { players: [0, 1], tally: &three }, Encounter { players: [1, 2], tally: &three }];
-        let round = [chain[0], chain[1], Encounter { players: [0, 2], tally: &nine }];
+            [MatchResult { players: [0, 1], tally: &three }, MatchResult { players: [1, 2], tally: &three }];
+        let round = [chain[0], chain[1], MatchResult { players: [0, 2], tally: &nine }];
         let step = 400.0 * 3f64.log10();
-        for encounters in [&chain[..], &round[..]] {
-            let found = ratings(3, encounters).unwrap();
+        for results in [&chain[..], &round[..]] {
+            let found = ratings(3, results).unwrap();
             for (rating, expected) in found.iter().zip([step, 0.0, -step]) {
                 assert!((rating.elo - expected).abs() < 1e-6, "{found:?}");
             }
         }
-        let errors = [&chain[..], &round[..]].map(|encounters| ratings(3, encounters).unwrap()[0].elo_error);
+        let errors = [&chain[..], &round[..]].map(|results| ratings(3, results).unwrap()[0].elo_error);
         assert!(errors[1] < errors[0], "more games, smaller errors: {errors:?}");
     }
 
     #[test]
     fn whoever_won_all_gets_a_finite_rating() {
         let (all, some) = (tally([0, 0, 0, 0, 9]), tally([1, 2, 3, 2, 1]));
-        let encounters =
-            [Encounter { players: [0, 1], tally: &all }, Encounter { players: [1, 2], tally: &some }];
-        let found = ratings(3, &encounters).unwrap();
+        let results =
+            [MatchResult { players: [0, 1], tally: &all }, MatchResult { players: [1, 2], tally: &some }];
+        let found = ratings(3, &results).unwrap();
         // One drawn pair beside nine: 19 of 20 points.
         assert!((found[0].elo - found[1].elo - 400.0 * 19f64.log10()).abs() < 1e-6, "{found:?}");
         assert!(found.iter().all(|rating| rating.elo_error.is_finite()));
@@ -233,10 +233,10 @@ mod tests {
     fn players_who_never_met_are_not_compared() {
         let games = tally([1, 2, 3, 2, 1]);
         let apart =
-            [Encounter { players: [0, 1], tally: &games }, Encounter { players: [2, 3], tally: &games }];
+            [MatchResult { players: [0, 1], tally: &games }, MatchResult { players: [2, 3], tally: &games }];
         assert_eq!(ratings(4, &apart), None);
         assert_eq!(ratings(0, &[]), None);
-        let empty = Tally::default();
-        assert_eq!(ratings(2, &[Encounter { players: [0, 1], tally: &empty }]), None);
+        let empty = ResultTally::default();
+        assert_eq!(ratings(2, &[MatchResult { players: [0, 1], tally: &empty }]), None);
     }
 }

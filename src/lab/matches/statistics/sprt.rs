@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 use super::elo::{NELO_PER_SIGMA, score_of_elo};
-use super::tally::{PAIR_SCORES, Tally};
+use super::tally::{PAIR_SCORES, ResultTally};
 use crate::params::{ParamError, Params};
 
 /// Counts of 0 are taken for this: what has not been seen is not impossible.
@@ -94,7 +94,7 @@ impl Sprt {
     }
 
     /// Where the test stands after these pairs.
-    pub fn state(&self, tally: &Tally) -> SprtState {
+    pub fn state(&self, tally: &ResultTally) -> SprtState {
         SprtState {
             llr: self.llr(tally),
             lower: (self.beta / (1.0 - self.alpha)).ln(),
@@ -102,7 +102,7 @@ impl Sprt {
         }
     }
 
-    fn llr(&self, tally: &Tally) -> f64 {
+    fn llr(&self, tally: &ResultTally) -> f64 {
         if tally.pair_count() == 0 {
             return 0.0;
         }
@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn llr(text: &str, pairs: [u64; 5]) -> f64 {
-        Sprt::parse(text).unwrap().state(&Tally { pairs, ..Tally::default() }).llr
+        Sprt::parse(text).unwrap().state(&ResultTally { pairs, ..ResultTally::default() }).llr
     }
 
     /// fastchess publishes these in its tests of the pentanomial test, to 1 %.
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn bounds_and_verdicts() {
         let sprt = Sprt::parse("elo0=0,elo1=10,alpha=0.05,beta=0.1").unwrap();
-        let state = |pairs| sprt.state(&Tally { pairs, ..Tally::default() });
+        let state = |pairs| sprt.state(&ResultTally { pairs, ..ResultTally::default() });
         // ln(0.1 / 0.95), ln(0.9 / 0.05)
         let nothing = state([0; 5]);
         assert!((nothing.lower + 2.2513).abs() < 1e-4 && (nothing.upper - 2.8904).abs() < 1e-4);

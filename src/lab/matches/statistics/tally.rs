@@ -7,7 +7,7 @@ pub const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// Results from A's view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ResultTally {
     /// Games won, drawn and lost.
     pub wins: u64,
     /// Games drawn.
@@ -20,7 +20,7 @@ pub struct Tally {
     pub(super) open: BTreeMap<u64, u8>,
 }
 
-impl Tally {
+impl ResultTally {
     /// Adds a game of pair `pair` with 0, 1 or 2 half points for A.
     pub fn add(&mut self, pair: u64, half_points: u8) {
         match half_points {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn pairs_are_found_in_any_order() {
-        let mut tally = Tally::default();
+        let mut tally = ResultTally::default();
         for (pair, half_points) in [(7, 2), (1, 0), (7, 1), (2, 2), (1, 0), (2, 2), (9, 1)] {
             tally.add(pair, half_points);
         }

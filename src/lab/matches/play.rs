@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam::channel::{Sender, unbounded};
 
-use super::ArenaError;
-use super::game::{Game, GameRecord, Need, Rules};
-use super::memo::Memo;
+use super::MatchError;
+use super::game::{Game, GameRecord, MatchRules, Need};
 use super::openings::Openings;
 use super::schedule::Schedule;
+use super::shared_eval_cache::SharedEvalCache;
 use crate::chess::Variant;
 use crate::engine::{EngineError, EngineSetup};
 use crate::network::{Backend, BackendError, EvalSlot};
@@ -26,15 +26,15 @@ const STACK_BYTES: usize = 32 << 20;
 
 /// Where games are played, by whom and how.
 #[derive(Debug)]
-pub struct Floor<'a> {
+pub struct MatchConfig<'a> {
     /// A and B.
     pub teams: [Arc<EngineSetup>; 2],
     /// Notation and rules of castling.
     pub variant: Variant,
     /// Where games begin.
     pub openings: &'a Openings,
-    /// SideLimit and adjudication.
-    pub rules: Rules,
+    /// What the sides may spend on their moves, and adjudication.
+    pub rules: MatchRules,
     /// Which games.
     pub schedule: Schedule,
     /// Threads, at least 1.
@@ -49,26 +49,26 @@ pub struct Floor<'a> {
 /// # Errors
 /// If an engine or a network fails.
 pub fn play(
-    floor: &Floor<'_>,
+    config: &MatchConfig<'_>,
     first: u64,
     mut finished: impl FnMut(GameRecord) -> ControlFlow<()>,
-) -> Result<(), ArenaError> {
+) -> Result<(), MatchError> {
     let state = Shared { next: AtomicU64::new(first), stop: AtomicBool::new(false) };
     let (sender, records) = unbounded();
     std::thread::scope(|scope| {
-        let mut games_left = floor.concurrency.max(1);
-        for index in 0..floor.threads.max(1) {
-            let seats = games_left.div_ceil(floor.threads.max(1) - index);
-            if seats == 0 {
+        let mut games_left = config.concurrency.max(1);
+        for index in 0..config.threads.max(1) {
+            let size = games_left.div_ceil(config.threads.max(1) - index);
+            if size == 0 {
                 break;
             }
-            games_left -= seats;
+            games_left -= size;
             let (sender, state) = (sender.clone(), &state);
-            let thread = std::thread::Builder::new().name(format!("arena-{index}")).stack_size(STACK_BYTES);
+            let thread = std::thread::Builder::new().name(format!("match-{index}")).stack_size(STACK_BYTES);
             // A thread that cannot be had leaves its games to the others; the first one is needed.
-            let spawned = thread.spawn_scoped(scope, move || serve(floor, state, seats, &sender));
+            let spawned = thread.spawn_scoped(scope, move || play_batch(config, state, size, &sender));
             if let (Err(error), 0) = (spawned, index) {
-                return Err(refused(floor, &error));
+                return Err(MatchError::Thread(error));
             }
         }
         drop(sender);
@@ -91,13 +91,6 @@ pub fn play(
     })
 }
 
-fn refused(floor: &Floor<'_>, error: &std::io::Error) -> ArenaError {
-    ArenaError::Backend(BackendError::Evaluation {
-        backend: floor.teams[0].backend().info().name.clone(),
-        reason: format!("the system refuses a thread: {error}"),
-    })
-}
-
 /// What the threads have in common.
 #[derive(Debug)]
 struct Shared {
@@ -107,12 +100,12 @@ struct Shared {
 }
 
 /// A place in the schedule with its finished game, or why no more games can be played.
-type Message = Result<(u64, GameRecord), ArenaError>;
+type WorkerMessage = Result<(u64, GameRecord), MatchError>;
 
-/// A thread's life: plays games until there are no more.
-fn serve(floor: &Floor<'_>, state: &Shared, seats: usize, sender: &Sender<Message>) {
-    let played = catch_unwind(AssertUnwindSafe(|| Seats::new(floor, seats)?.play(state, sender)));
-    if let Err(error) = played.unwrap_or(Err(ArenaError::Panic)) {
+/// Plays games on this thread until there are no more, `size` at once.
+fn play_batch(config: &MatchConfig<'_>, state: &Shared, size: usize, sender: &Sender<WorkerMessage>) {
+    let played = catch_unwind(AssertUnwindSafe(|| GameBatch::new(config, size)?.play(state, sender)));
+    if let Err(error) = played.unwrap_or(Err(MatchError::Panic)) {
         state.stop.store(true, Ordering::Relaxed);
         // The receiver outlives the threads.
         let _ = sender.send(Err(error));
@@ -121,7 +114,7 @@ fn serve(floor: &Floor<'_>, state: &Shared, seats: usize, sender: &Sender<Messag
 
 /// The networks of a thread; both teams may have the same one.
 struct Networks {
-    memos: Vec<Memo>,
+    caches: Vec<SharedEvalCache>,
     /// Which one A and B have.
     of_team: [usize; 2],
 }
@@ -131,20 +124,21 @@ impl Networks {
         let [a, b] = teams.each_ref().map(|team| team.backend());
         let is_shared = Arc::ptr_eq(a, b);
         let backends = if is_shared { vec![a] } else { vec![a, b] };
-        let memo = |backend: &Arc<dyn Backend>| {
-            Ok::<_, BackendError>(Memo::new(backend.evaluator()?, backend.info().max_batch))
+        let cache = |backend: &Arc<dyn Backend>| {
+            Ok::<_, BackendError>(SharedEvalCache::new(backend.evaluator()?, backend.info().max_batch))
         };
         Ok(Networks {
-            memos: backends.into_iter().map(memo).collect::<Result<_, _>>()?,
+            caches: backends.into_iter().map(cache).collect::<Result<_, _>>()?,
             of_team: [0, usize::from(!is_shared)],
         })
     }
 }
 
 /// The games of one thread.
-struct Seats<'a> {
-    floor: &'a Floor<'a>,
-    seats: usize,
+struct GameBatch<'a> {
+    config: &'a MatchConfig<'a>,
+    /// Games at once.
+    size: usize,
     /// Games under way with their places in the schedule.
     games: Vec<(u64, Game)>,
     networks: Networks,
@@ -152,34 +146,34 @@ struct Seats<'a> {
     slots: Vec<EvalSlot>,
 }
 
-impl<'a> Seats<'a> {
-    fn new(floor: &'a Floor<'a>, seats: usize) -> Result<Seats<'a>, ArenaError> {
-        let networks = Networks::new(&floor.teams)?;
-        Ok(Seats { floor, seats, games: Vec::new(), networks, slots: Vec::new() })
+impl<'a> GameBatch<'a> {
+    fn new(config: &'a MatchConfig<'a>, size: usize) -> Result<GameBatch<'a>, MatchError> {
+        let networks = Networks::new(&config.teams)?;
+        Ok(GameBatch { config, size, games: Vec::new(), networks, slots: Vec::new() })
     }
 
-    fn play(&mut self, state: &Shared, sender: &Sender<Message>) -> Result<(), ArenaError> {
+    fn play(&mut self, state: &Shared, sender: &Sender<WorkerMessage>) -> Result<(), MatchError> {
         while !state.stop.load(Ordering::Relaxed) {
             self.fill(state)?;
             if self.games.is_empty() {
                 break;
             }
             let waiting = self.gather(sender)?;
-            for network in 0..self.networks.memos.len() {
+            for network in 0..self.networks.caches.len() {
                 self.evaluate(network, &waiting)?;
             }
         }
         Ok(())
     }
 
-    /// Begins games on the free seats.
-    fn fill(&mut self, state: &Shared) -> Result<(), ArenaError> {
-        while self.games.len() < self.seats {
+    /// Begins games until the batch is full or the schedule at its end.
+    fn fill(&mut self, state: &Shared) -> Result<(), MatchError> {
+        while self.games.len() < self.size {
             let place = state.next.fetch_add(1, Ordering::Relaxed);
-            let Some(assignment) = self.floor.schedule.assignment(place) else { break };
-            let opening = self.floor.openings.of_pair(assignment.pair);
-            let history = opening.history(self.floor.variant).map_err(EngineError::from)?;
-            let game = Game::new(assignment, history, &self.floor.teams, &self.floor.rules)?;
+            let Some(assignment) = self.config.schedule.assignment(place) else { break };
+            let opening = self.config.openings.of_pair(assignment.pair);
+            let history = opening.history(self.config.variant).map_err(EngineError::from)?;
+            let game = Game::new(assignment, history, &self.config.teams, &self.config.rules)?;
             self.games.push((place, game));
         }
         Ok(())
@@ -187,15 +181,15 @@ impl<'a> Seats<'a> {
 
     /// Lets every game go on until it waits for evaluations; those that end leave. Returns how many positions of each game
     /// wait, in the order of the games.
-    fn gather(&mut self, sender: &Sender<Message>) -> Result<Vec<usize>, ArenaError> {
+    fn gather(&mut self, sender: &Sender<WorkerMessage>) -> Result<Vec<usize>, MatchError> {
         let mut waiting = Vec::with_capacity(self.games.len());
         while let Some((_, game)) = self.games.get_mut(waiting.len()) {
-            match game.advance(&self.floor.rules)? {
+            match game.advance(&self.config.rules)? {
                 Need::Evaluation(positions) => waiting.push(positions),
-                Need::Nothing(verdict, termination) => {
+                Need::Nothing(outcome, termination) => {
                     let (place, game) = self.games.remove(waiting.len());
                     // The receiver outlives the threads.
-                    let _ = sender.send(Ok((place, game.into_record(verdict, termination))));
+                    let _ = sender.send(Ok((place, game.into_record(outcome, termination))));
                 }
             }
         }
@@ -203,7 +197,7 @@ impl<'a> Seats<'a> {
     }
 
     /// Evaluates all positions that wait for `network`.
-    fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), ArenaError> {
+    fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), MatchError> {
         let of_team = &self.networks.of_team;
         let games = self.games.iter_mut().map(|(_, game)| game).zip(waiting);
         let mut games: Vec<_> = games.filter(|(game, _)| of_team[game.mover().index()] == network).collect();
@@ -213,7 +207,7 @@ impl<'a> Seats<'a> {
         }
         let slots = &mut self.slots[..positions];
         swap_slots(&mut games, slots);
-        self.networks.memos[network].evaluate(slots)?;
+        self.networks.caches[network].evaluate(slots)?;
         swap_slots(&mut games, slots);
         games.iter_mut().for_each(|(game, _)| game.evaluated());
         Ok(())

@@ -15,15 +15,15 @@ const CAPACITY: usize = 100_000;
 
 /// What a network said.
 #[derive(Debug)]
-struct Entry {
+struct CachedEvaluation {
     evaluation: Evaluation,
     logits: Box<[f32]>,
 }
 
-type Generation = HashMap<u64, Entry, BuildHasherDefault<KeyHasher>>;
+type Generation = HashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>;
 
 /// A network behind such a memory. When the young generation is full it becomes the old one, which is forgotten.
-pub(super) struct Memo {
+pub(super) struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     max_batch: usize,
     young: Generation,
@@ -33,10 +33,17 @@ pub(super) struct Memo {
     misses: Vec<usize>,
 }
 
-impl Memo {
-    pub(super) fn new(evaluator: Box<dyn Evaluator>, max_batch: usize) -> Memo {
+impl SharedEvalCache {
+    pub(super) fn new(evaluator: Box<dyn Evaluator>, max_batch: usize) -> SharedEvalCache {
         let (young, old) = (Generation::default(), Generation::default());
-        Memo { evaluator, max_batch: max_batch.max(1), young, old, keys: Vec::new(), misses: Vec::new() }
+        SharedEvalCache {
+            evaluator,
+            max_batch: max_batch.max(1),
+            young,
+            old,
+            keys: Vec::new(),
+            misses: Vec::new(),
+        }
     }
 
     /// Fills the outputs of all `slots`, in batches that the network takes.
@@ -59,7 +66,8 @@ impl Memo {
             self.evaluator.evaluate(batch)?;
         }
         for (&place, slot) in self.misses.iter().zip(evaluated.iter()) {
-            let entry = Entry { evaluation: slot.evaluation, logits: slot.logits.as_slice().into() };
+            let entry =
+                CachedEvaluation { evaluation: slot.evaluation, logits: slot.logits.as_slice().into() };
             self.young.insert(self.keys[place], entry);
         }
         if self.young.len() >= CAPACITY {
@@ -85,7 +93,7 @@ impl Memo {
         }
     }
 
-    /// Undoes [`Memo::gather`].
+    /// Undoes [`SharedEvalCache::gather`].
     fn scatter(&self, slots: &mut [EvalSlot]) {
         for (to, &from) in self.misses.iter().enumerate().rev() {
             slots.swap(to, from);
@@ -123,19 +131,19 @@ mod tests {
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
         let backend = Random::new(&Params::default()).unwrap();
-        let mut memo = Memo::new(backend.evaluator().unwrap(), 4);
+        let mut cache = SharedEvalCache::new(backend.evaluator().unwrap(), 4);
         for start in [0, 5, 3, 20, 0] {
             // Known and unknown ones, mixed.
             let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();
             let mut expected = slots.clone();
-            memo.evaluate(&mut slots).unwrap();
+            cache.evaluate(&mut slots).unwrap();
             backend.evaluator().unwrap().evaluate(&mut expected).unwrap();
             for (found, expected) in slots.iter().zip(&expected) {
                 assert_eq!((found.key, found.evaluation), (expected.key, expected.evaluation));
                 assert_eq!(found.logits, expected.logits);
             }
         }
-        assert_eq!(memo.misses.len(), 0, "all is known now");
+        assert_eq!(cache.misses.len(), 0, "all is known now");
     }
 
     #[test]

@@ -5,22 +5,22 @@ use crate::chess::{History, Move, Variant};
 
 /// A position on the way through a game.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct GameCursor {
     history: History,
     legal: Vec<Move>,
 }
 
-impl Replay {
+impl GameCursor {
     /// The start of a game; `None` is the standard position. FENs may have the castling rights of Chess960.
     ///
     /// # Errors
     /// [`TrainingDataError::Position`] if the FEN is none.
-    pub fn new(start: Option<&str>) -> Result<Replay, TrainingDataError> {
+    pub fn new(start: Option<&str>) -> Result<GameCursor, TrainingDataError> {
         let history = match start {
             None => History::start(),
             Some(fen) => History::from_fen(fen, Variant::Chess960)?,
         };
-        let mut replay = Replay { history, legal: Vec::new() };
+        let mut replay = GameCursor { history, legal: Vec::new() };
         replay.list_moves();
         Ok(replay)
     }
