@@ -24,6 +24,7 @@
 
 mod chain;
 pub mod clock;
+pub mod documentation;
 pub mod estimators;
 mod facts;
 mod game_clock;
@@ -33,6 +34,7 @@ mod manager;
 pub mod managers;
 mod move_start;
 mod nodestime;
+pub mod parameters;
 mod report;
 pub mod smart_pruning;
 mod stats;

@@ -3,29 +3,46 @@
 use crate::params::{ParamError, Params};
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::declare_parameters;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
 
-/// The manager; it remembers nothing.
+declare_parameters! {
+    /// Parameters of `alphazero`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct AlphazeroParams of "alphazero" {
+        /// Percentage of the clock that each move gets.
+        "alphazero-time-pct" time_pct: f64 = 12.0, within 0.0..=100.0;
+    }
+}
+
+/// The manager, which remembers nothing from move to move.
 #[derive(Clone, Copy, Debug)]
 pub struct Alphazero {
-    /// `alphazero-time-pct`: percentage of the clock for each move.
-    pub time_pct: f64,
+    params: AlphazeroParams,
+}
+
+impl Alphazero {
+    /// Makes a manager for one game.
+    pub fn new(params: AlphazeroParams) -> Self {
+        Alphazero { params }
+    }
 }
 
 pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only("alphazero", &["alphazero-time-pct"], &[])?;
-    Ok(Box::new(Alphazero { time_pct: params.number("alphazero-time-pct", 12.0, 0.0..=100.0)? }))
+    params.allow_only(AlphazeroParams::OWNER, AlphazeroParams::NAMES, &[])?;
+    Ok(Box::new(Alphazero::new(AlphazeroParams::read(params, &AlphazeroParams::default())?)))
 }
 
 impl TimeManager for Alphazero {
     fn name(&self) -> &'static str {
-        "alphazero"
+        AlphazeroParams::OWNER
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let budget_ms = (facts.clock_less_overhead_ms()? * self.time_pct / 100.0).min(facts.available_ms()?);
+        let budget_ms =
+            (facts.clock_less_overhead_ms()? * self.params.time_pct / 100.0).min(facts.available_ms()?);
         let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
@@ -43,7 +60,7 @@ mod tests {
         let budget = |time_ms: f64| {
             let limits = GoLimits { time_ms: Some(time_ms), inc_ms: 500.0, ..GoLimits::default() };
             let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
-            let stopper = Alphazero { time_pct: 12.0 }.start_move(&facts).unwrap();
+            let stopper = Alphazero::new(AlphazeroParams::default()).start_move(&facts).unwrap();
             stopper.report().unwrap().budget_ms
         };
         assert_eq!(budget(60_200.0), 7_200.0);

@@ -4,6 +4,7 @@ use crate::params::{ParamError, Params};
 use crate::time::estimators::LogLogistic;
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::declare_parameters;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
@@ -14,30 +15,29 @@ const MAX_BOOK_PLIES: u32 = 12;
 /// give the surplus back.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
 
-/// Parameters of `legacy`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LegacyParams {
-    /// `slowmover`: factor on every budget.
-    pub slowmover: f64,
-    /// `midpoint-move` and `steepness`: the curve of moves left.
-    pub moves_left: LogLogistic,
-    /// `immediate-use`: share of the spared time that the next move gets.
-    pub immediate_use: f64,
-    /// `first-move-bonus`: what the first move of the game gets on top, as a share of its time.
-    pub first_move_bonus: f64,
-    /// `book-ply-bonus`: the same, for every ply that was played from a book.
-    pub book_ply_bonus: f64,
+declare_parameters! {
+    /// Parameters of `legacy`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct LegacyParams of "legacy" {
+        /// Factor on every budget. Above 1 it has no effect on moves that stay shorter than 200 ms.
+        "slowmover" slowmover: f64 = 1.0, within 0.0..=100.0;
+        /// Median length of games in the estimate of moves left, full moves.
+        "midpoint-move" midpoint_move: f64 = LogLogistic::MIDPOINT, within 1.0..=1000.0;
+        /// Steepness with which games end around that length.
+        "steepness" steepness: f64 = LogLogistic::STEEPNESS, within 0.5..=100.0;
+        /// Share of the spared time that the next move gets.
+        "immediate-use" immediate_use: f64 = 1.0, within 0.0..=1.0;
+        /// Share of its time that the first move of the game gets on top.
+        "first-move-bonus" first_move_bonus: f64 = 1.8, within 0.0..=1000.0;
+        /// Share of its time that the first move gets on top for every ply played from a book, at most 12 of them.
+        "book-ply-bonus" book_ply_bonus: f64 = 0.25, within 0.0..=1000.0;
+    }
 }
 
-impl Default for LegacyParams {
-    fn default() -> Self {
-        LegacyParams {
-            slowmover: 1.0,
-            moves_left: LogLogistic::default(),
-            immediate_use: 1.0,
-            first_move_bonus: 1.8,
-            book_ply_bonus: 0.25,
-        }
+impl LegacyParams {
+    /// Returns the curve of moves left.
+    fn moves_left(&self) -> LogLogistic {
+        LogLogistic { midpoint: self.midpoint_move, steepness: self.steepness }
     }
 }
 
@@ -75,30 +75,18 @@ impl Legacy {
 }
 
 pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    let keys =
-        ["slowmover", "midpoint-move", "steepness", "immediate-use", "first-move-bonus", "book-ply-bonus"];
-    params.allow_only("legacy", &keys, &[])?;
-    let default = LegacyParams::default();
-    Ok(Box::new(Legacy::new(LegacyParams {
-        slowmover: params.number("slowmover", default.slowmover, 0.0..=100.0)?,
-        moves_left: LogLogistic {
-            midpoint: params.number("midpoint-move", default.moves_left.midpoint, 1.0..=1000.0)?,
-            steepness: params.number("steepness", default.moves_left.steepness, 0.5..=100.0)?,
-        },
-        immediate_use: params.number("immediate-use", default.immediate_use, 0.0..=1.0)?,
-        first_move_bonus: params.number("first-move-bonus", default.first_move_bonus, 0.0..=1000.0)?,
-        book_ply_bonus: params.number("book-ply-bonus", default.book_ply_bonus, 0.0..=1000.0)?,
-    })))
+    params.allow_only(LegacyParams::OWNER, LegacyParams::NAMES, &[])?;
+    Ok(Box::new(Legacy::new(LegacyParams::read(params, &LegacyParams::default())?)))
 }
 
 impl TimeManager for Legacy {
     fn name(&self) -> &'static str {
-        "legacy"
+        LegacyParams::OWNER
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available_ms = facts.available_ms()?;
-        let estimate = self.params.moves_left.moves_left(facts.game_ply);
+        let estimate = self.params.moves_left().moves_left(facts.game_ply);
         let moves_left = facts.limits.cap_moves_left(estimate);
         let spared_ms = self.spared_ms.max(0.0);
         let immediate_ms = spared_ms * self.params.immediate_use;
@@ -112,7 +100,7 @@ impl TimeManager for Legacy {
             budget_ms: planned_ms.min(available_ms),
             average_ms: Some(average_ms),
             moves_left: Some(moves_left),
-            moves_left_source: Some("mle-legacy"),
+            moves_left_source: Some(LogLogistic::OWNER),
             ..MoveReport::default()
         };
         Some(Box::new(BudgetLimit::new(facts, report)))
@@ -173,7 +161,7 @@ mod tests {
         let first = |game_ply| MoveFacts { first_move: true, game_ply, ..facts(51_700.0, 0.0, Some(50)) };
         // 51,500/50 = 1030; ·(1 + 1.8); with 8 book plies ·(1 + 1.8 + 2); never more than 12 plies.
         assert!(close(default_budget(&first(0)), 1030.0 * 2.8));
-        let at = |ply| LegacyParams::default().moves_left.moves_left(ply).min(50.0);
+        let at = |ply| LegacyParams::default().moves_left().moves_left(ply).min(50.0);
         assert!(close(default_budget(&first(8)), 51_500.0 / at(8) * 4.8));
         assert!(close(default_budget(&first(60)), 51_500.0 / at(60) * 5.8));
     }

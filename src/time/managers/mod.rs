@@ -8,26 +8,68 @@ mod simple;
 pub mod smooth;
 mod stockfish;
 
-pub use alphazero::Alphazero;
+pub use alphazero::{Alphazero, AlphazeroParams};
 pub use argo::{Argo, ArgoClock, ArgoParams};
 pub use legacy::{Legacy, LegacyParams};
 pub use simple::{Simple, SimpleParams};
-pub use smooth::Smooth;
+pub use smooth::{Smooth, SmoothConfig, SmoothParams};
 pub use stockfish::{Stockfish, StockfishParams, TimeLimits, TimeLimitsInput};
 
 use super::manager::TimeManager;
+use super::parameters::ParameterSpec;
 use crate::params::{ParamError, Params};
 
-type Maker = fn(&Params) -> Result<Box<dyn TimeManager>, ParamError>;
+/// A time manager that the option `TimeManager` can name.
+#[derive(Clone, Copy, Debug)]
+pub struct ManagerSpec {
+    /// The manager's name.
+    pub name: &'static str,
+    /// What the manager does, in one line for the documentation.
+    pub summary: &'static str,
+    /// Describes the parameters.
+    pub parameters: fn() -> Vec<ParameterSpec>,
+    /// Makes the manager from its parameters.
+    create: fn(&Params) -> Result<Box<dyn TimeManager>, ParamError>,
+}
 
-/// Every manager's name and how to make it.
-const MANAGERS: [(&str, Maker); 6] = [
-    ("smooth", smooth::from_params),
-    ("legacy", legacy::from_params),
-    ("alphazero", alphazero::from_params),
-    ("simple", simple::from_params),
-    ("stockfish", stockfish::from_params),
-    ("argo", argo::from_params),
+/// All time managers.
+pub const MANAGERS: [ManagerSpec; 6] = [
+    ManagerSpec {
+        name: SmoothParams::OWNER,
+        summary: "The same number of nodes in the tree at the end of every move, all time used by the end of the game.",
+        parameters: SmoothConfig::specs,
+        create: smooth::from_params,
+    },
+    ManagerSpec {
+        name: LegacyParams::OWNER,
+        summary: "Lc0's default: the clock divided by the moves left, with the time that earlier moves spared on top.",
+        parameters: LegacyParams::specs,
+        create: legacy::from_params,
+    },
+    ManagerSpec {
+        name: AlphazeroParams::OWNER,
+        summary: "A fixed percentage of the clock.",
+        parameters: AlphazeroParams::specs,
+        create: alphazero::from_params,
+    },
+    ManagerSpec {
+        name: SimpleParams::OWNER,
+        summary: "A percentage of the clock that grows with the move number and the increment.",
+        parameters: SimpleParams::specs,
+        create: simple::from_params,
+    },
+    ManagerSpec {
+        name: StockfishParams::OWNER,
+        summary: "Stockfish's manager of 2013: optimum and maximum time by the importance of the move.",
+        parameters: StockfishParams::specs,
+        create: stockfish::from_params,
+    },
+    ManagerSpec {
+        name: ArgoParams::OWNER,
+        summary: "ArGO's manager: a limit that follows the difficulty of the move.",
+        parameters: ArgoParams::specs,
+        create: argo::from_params,
+    },
 ];
 
 /// What plays if the option `TimeManager` is not set: the Moves Left Head's estimate, first guesses that do not give the first
@@ -69,15 +111,15 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
             expected: format!("one manager, NAME or NAME(key=value,...), with NAME one of {}", names()),
         });
     };
-    let Some((_, make)) = MANAGERS.iter().find(|(known, _)| *known == name) else {
+    let Some(manager) = MANAGERS.iter().find(|manager| manager.name == name) else {
         let (kind, valid) = ("time manager".into(), names());
         return Err(ParamError::Unknown { kind, name: name.into(), valid });
     };
-    make(own)
+    (manager.create)(own)
 }
 
 fn names() -> String {
-    MANAGERS.map(|(name, _)| name).join(", ")
+    MANAGERS.map(|manager| manager.name).join(", ")
 }
 
 #[cfg(test)]
@@ -106,7 +148,7 @@ mod tests {
             };
             let mut richer = facts.clone();
             richer.limits.time_ms = Some(time_ms + more_ms);
-            for (name, _) in MANAGERS {
+            for ManagerSpec { name, .. } in MANAGERS {
                 let less = budget(name, &facts);
                 prop_assert!(less >= 0.0 && less <= facts.available_ms().unwrap(), "{} {}", name, less);
                 // ArGO's manager has steps at 5, 10, 30 and 60 s on purpose.
@@ -152,7 +194,7 @@ mod tests {
 
     #[test]
     fn each_manager_is_made_by_its_name() {
-        for (name, _) in MANAGERS {
+        for ManagerSpec { name, .. } in MANAGERS {
             assert_eq!(manager_from(name).unwrap().name(), name);
             assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), name);
         }

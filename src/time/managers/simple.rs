@@ -3,26 +3,23 @@
 use crate::params::{ParamError, Params};
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::declare_parameters;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
 
-/// Parameters of `simple`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SimpleParams {
-    /// `base-pct`: percentage of the clock at ply 0.
-    pub base_pct: f64,
-    /// `ply-pct`: what each ply adds.
-    pub ply_pct: f64,
-    /// `time-factor`: weight of increment ÷ clock.
-    pub time_factor: f64,
-    /// `opening-bonus-pct`: what the first move of the game gets on top, percent of its budget.
-    pub opening_bonus_pct: f64,
-}
-
-impl Default for SimpleParams {
-    fn default() -> Self {
-        SimpleParams { base_pct: 1.4, ply_pct: 0.049, time_factor: 1.5, opening_bonus_pct: 0.0 }
+declare_parameters! {
+    /// Parameters of `simple`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SimpleParams of "simple" {
+        /// Percentage of the clock at ply 0.
+        "base-pct" base_pct: f64 = 1.4, within 0.01..=100.0;
+        /// Percentage of the clock that each ply played adds.
+        "ply-pct" ply_pct: f64 = 0.049, within 0.0..=1.0;
+        /// Factor on increment ÷ clock, which is added to the share.
+        "time-factor" time_factor: f64 = 1.5, within 0.0..=100.0;
+        /// Percentage of its budget that the first move of the game gets on top.
+        "opening-bonus-pct" opening_bonus_pct: f64 = 0.0, within 0.0..=1000.0;
     }
 }
 
@@ -42,19 +39,13 @@ impl Simple {
 }
 
 pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only("simple", &["base-pct", "ply-pct", "time-factor", "opening-bonus-pct"], &[])?;
-    let default = SimpleParams::default();
-    Ok(Box::new(Simple::new(SimpleParams {
-        base_pct: params.number("base-pct", default.base_pct, 0.01..=100.0)?,
-        ply_pct: params.number("ply-pct", default.ply_pct, 0.0..=1.0)?,
-        time_factor: params.number("time-factor", default.time_factor, 0.0..=100.0)?,
-        opening_bonus_pct: params.number("opening-bonus-pct", default.opening_bonus_pct, 0.0..=1000.0)?,
-    })))
+    params.allow_only(SimpleParams::OWNER, SimpleParams::NAMES, &[])?;
+    Ok(Box::new(Simple::new(SimpleParams::read(params, &SimpleParams::default())?)))
 }
 
 impl TimeManager for Simple {
     fn name(&self) -> &'static str {
-        "simple"
+        SimpleParams::OWNER
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

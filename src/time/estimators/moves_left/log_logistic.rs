@@ -1,23 +1,25 @@
 //! Moves left from the move number alone: game lengths follow a log-logistic distribution.
 
-/// The conditional median of a log-logistic game length (Lc0's `mle-legacy`).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LogLogistic {
-    /// Median length of games, full moves.
-    pub midpoint: f64,
-    /// How steeply games end around the midpoint.
-    pub steepness: f64,
-}
+use crate::time::parameters::declare_parameters;
 
-impl Default for LogLogistic {
-    /// The figures of Lc0's legacy manager.
-    fn default() -> Self {
-        LogLogistic { midpoint: 51.5, steepness: 7.0 }
+declare_parameters! {
+    /// The conditional median of a log-logistic game length (Lc0's `mle-legacy`).
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct LogLogistic of "mle-legacy" {
+        /// Median length of games, full moves.
+        "midpoint" midpoint: f64 = LogLogistic::MIDPOINT, within 1.0..=1000.0, preset Lc0: 45.2;
+        /// Steepness with which games end around that length.
+        "steepness" steepness: f64 = LogLogistic::STEEPNESS, within 0.5..=100.0, preset Lc0: 5.93;
     }
 }
 
 impl LogLogistic {
-    /// Median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with
+    /// The median length of games in Lc0's legacy manager, full moves.
+    pub const MIDPOINT: f64 = 51.5;
+    /// The steepness in Lc0's legacy manager.
+    pub const STEEPNESS: f64 = 7.0;
+
+    /// Returns the median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with
     /// k = ply/2. Always above 0.
     pub fn moves_left(&self, ply: u32) -> f64 {
         let LogLogistic { midpoint, steepness } = *self;

@@ -1,22 +1,20 @@
 //! Moves left by the network's Moves Left Head.
 
-use super::{MovesLeftInput, PieceCountTable};
+use crate::time::parameters::declare_parameters;
 
-/// `mle-mlh`: the head's M, or `mle-pieces` where there is none.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MovesLeftHead {
-    /// Factor on the head's figure, for networks that are off by one.
-    pub scale: f64,
-    /// Least estimate, full moves: a mistaken head must not empty the clock.
-    pub floor: f64,
-    /// How many standard deviations of M are added, so that positions in which the tree disagrees about the
-    /// game's length are met with more time in hand.
-    pub caution: f64,
-}
+use super::{MovesLeftInput, PieceCountParams, PieceCountTable};
 
-impl Default for MovesLeftHead {
-    fn default() -> Self {
-        MovesLeftHead { scale: 1.0, floor: 6.0, caution: 0.0 }
+declare_parameters! {
+    /// `mle-mlh`: reads the head's M, or asks `mle-pieces` where the network has no such head.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct MovesLeftHead of "mle-mlh" {
+        /// Factor on the estimate, for networks whose M is too small or too large by one.
+        "scale" scale: f64 = 1.0, within 0.01..=100.0;
+        /// Least estimate, full moves, so that a mistaken head does not empty the clock.
+        "floor" floor: f64 = 6.0, within 1.0..=1000.0;
+        /// Number of standard deviations of M that are added to M, so that positions in which the tree disagrees about
+        /// the length of the game leave more time on the clock.
+        "caution" caution: f64 = 0.0, within 0.0..=10.0;
     }
 }
 
@@ -25,10 +23,10 @@ impl MovesLeftHead {
     /// moves = (1 + M)/2.
     pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
         let Some(m) = known(input.m) else {
-            return (PieceCountTable::default().moves_left(input.pieces), "mle-pieces");
+            return (PieceCountTable::default().moves_left(input.pieces), PieceCountParams::OWNER);
         };
         let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
-        ((self.scale * (1.0 + plies) / 2.0).max(self.floor), "mle-mlh")
+        ((self.scale * (1.0 + plies) / 2.0).max(self.floor), MovesLeftHead::OWNER)
     }
 }
 
@@ -66,6 +64,9 @@ mod tests {
     fn networks_without_the_head_fall_back_to_pieces() {
         let (moves, source) = MovesLeftHead::default().moves_left(&input(None, None));
         assert_eq!((moves, source), (PieceCountTable::default().moves_left(20), "mle-pieces"));
-        assert_eq!(MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).1, "mle-pieces");
+        assert_eq!(
+            MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).1,
+            PieceCountParams::OWNER
+        );
     }
 }

@@ -13,8 +13,8 @@ mod pieces;
 pub use blend::Blend;
 pub use log_logistic::LogLogistic;
 pub use mlh::MovesLeftHead;
-pub use parse::{ESTIMATOR_NAMES, estimator_from};
-pub use pieces::{KNOT_KEYS, KNOTS, PieceCountTable};
+pub use parse::{BlendMemberParams, ESTIMATOR_NAMES, ESTIMATORS, EstimatorSpec, estimator_from};
+pub use pieces::{KNOT_KEYS, KNOTS, PieceCountParams, PieceCountTable};
 
 /// Beyond any game; bounds every estimate, whatever a network says.
 const MOST_MOVES: f64 = 1000.0;
@@ -58,8 +58,8 @@ impl MovesLeftEstimator {
     /// The estimate for a position; finite and within `1..=1000` for any input.
     pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let (moves, source) = match self {
-            MovesLeftEstimator::LogLogistic(curve) => (curve.moves_left(input.game_ply), "mle-legacy"),
-            MovesLeftEstimator::Pieces(table) => (table.moves_left(input.pieces), "mle-pieces"),
+            MovesLeftEstimator::LogLogistic(curve) => (curve.moves_left(input.game_ply), LogLogistic::OWNER),
+            MovesLeftEstimator::Pieces(table) => (table.moves_left(input.pieces), PieceCountParams::OWNER),
             MovesLeftEstimator::Head(head) => head.moves_left(input),
             MovesLeftEstimator::Blend(blend) => blend.moves_left(input),
         };

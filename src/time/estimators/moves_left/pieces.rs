@@ -1,5 +1,7 @@
 //! Moves left by the number of pieces on the board.
 
+use crate::time::parameters::declare_parameters;
+
 /// Fewest and most pieces of a legal position.
 const FEWEST: u32 = 2;
 const MOST: u32 = 32;
@@ -16,12 +18,39 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
 ];
 
-/// Numbers of pieces at which the table can be bent.
+/// Numbers of pieces for which parameters give the table's value.
 pub const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
-/// What the values there are called among the parameters.
-pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
-/// `mle-pieces`: a table of medians, which other kinds of games may bend.
+declare_parameters! {
+    /// Parameters of `mle-pieces`. The differences between the values given here and the table change evenly from one number
+    /// of pieces to the next.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PieceCountParams of "mle-pieces" {
+        /// Factor on the table.
+        "scale" scale: f64 = 1.0, within 0.01..=100.0;
+        /// Full moves of our side with 2 pieces on the board.
+        "at-2" at_2: f64 = median(KNOTS[0]), within 1.0..=1000.0;
+        /// Full moves of our side with 8 pieces on the board.
+        "at-8" at_8: f64 = median(KNOTS[1]), within 1.0..=1000.0;
+        /// Full moves of our side with 16 pieces on the board.
+        "at-16" at_16: f64 = median(KNOTS[2]), within 1.0..=1000.0;
+        /// Full moves of our side with 24 pieces on the board.
+        "at-24" at_24: f64 = median(KNOTS[3]), within 1.0..=1000.0;
+        /// Full moves of our side with 32 pieces on the board.
+        "at-32" at_32: f64 = median(KNOTS[4]), within 1.0..=1000.0;
+    }
+}
+
+/// The names of the parameters that belong to [`KNOTS`].
+pub const KNOT_KEYS: [&str; KNOTS.len()] = [
+    PieceCountParams::NAMES[1],
+    PieceCountParams::NAMES[2],
+    PieceCountParams::NAMES[3],
+    PieceCountParams::NAMES[4],
+    PieceCountParams::NAMES[5],
+];
+
+/// `mle-pieces`: estimates moves left by a table of medians, whose values parameters may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieceCountTable {
     /// Factor on the table.
@@ -31,14 +60,21 @@ pub struct PieceCountTable {
     pub knots: [f64; KNOTS.len()],
 }
 
+impl From<PieceCountParams> for PieceCountTable {
+    fn from(params: PieceCountParams) -> Self {
+        let PieceCountParams { scale, at_2, at_8, at_16, at_24, at_32 } = params;
+        PieceCountTable { scale, knots: [at_2, at_8, at_16, at_24, at_32] }
+    }
+}
+
 impl Default for PieceCountTable {
     fn default() -> Self {
-        PieceCountTable { scale: 1.0, knots: KNOTS.map(median) }
+        PieceCountParams::default().into()
     }
 }
 
 /// The table's entry for so many pieces.
-fn median(pieces: u32) -> f64 {
+const fn median(pieces: u32) -> f64 {
     MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }
 

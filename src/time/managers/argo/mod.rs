@@ -29,15 +29,13 @@ impl Argo {
 }
 
 pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only("argo", &["max-difficulty"], &[])?;
-    let max_difficulty =
-        params.number("max-difficulty", ArgoParams::default().max_difficulty, 1.0..=100.0)?;
-    Ok(Box::new(Argo::new(ArgoParams { max_difficulty })))
+    params.allow_only(ArgoParams::OWNER, ArgoParams::NAMES, &[])?;
+    Ok(Box::new(Argo::new(ArgoParams::read(params, &ArgoParams::default())?)))
 }
 
 impl TimeManager for Argo {
     fn name(&self) -> &'static str {
-        "argo"
+        ArgoParams::OWNER
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

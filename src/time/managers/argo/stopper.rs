@@ -137,7 +137,7 @@ impl Stopper for ArgoStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: "argo",
+            manager: ArgoParams::OWNER,
             budget_ms: self.maximum_ms,
             average_ms: Some(self.optimum_ms),
             ..MoveReport::default()

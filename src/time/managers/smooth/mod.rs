@@ -12,7 +12,10 @@ mod plan;
 mod stopper;
 mod visit_rates;
 
-pub use params::{LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, ReuseCount, SmoothParams};
+pub use params::{
+    LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, PresetParams, ReuseCount, SmoothConfig,
+    SmoothParams,
+};
 pub use plan::{PiggybankDeposit, Plan, PlanInput};
 
 use crate::params::{ParamError, Params};
@@ -41,7 +44,7 @@ struct PreviousMove {
 /// The manager.
 #[derive(Clone, Debug)]
 pub struct Smooth {
-    params: SmoothParams,
+    config: SmoothConfig,
     nps: f64,
     measured_s: f64,
     tree_reuse: LearnedShare,
@@ -56,7 +59,8 @@ pub struct Smooth {
 
 impl Smooth {
     /// A manager for one game.
-    pub fn new(params: SmoothParams) -> Self {
+    pub fn new(config: SmoothConfig) -> Self {
+        let params = config.params;
         let max_reuse = params.max_tree_reuse;
         Smooth {
             nps: params.init_nps,
@@ -79,7 +83,7 @@ impl Smooth {
             pondering: false,
             message: None,
             missing_head_reported: false,
-            params,
+            config,
         }
     }
 
@@ -93,9 +97,9 @@ impl Smooth {
         self.report_missing_head(facts);
 
         let position = moves_left_input(facts);
-        let (estimate, part) = self.params.moves_left_within(&facts.limits, &position);
-        let moves_left = estimate.moves;
-        let bank = &self.params.piggybank;
+        let planned = self.config.planned_moves(&facts.limits, &position);
+        let moves_left = planned.estimate.moves;
+        let bank = &self.config.piggybank;
         let cap_ms = bank.max_moves * facts.time_to_control_ms(moves_left)? / moves_left;
         self.piggybank.prepare(bank, time_ms, cap_ms);
         let piggybank_ms = self.piggybank.balance_ms();
@@ -105,30 +109,30 @@ impl Smooth {
             overhead_ms: facts.overhead_ms,
             movestogo: facts.limits.movestogo,
             moves_left,
-            future_weight: self.params.future_weight(facts.root, part),
+            future_weight: self.config.params.future_weight(facts.root, planned.share_of_game),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
-            share_of_new: match self.params.target {
+            share_of_new: match self.config.params.target {
                 NodeTarget::Tree => 1.0,
                 NodeTarget::BestMove => self.best_share.value(),
             },
             timeuse: self.timeuse.value(),
-            max_move_budget: self.params.max_move_budget,
-            min_move_share: if facts.has_choice() { self.params.min_move_share } else { 0.0 },
+            max_move_budget: self.config.params.max_move_budget,
+            min_move_share: if facts.has_choice() { self.config.params.min_move_share } else { 0.0 },
             reserve_ms: facts.reserve_ms,
             piggybank_ms,
             deposit: PiggybankDeposit { share: bank.per_move_share, room_ms: cap_ms - piggybank_ms },
         };
         let average_ms = input.plan().average_ms;
-        let nps = NpsEstimator::new(self.params.nps_rule(average_ms), self.nps, self.measured_s);
+        let nps = NpsEstimator::new(self.config.params.nps_rule(average_ms), self.nps, self.measured_s);
         let context = MoveContext {
             limits: facts.limits.clone(),
             position,
             input,
             draw_ms: bank.max_use * piggybank_ms,
             grace_ms: first_evaluation_grace_ms(facts),
-            params: self.params.clone(),
+            config: self.config.clone(),
         };
         Some(Box::new(SmoothStopper::new(context, nps)))
     }
@@ -137,7 +141,7 @@ impl Smooth {
     fn counted_reuse(&self, facts: &MoveFacts, kept: u64) -> f64 {
         let in_tree = facts.reused_nodes as f64;
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
-        let counted = match (self.params.target, self.params.reuse) {
+        let counted = match (self.config.params.target, self.config.params.reuse) {
             (NodeTarget::BestMove, _) => most,
             (NodeTarget::Tree, ReuseCount::Distribution) if most > 0.0 => {
                 facts.root_visits.iter().map(|&n| f64::from(n) * f64::from(n) / most).sum()
@@ -148,7 +152,7 @@ impl Smooth {
     }
 
     fn report_missing_head(&mut self, facts: &MoveFacts) {
-        if !self.missing_head_reported && !facts.has_moves_left && self.params.moves_left.uses_head() {
+        if !self.missing_head_reported && !facts.has_moves_left && self.config.moves_left.uses_head() {
             self.missing_head_reported = true;
             let text =
                 "The network has no Moves Left Head: moves left are estimated without it (mle-pieces).";
@@ -165,7 +169,8 @@ impl Smooth {
         // A device so slow that a move has no second batch shows its rate only over whole moves.
         let used_s = outcome.used_ms / 1000.0;
         if stats.batches == 1 && stats.new_nodes > 0 && used_s > 0.0 {
-            self.nps = decay(self.nps, stats.new_nodes as f64 / used_s, self.params.nps_update_rate, used_s);
+            self.nps =
+                decay(self.nps, stats.new_nodes as f64 / used_s, self.config.params.nps_update_rate, used_s);
         }
     }
 }
@@ -180,12 +185,12 @@ fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
 }
 
 pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    Ok(Box::new(Smooth::new(SmoothParams::from_params(params)?)))
+    Ok(Box::new(Smooth::new(SmoothConfig::from_params(params)?)))
 }
 
 impl TimeManager for Smooth {
     fn name(&self) -> &'static str {
-        "smooth"
+        SmoothParams::OWNER
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
@@ -214,7 +219,7 @@ impl TimeManager for Smooth {
         };
         let stats = &outcome.stats;
         let best = f64::from(stats.two_most_visits().0);
-        let nodes = match self.params.target {
+        let nodes = match self.config.params.target {
             NodeTarget::Tree => stats.nodes as f64,
             NodeTarget::BestMove => best,
         };
@@ -231,7 +236,8 @@ impl TimeManager for Smooth {
     }
 
     fn asks_network(&self, has_moves_left: bool) -> bool {
-        self.params.move_weight == MoveWeight::Stakes || has_moves_left && self.params.moves_left.uses_head()
+        self.config.params.move_weight == MoveWeight::Stakes
+            || has_moves_left && self.config.moves_left.uses_head()
     }
 
     fn take_message(&mut self) -> Option<String> {

@@ -5,242 +5,200 @@ use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
 use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::facts::RootEvaluation;
 use crate::time::limits::GoLimits;
+use crate::time::parameters::{ParameterSpec, Preset, declare_choice, declare_parameters};
 
 use super::move_weight;
 
-/// What should be the same at every move's end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeTarget {
-    /// The nodes of the whole tree.
-    Tree,
-    /// The visits of the best move.
-    BestMove,
+declare_choice! {
+    /// What the unit of the nps estimate's step is.
+    pub enum NpsUnit {
+        /// Seconds of search.
+        Seconds = "seconds",
+        /// Average move times.
+        Moves = "moves",
+    }
 }
 
-/// In what a move's budget is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitKind {
-    /// Time.
-    Time,
-    /// New nodes; time only as far as the clock forces it.
-    Nodes,
-    /// Whichever is reached first.
-    Both,
+declare_choice! {
+    /// Which moves get more nodes than others.
+    pub enum MoveWeight {
+        /// All moves get the same.
+        Even = "even",
+        /// Moves in which more is at stake get more: early ones, and more so where few games are drawn.
+        Stakes = "stakes",
+    }
 }
 
-/// In what the nps estimate's step is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NpsUnit {
-    /// Seconds of search.
-    Seconds,
-    /// Average move times.
-    Moves,
+declare_choice! {
+    /// The number that should be the same at the end of every move.
+    pub enum NodeTarget {
+        /// The nodes of the whole tree.
+        Tree = "tree",
+        /// The visits of the best move.
+        BestMove = "bestmove",
+    }
 }
 
-/// Which reused nodes count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReuseCount {
-    /// All nodes under the root.
-    Tree,
-    /// Nodes by how much their root move is visited: those under the best move in full, dead branches hardly.
-    Distribution,
+declare_choice! {
+    /// The unit in which the budget of a move is held.
+    pub enum LimitKind {
+        /// Time.
+        Time = "time",
+        /// New nodes; time is limited only by `max-move-budget`.
+        Nodes = "nodes",
+        /// New nodes and time, whichever is reached first.
+        Both = "both",
+    }
 }
 
-/// Which moves are to get more nodes than others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoveWeight {
-    /// All get the same.
-    Even,
-    /// Those in which more is at stake: early ones, and more so where few games are drawn.
-    Stakes,
+declare_choice! {
+    /// Which reused nodes count.
+    pub enum ReuseCount {
+        /// All nodes under the root.
+        Tree = "tree",
+        /// Nodes by how much their root move is visited: those under the best move in full, others in proportion.
+        Distribution = "distribution",
+    }
 }
 
-/// The reserve of today's Lc0, for moves that turn out to need more than their budget.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PiggybankParams {
-    /// `init-piggybank`: share of the clock that is put aside at the first move.
-    pub initial_share: f64,
-    /// `per-move-piggybank`: share of its target time that each move pays in.
-    pub per_move_share: f64,
-    /// `max-piggybank-use`: share of the reserve that one move may draw.
-    pub max_use: f64,
-    /// `max-piggybank-moves`: the reserve's cap, average move times.
-    pub max_moves: f64,
-    /// `trend-nps-update-period-ms`: window over which the moves' visit rates are measured, ms.
-    pub trend_window_ms: f64,
-    /// `bestmove-optimism`: factor on the best move's rate.
-    pub bestmove_optimism: f64,
-    /// `overtaker-optimism`: factor on its rivals' rates.
-    pub overtaker_optimism: f64,
-    /// `force-piggybank-ms`: the reserve is open for so long after the first evaluation, ms.
-    pub force_ms: f64,
+declare_parameters! {
+    /// The parameter that chooses the values of the others.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PresetParams of "smooth" {
+        /// Whose values the other parameters have where they are not given.
+        "preset" preset: Preset = Preset::Pr1195;
+    }
 }
 
-/// All parameters.
+declare_parameters! {
+    /// Parameters of the plan and of what `smooth` learns.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct SmoothParams of "smooth" {
+        /// Share of the tree that is reused after a full move, first guess.
+        "init-tree-reuse" init_tree_reuse: f64 = 0.5, within 0.0..=0.99, preset Lc0: 0.52;
+        /// Largest such share that is planned with.
+        "max-tree-reuse" max_tree_reuse: f64 = 0.7, within 0.0..=0.99, preset Lc0: 0.73;
+        /// Average move times that take the estimate halfway to what is observed.
+        "tree-reuse-update-rate" tree_reuse_update_rate: f64 = 4.0, within 0.01..=1e6, preset Lc0: 3.39;
+        /// New nodes per second, first guess.
+        "init-nps" init_nps: f64 = 20_000.0, within 0.1..=1e9;
+        /// Seconds of measuring that this guess is worth; 5 is pull request 1195 to the letter.
+        "init-nps-weight" init_nps_weight: f64 = 0.5, within 0.0..=1e6;
+        /// Seconds of search, or average move times, that take the estimate halfway to what is measured.
+        "nps-update-rate" nps_update_rate: f64 = 5.0, within 0.01..=1e6;
+        /// Unit of `nps-update-rate`.
+        "nps-update-unit" nps_update_unit: NpsUnit = NpsUnit::Seconds;
+        /// Seconds of Lc0's linear window, in which the estimate rises at once and falls slowly; 0 is decay by
+        /// `nps-update-rate`.
+        "nps-update-period" nps_update_period: f64 = 0.0, within 0.0..=1e6, preset Lc0: 20.0;
+        /// Share of a budget that is used, first guess.
+        "init-timeuse" init_timeuse: f64 = 0.7, within 0.01..=1.0;
+        /// Smallest such share that is planned with.
+        "min-timeuse" min_timeuse: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.34;
+        /// Average move times that take the estimate halfway to what is observed.
+        "timeuse-update-rate" timeuse_update_rate: f64 = 10.0, within 0.01..=1e6, preset Lc0: 5.51;
+        /// Largest share of the clock for one move.
+        "max-move-budget" max_move_budget: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.42;
+        /// Least target time of a move with a choice, as a share of the average move time.
+        "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
+        /// Which moves get more nodes than others.
+        "move-weight" move_weight: MoveWeight = MoveWeight::Even;
+        /// The number that should be the same at the end of every move.
+        "target" target: NodeTarget = NodeTarget::Tree;
+        /// Unit in which the budget of a move is held.
+        "limit" limit: LimitKind = LimitKind::Time;
+        /// Which reused nodes count.
+        "reuse" reuse: ReuseCount = ReuseCount::Tree;
+    }
+}
+
+declare_parameters! {
+    /// Parameters of the piggybank, the reserve of today's Lc0 for moves that turn out to need more than their budget.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct PiggybankParams of "smooth" {
+        /// Share of the clock that is put into the reserve at the first move.
+        "init-piggybank" initial_share: f64 = 0.0, within 0.0..=1.0, preset Lc0: 0.09;
+        /// Share of its target time that each move puts into the reserve.
+        "per-move-piggybank" per_move_share: f64 = 0.0, within 0.0..=1.0, preset Lc0: 0.12;
+        /// Share of the reserve that one move may draw.
+        "max-piggybank-use" max_use: f64 = 0.94, within 0.0..=1.0;
+        /// Most that the reserve may hold, average move times.
+        "max-piggybank-moves" max_moves: f64 = 36.5, within 0.0..=1e6;
+        /// Window over which the visit rates of the root moves are measured, ms.
+        "trend-nps-update-period-ms" trend_window_ms: f64 = 3_000.0, within 0.0..=1e9;
+        /// Factor on the visit rate of the best move.
+        "bestmove-optimism" bestmove_optimism: f64 = 0.2, within 0.0..=100.0;
+        /// Factor on the visit rates of the other moves.
+        "overtaker-optimism" overtaker_optimism: f64 = 4.0, within 0.0..=100.0;
+        /// Time after the first evaluation during which the reserve is open, ms.
+        "force-piggybank-ms" force_ms: f64 = 1_000.0, within 0.0..=1e9;
+    }
+}
+
+/// Everything that can be set for `smooth`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SmoothParams {
-    /// `init-tree-reuse`: share of the tree that is reused after a full move, first guess.
-    pub init_tree_reuse: f64,
-    /// `max-tree-reuse`: largest such share to reckon with.
-    pub max_tree_reuse: f64,
-    /// `tree-reuse-update-rate`: average moves that take the estimate halfway.
-    pub tree_reuse_update_rate: f64,
-    /// `init-nps`: first guess of new nodes per second.
-    pub init_nps: f64,
-    /// `init-nps-weight`: seconds of measuring that this guess is worth.
-    pub init_nps_weight: f64,
-    /// `nps-update-rate`: seconds (or average moves) that take the estimate halfway.
-    pub nps_update_rate: f64,
-    /// `nps-update-unit`
-    pub nps_update_unit: NpsUnit,
-    /// `nps-update-period`: seconds of Lc0's linear window instead of decay; 0 for decay.
-    pub nps_update_period: f64,
-    /// `init-timeuse`: share of a budget that is used, first guess.
-    pub init_timeuse: f64,
-    /// `min-timeuse`: smallest such share to reckon with.
-    pub min_timeuse: f64,
-    /// `timeuse-update-rate`: average moves that take the estimate halfway.
-    pub timeuse_update_rate: f64,
-    /// `max-move-budget`: largest share of the clock for one move.
-    pub max_move_budget: f64,
-    /// `min-move-share`: least search time of a move with a choice, as a share of the average move time.
-    pub min_move_share: f64,
-    /// `move-weight`
-    pub move_weight: MoveWeight,
-    /// `target`
-    pub target: NodeTarget,
-    /// `limit`
-    pub limit: LimitKind,
-    /// `reuse`
-    pub reuse: ReuseCount,
-    /// The reserve, if there is one.
+pub struct SmoothConfig {
+    /// The plan and what is learned.
+    pub params: SmoothParams,
+    /// The reserve; it stays empty where nothing is put into it.
     pub piggybank: PiggybankParams,
-    /// The preset's `mle-legacy`, for lists that name that estimator without its parameters.
-    pub curve: LogLogistic,
     /// The moves-left estimator.
     pub moves_left: MovesLeftEstimator,
 }
 
-impl SmoothParams {
-    /// The manager as PR 1195 documents it: `preset=pr1195`, the default.
-    pub fn pr1195() -> Self {
-        SmoothParams {
-            init_tree_reuse: 0.5,
-            max_tree_reuse: 0.7,
-            tree_reuse_update_rate: 4.0,
-            init_nps: 20_000.0,
-            init_nps_weight: 0.5,
-            nps_update_rate: 5.0,
-            nps_update_unit: NpsUnit::Seconds,
-            nps_update_period: 0.0,
-            init_timeuse: 0.7,
-            min_timeuse: 0.3,
-            timeuse_update_rate: 10.0,
-            max_move_budget: 0.3,
-            min_move_share: 0.1,
-            move_weight: MoveWeight::Even,
-            target: NodeTarget::Tree,
-            limit: LimitKind::Time,
-            reuse: ReuseCount::Tree,
-            piggybank: PiggybankParams {
-                initial_share: 0.0,
-                per_move_share: 0.0,
-                max_use: 0.94,
-                max_moves: 36.5,
-                trend_window_ms: 3_000.0,
-                bestmove_optimism: 0.2,
-                overtaker_optimism: 4.0,
-                force_ms: 1_000.0,
-            },
-            curve: LogLogistic::default(),
-            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::default()),
-        }
-    }
+/// The moves that a plan shares the time among.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PlannedMoves {
+    /// The moves left, capped by `movestogo`.
+    pub(super) estimate: MovesLeftEstimate,
+    /// The share that they are of all moves left in the game, `0..=1`.
+    pub(super) share_of_game: f64,
+}
 
-    /// The figures of today's Lc0, with its reserve: `preset=lc0`.
-    pub fn lc0() -> Self {
-        let documented = SmoothParams::pr1195();
-        let curve = LogLogistic { midpoint: 45.2, steepness: 5.93 };
-        SmoothParams {
-            init_tree_reuse: 0.52,
-            max_tree_reuse: 0.73,
-            tree_reuse_update_rate: 3.39,
-            nps_update_period: 20.0,
-            init_timeuse: 0.7,
-            min_timeuse: 0.34,
-            timeuse_update_rate: 5.51,
-            max_move_budget: 0.42,
-            piggybank: PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..documented.piggybank },
-            curve,
-            moves_left: MovesLeftEstimator::LogLogistic(curve),
-            ..documented
+impl SmoothConfig {
+    /// Returns the values of `preset`.
+    pub fn preset(preset: Preset) -> Self {
+        SmoothConfig {
+            params: SmoothParams::preset(preset),
+            piggybank: PiggybankParams::preset(preset),
+            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::preset(preset)),
         }
     }
 
     /// Reads the parameters of `smooth(…)`.
     ///
     /// # Errors
-    /// Unknown keys or estimators and values out of range, each naming what is valid.
+    /// A [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
     pub fn from_params(params: &Params) -> Result<Self, ParamError> {
-        params.allow_only("smooth", &KEYS, &ESTIMATOR_NAMES)?;
-        let base = match params.choice("preset", "pr1195", &["pr1195", "lc0"])? {
-            "lc0" => SmoothParams::lc0(),
-            _ => SmoothParams::pr1195(),
-        };
-        let share = |key, default| params.number(key, default, 0.0..=0.99);
-        let positive_share = |key, default| params.number(key, default, 0.01..=1.0);
-        let rate = |key, default| params.number(key, default, 0.01..=1e6);
-        Ok(SmoothParams {
-            init_tree_reuse: share("init-tree-reuse", base.init_tree_reuse)?,
-            max_tree_reuse: share("max-tree-reuse", base.max_tree_reuse)?,
-            tree_reuse_update_rate: rate("tree-reuse-update-rate", base.tree_reuse_update_rate)?,
-            init_nps: params.number("init-nps", base.init_nps, 0.1..=1e9)?,
-            init_nps_weight: params.number("init-nps-weight", base.init_nps_weight, 0.0..=1e6)?,
-            nps_update_rate: rate("nps-update-rate", base.nps_update_rate)?,
-            nps_update_unit: match params.choice("nps-update-unit", "seconds", &["seconds", "moves"])? {
-                "moves" => NpsUnit::Moves,
-                _ => NpsUnit::Seconds,
-            },
-            nps_update_period: params.number("nps-update-period", base.nps_update_period, 0.0..=1e6)?,
-            init_timeuse: positive_share("init-timeuse", base.init_timeuse)?,
-            min_timeuse: positive_share("min-timeuse", base.min_timeuse)?,
-            timeuse_update_rate: rate("timeuse-update-rate", base.timeuse_update_rate)?,
-            max_move_budget: positive_share("max-move-budget", base.max_move_budget)?,
-            min_move_share: params.number("min-move-share", base.min_move_share, 0.0..=1.0)?,
-            move_weight: match params.choice("move-weight", "even", &["even", "stakes"])? {
-                "stakes" => MoveWeight::Stakes,
-                _ => MoveWeight::Even,
-            },
-            target: match params.choice("target", "tree", &["tree", "bestmove"])? {
-                "bestmove" => NodeTarget::BestMove,
-                _ => NodeTarget::Tree,
-            },
-            limit: match params.choice("limit", "time", &["time", "nodes", "both"])? {
-                "nodes" => LimitKind::Nodes,
-                "both" => LimitKind::Both,
-                _ => LimitKind::Time,
-            },
-            reuse: match params.choice("reuse", "tree", &["tree", "distribution"])? {
-                "distribution" => ReuseCount::Distribution,
-                _ => ReuseCount::Tree,
-            },
-            piggybank: PiggybankParams::from_params(params, &base.piggybank)?,
-            curve: base.curve,
-            moves_left: estimator_from("smooth", params, base.curve)?.unwrap_or(base.moves_left),
+        let keys = [PresetParams::NAMES, SmoothParams::NAMES, PiggybankParams::NAMES].concat();
+        params.allow_only(SmoothParams::OWNER, &keys, &ESTIMATOR_NAMES)?;
+        let PresetParams { preset } = PresetParams::read(params, &PresetParams::default())?;
+        let base = SmoothConfig::preset(preset);
+        let estimator = estimator_from(SmoothParams::OWNER, params, LogLogistic::preset(preset))?;
+        Ok(SmoothConfig {
+            params: SmoothParams::read(params, &base.params)?,
+            piggybank: PiggybankParams::read(params, &base.piggybank)?,
+            moves_left: estimator.unwrap_or(base.moves_left),
         })
     }
 
-    /// Moves left, capped by `movestogo`, and what part of the rest of the game they are.
-    pub(super) fn moves_left_within(
-        &self,
-        limits: &GoLimits,
-        position: &MovesLeftInput,
-    ) -> (MovesLeftEstimate, f64) {
-        let estimate = self.moves_left.estimate(position);
-        let moves = limits.cap_moves_left(estimate.moves);
-        (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
+    /// Describes all parameters but those of the estimators.
+    pub fn specs() -> Vec<ParameterSpec> {
+        [PresetParams::specs(), SmoothParams::specs(), PiggybankParams::specs()].concat()
     }
 
+    /// Returns the moves that are to share the time.
+    pub(super) fn planned_moves(&self, limits: &GoLimits, position: &MovesLeftInput) -> PlannedMoves {
+        let estimate = self.moves_left.estimate(position);
+        let moves = limits.cap_moves_left(estimate.moves);
+        PlannedMoves {
+            estimate: MovesLeftEstimate { moves, ..estimate },
+            share_of_game: moves / estimate.moves,
+        }
+    }
+}
+
+impl SmoothParams {
     /// What the moves ahead weigh on average against this one, of which `root` is known; `part` as for [`move_weight::future_weight`].
     pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         match self.move_weight {
@@ -262,64 +220,19 @@ impl SmoothParams {
     }
 }
 
-impl PiggybankParams {
-    fn from_params(params: &Params, base: &PiggybankParams) -> Result<Self, ParamError> {
-        Ok(PiggybankParams {
-            initial_share: params.number("init-piggybank", base.initial_share, 0.0..=1.0)?,
-            per_move_share: params.number("per-move-piggybank", base.per_move_share, 0.0..=1.0)?,
-            max_use: params.number("max-piggybank-use", base.max_use, 0.0..=1.0)?,
-            max_moves: params.number("max-piggybank-moves", base.max_moves, 0.0..=1e6)?,
-            trend_window_ms: params.number("trend-nps-update-period-ms", base.trend_window_ms, 0.0..=1e9)?,
-            bestmove_optimism: params.number("bestmove-optimism", base.bestmove_optimism, 0.0..=100.0)?,
-            overtaker_optimism: params.number("overtaker-optimism", base.overtaker_optimism, 0.0..=100.0)?,
-            force_ms: params.number("force-piggybank-ms", base.force_ms, 0.0..=1e9)?,
-        })
-    }
-}
-
-/// Every key that `smooth` knows, in the order of its documentation.
-const KEYS: [&str; 26] = [
-    "preset",
-    "init-tree-reuse",
-    "max-tree-reuse",
-    "tree-reuse-update-rate",
-    "init-nps",
-    "init-nps-weight",
-    "nps-update-rate",
-    "nps-update-unit",
-    "nps-update-period",
-    "init-timeuse",
-    "min-timeuse",
-    "timeuse-update-rate",
-    "max-move-budget",
-    "min-move-share",
-    "move-weight",
-    "target",
-    "limit",
-    "reuse",
-    "init-piggybank",
-    "per-move-piggybank",
-    "max-piggybank-use",
-    "max-piggybank-moves",
-    "trend-nps-update-period-ms",
-    "bestmove-optimism",
-    "overtaker-optimism",
-    "force-piggybank-ms",
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<SmoothParams, ParamError> {
-        SmoothParams::from_params(&Params::parse(text).unwrap())
+    fn read(text: &str) -> Result<SmoothConfig, ParamError> {
+        SmoothConfig::from_params(&Params::parse(text).unwrap())
     }
 
     #[test]
     fn the_documented_table_is_the_default() {
-        assert_eq!(read(""), Ok(SmoothParams::pr1195()));
-        assert_eq!(read("preset=pr1195"), Ok(SmoothParams::pr1195()));
-        assert_eq!(read("preset=lc0"), Ok(SmoothParams::lc0()));
+        assert_eq!(read(""), Ok(SmoothConfig::preset(Preset::Pr1195)));
+        assert_eq!(read("preset=pr1195"), Ok(SmoothConfig::preset(Preset::Pr1195)));
+        assert_eq!(read("preset=lc0"), Ok(SmoothConfig::preset(Preset::Lc0)));
     }
 
     #[test]
@@ -327,11 +240,14 @@ mod tests {
         let params = read("init-nps=12345,preset=lc0,limit=both,mle-legacy(steepness=12.0)").unwrap();
         // What is not named is the preset's, in the estimator too.
         let curve = LogLogistic { midpoint: 45.2, steepness: 12.0 };
-        let expected = SmoothParams {
-            init_nps: 12_345.0,
-            limit: LimitKind::Both,
+        let expected = SmoothConfig {
+            params: SmoothParams {
+                init_nps: 12_345.0,
+                limit: LimitKind::Both,
+                ..SmoothParams::preset(Preset::Lc0)
+            },
             moves_left: MovesLeftEstimator::LogLogistic(curve),
-            ..SmoothParams::lc0()
+            ..SmoothConfig::preset(Preset::Lc0)
         };
         assert_eq!(params, expected);
     }
@@ -349,6 +265,6 @@ mod tests {
     #[test]
     fn the_nps_step_may_count_moves() {
         let params = read("nps-update-unit=moves,nps-update-rate=3").unwrap();
-        assert_eq!(params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.5 });
+        assert_eq!(params.params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.5 });
     }
 }

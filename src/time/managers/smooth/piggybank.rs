@@ -29,12 +29,12 @@ impl Piggybank {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::SmoothParams;
     use super::*;
+    use crate::time::parameters::Preset;
 
     #[test]
     fn opens_with_nine_percent_and_keeps_its_books() {
-        let params = SmoothParams::lc0().piggybank;
+        let params = PiggybankParams::preset(Preset::Lc0);
         let mut bank = Piggybank::default();
         assert_eq!(bank.balance_ms(), 0.0);
         bank.prepare(&params, 100_000.0, 1e9);

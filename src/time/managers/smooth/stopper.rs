@@ -6,7 +6,7 @@ use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-use super::params::{LimitKind, SmoothParams};
+use super::params::{LimitKind, PlannedMoves, SmoothConfig, SmoothParams};
 use super::plan::{Plan, PlanInput};
 use super::visit_rates::VisitRates;
 
@@ -17,7 +17,7 @@ const REVISION_GROWTH: f64 = 1.1;
 #[derive(Clone, Debug)]
 pub struct MoveContext {
     /// The manager's parameters.
-    pub params: SmoothParams,
+    pub config: SmoothConfig,
     /// The `go` command.
     pub limits: GoLimits,
     /// What the moves-left estimator knows.
@@ -31,9 +31,9 @@ pub struct MoveContext {
 }
 
 impl MoveContext {
-    /// As [`SmoothParams::moves_left_within`].
-    fn moves_left(&self) -> (MovesLeftEstimate, f64) {
-        self.params.moves_left_within(&self.limits, &self.position)
+    /// Returns the moves that are to share the time.
+    fn planned_moves(&self) -> PlannedMoves {
+        self.config.planned_moves(&self.limits, &self.position)
     }
 }
 
@@ -54,12 +54,11 @@ pub struct SmoothStopper {
 impl SmoothStopper {
     /// Starts a move.
     pub fn new(context: MoveContext, nps: NpsEstimator) -> Self {
-        let (moves_left, _) = context.moves_left();
         SmoothStopper {
-            moves_left,
+            moves_left: context.planned_moves().estimate,
             plan: context.input.plan(),
             nps,
-            visit_rates: VisitRates::new(&context.params.piggybank),
+            visit_rates: VisitRates::new(&context.config.piggybank),
             revised_at: 0.0,
             evaluated: false,
             may_draw: false,
@@ -79,12 +78,12 @@ impl SmoothStopper {
             self.context.position.m = root.m;
             self.context.position.m_spread = root.m_spread;
         }
-        let (moves_left, part) = self.context.moves_left();
-        self.moves_left = moves_left;
+        let planned = self.context.planned_moves();
+        self.moves_left = planned.estimate;
         let input = PlanInput {
             nps: self.nps.optimistic(),
-            moves_left: moves_left.moves,
-            future_weight: self.context.params.future_weight(stats.root, part),
+            moves_left: planned.estimate.moves,
+            future_weight: self.context.config.params.future_weight(stats.root, planned.share_of_game),
             ..self.context.input
         };
         self.plan = input.plan();
@@ -96,7 +95,7 @@ impl SmoothStopper {
             return false;
         }
         let just_began =
-            stats.since_first_eval_ms.is_none_or(|ms| ms <= self.context.params.piggybank.force_ms);
+            stats.since_first_eval_ms.is_none_or(|ms| ms <= self.context.config.piggybank.force_ms);
         let best_is_in_doubt = stats.best_by_q.is_some() && stats.best_by_q != stats.most_visited();
         just_began
             || best_is_in_doubt
@@ -110,7 +109,7 @@ impl SmoothStopper {
 
     /// The end of the move without the reserve, ms. Budgets in nodes leave the clock as the only limit in time.
     fn regular_ms(&self) -> f64 {
-        match self.context.params.limit {
+        match self.context.config.params.limit {
             LimitKind::Time | LimitKind::Both => self.plan.budget_ms,
             LimitKind::Nodes => self.context.input.max_move_ms(),
         }
@@ -119,7 +118,7 @@ impl SmoothStopper {
     /// New nodes that end the move, where the budget is held in nodes.
     fn node_budget(&self) -> Option<f64> {
         let nodes = self.plan.budget_ms / 1000.0 * self.nps.optimistic();
-        (self.context.params.limit != LimitKind::Time).then_some(nodes.max(1.0))
+        (self.context.config.params.limit != LimitKind::Time).then_some(nodes.max(1.0))
     }
 }
 
@@ -156,7 +155,7 @@ impl Stopper for SmoothStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: "smooth",
+            manager: SmoothParams::OWNER,
             budget_ms: self.plan.budget_ms,
             average_ms: Some(self.plan.average_ms),
             target_nodes: Some(self.plan.target_new_nodes),

@@ -11,7 +11,7 @@ use crate::time::timekeeper::{SearchEnd, Timekeeper};
 use proptest::prelude::*;
 
 fn smooth(params: &str) -> Smooth {
-    Smooth::new(SmoothParams::from_params(&Params::parse(params).unwrap()).unwrap())
+    Smooth::new(SmoothConfig::from_params(&Params::parse(params).unwrap()).unwrap())
 }
 
 fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {

@@ -76,11 +76,11 @@ impl VisitRates {
 
 #[cfg(test)]
 mod tests {
-    use super::super::params::SmoothParams;
     use super::*;
+    use crate::time::parameters::Preset;
 
     fn visit_rates() -> VisitRates {
-        VisitRates::new(&SmoothParams::lc0().piggybank)
+        VisitRates::new(&PiggybankParams::preset(Preset::Lc0))
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {

@@ -1,6 +1,6 @@
 //! Optimum and maximum time of a move.
 
-use crate::params::{ParamError, Params};
+use crate::time::parameters::declare_parameters;
 
 use super::importance::move_importance;
 
@@ -11,36 +11,24 @@ const MAX_RATIO: f64 = 7.0;
 /// Which share of the other moves' time the maximum may steal.
 const STEAL_RATIO: f64 = 0.33;
 
-/// Parameters of `stockfish`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StockfishParams {
-    /// `emergency-move-horizon`: be prepared to play at least so many moves.
-    pub emergency_move_horizon: u32,
-    /// `emergency-base-time`: keep at least so much on the clock, ms.
-    pub emergency_base_time_ms: f64,
-    /// `emergency-move-time`: and so much for each of those moves, ms.
-    pub emergency_move_time_ms: f64,
-    /// `min-thinking-time`: think at least so long, ms.
-    pub min_thinking_time_ms: f64,
-    /// `slow-mover`: percentage of this move's importance; more than 100 spends more in the opening.
-    pub slow_mover: f64,
-    /// `instability-decay`: what is left of the count of best-move changes after an iteration.
-    pub instability_decay: f64,
-    /// `fail-low-q`: a fall of the root's Q by more than this may use the maximum.
-    pub fail_low_q: f64,
-}
-
-impl Default for StockfishParams {
-    fn default() -> Self {
-        StockfishParams {
-            emergency_move_horizon: 40,
-            emergency_base_time_ms: 60.0,
-            emergency_move_time_ms: 30.0,
-            min_thinking_time_ms: 20.0,
-            slow_mover: 70.0,
-            instability_decay: 0.8,
-            fail_low_q: 0.05,
-        }
+declare_parameters! {
+    /// Parameters of `stockfish`.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub struct StockfishParams of "stockfish" {
+        /// Number of moves for which time is kept on the clock.
+        "emergency-move-horizon" emergency_move_horizon: u32 = 40, within 0..=50;
+        /// Time that is always kept on the clock, ms.
+        "emergency-base-time" emergency_base_time_ms: f64 = 60.0, within 0.0..=30_000.0;
+        /// Time that is kept for each of the moves within the horizon, ms.
+        "emergency-move-time" emergency_move_time_ms: f64 = 30.0, within 0.0..=5_000.0;
+        /// Least time for a move, ms.
+        "min-thinking-time" min_thinking_time_ms: f64 = 20.0, within 0.0..=5_000.0;
+        /// Percentage of its importance with which this move counts; more than 100 spends more time in the opening.
+        "slow-mover" slow_mover: f64 = 70.0, within 10.0..=1000.0;
+        /// Share of the count of best-move changes that is left after each iteration.
+        "instability-decay" instability_decay: f64 = 0.8, within 0.0..=0.99;
+        /// Fall of the root's Q since the last iteration beyond which the move may use its maximum.
+        "fail-low-q" fail_low_q: f64 = 0.05, within 0.0..=2.0;
     }
 }
 
@@ -79,34 +67,6 @@ impl TimeLimits {
 }
 
 impl StockfishParams {
-    /// Reads the parameters of `stockfish(…)`.
-    ///
-    /// # Errors
-    /// Unknown keys and values out of range.
-    pub fn from_params(params: &Params) -> Result<Self, ParamError> {
-        let keys = [
-            "emergency-move-horizon",
-            "emergency-base-time",
-            "emergency-move-time",
-            "min-thinking-time",
-            "slow-mover",
-            "instability-decay",
-            "fail-low-q",
-        ];
-        params.allow_only("stockfish", &keys, &[])?;
-        let default = StockfishParams::default();
-        let ms = |key, default, most: f64| params.number(key, default, 0.0..=most);
-        Ok(StockfishParams {
-            emergency_move_horizon: params.integer("emergency-move-horizon", 40, 0..=50)? as u32,
-            emergency_base_time_ms: ms("emergency-base-time", default.emergency_base_time_ms, 30_000.0)?,
-            emergency_move_time_ms: ms("emergency-move-time", default.emergency_move_time_ms, 5_000.0)?,
-            min_thinking_time_ms: ms("min-thinking-time", default.min_thinking_time_ms, 5_000.0)?,
-            slow_mover: params.number("slow-mover", default.slow_mover, 10.0..=1000.0)?,
-            instability_decay: params.number("instability-decay", default.instability_decay, 0.0..=0.99)?,
-            fail_low_q: params.number("fail-low-q", default.fail_low_q, 0.0..=2.0)?,
-        })
-    }
-
     /// Optimum and maximum: the least of what each supposed number of moves to go would give.
     pub fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
         let movestogo = input.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);

@@ -31,12 +31,13 @@ impl Stockfish {
 }
 
 pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    Ok(Box::new(Stockfish::new(StockfishParams::from_params(params)?)))
+    params.allow_only(StockfishParams::OWNER, StockfishParams::NAMES, &[])?;
+    Ok(Box::new(Stockfish::new(StockfishParams::read(params, &StockfishParams::default())?)))
 }
 
 impl TimeManager for Stockfish {
     fn name(&self) -> &'static str {
-        "stockfish"
+        StockfishParams::OWNER
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

@@ -90,7 +90,7 @@ impl Stopper for StockfishStopper {
     fn report(&self) -> Option<MoveReport> {
         let budget_ms = if self.falling { self.limits.maximum_ms } else { self.available_ms() };
         Some(MoveReport {
-            manager: "stockfish",
+            manager: StockfishParams::OWNER,
             budget_ms,
             average_ms: Some(self.limits.optimum_ms),
             ..MoveReport::default()
