@@ -37,13 +37,7 @@ fn smooth() -> String {
     let smooth = MANAGERS.iter().find(|manager| manager.name == SmoothParams::OWNER);
     let specs = smooth.map(|manager| (manager.parameters)()).unwrap_or_default();
     let rows = specs.iter().map(|spec| {
-        vec![
-            code(spec.name),
-            spec.default.clone(),
-            other_value(spec),
-            spec.allowed.clone(),
-            spec.help.clone(),
-        ]
+        vec![code(spec.name), default_value(spec), other_value(spec), spec.allowed.clone(), spec.help.clone()]
     });
     table(&["parameter", "default (`pr1195`)", "`preset=lc0`", "values", "meaning"], rows)
 }
@@ -77,6 +71,12 @@ fn other_managers() -> String {
             .map(|spec| vec![code(manager.name), code(spec.name), spec.default, spec.allowed, spec.help])
     });
     table(&["manager", "parameter", "default", "values", "meaning"], rows)
+}
+
+/// Returns the default, as code where it is a word.
+fn default_value(spec: &ParameterSpec) -> String {
+    let is_number = spec.default.parse::<f64>().is_ok();
+    if is_number { spec.default.clone() } else { code(&spec.default) }
 }
 
 /// Returns the value under `preset=lc0` where it is not the default.

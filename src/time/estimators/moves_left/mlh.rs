@@ -8,7 +8,7 @@ declare_parameters! {
     /// `mle-mlh`: reads the head's M, or asks `mle-pieces` where the network has no such head.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct MovesLeftHead of "mle-mlh" {
-        /// Factor on the estimate, for networks whose M is too small or too large by one.
+        /// Factor on the estimate, for networks whose M is too large or too small by a factor.
         "scale" scale: f64 = 1.0, within 0.01..=100.0;
         /// Least estimate, full moves, so that a mistaken head does not empty the clock.
         "floor" floor: f64 = 6.0, within 1.0..=1000.0;

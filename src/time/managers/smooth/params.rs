@@ -12,9 +12,9 @@ use super::move_weight;
 declare_choice! {
     /// What the unit of the nps estimate's step is.
     pub enum NpsUnit {
-        /// Seconds of search.
+        /// The step is in seconds of search.
         Seconds = "seconds",
-        /// Average move times.
+        /// The step is in average move times.
         Moves = "moves",
     }
 }
@@ -42,11 +42,11 @@ declare_choice! {
 declare_choice! {
     /// The unit in which the budget of a move is held.
     pub enum LimitKind {
-        /// Time.
+        /// The move ends by time.
         Time = "time",
-        /// New nodes; time is limited only by `max-move-budget`.
+        /// The move ends by new nodes, and by time only at `max-move-budget`.
         Nodes = "nodes",
-        /// New nodes and time, whichever is reached first.
+        /// The move ends by new nodes or by time, whichever comes first.
         Both = "both",
     }
 }
@@ -54,9 +54,9 @@ declare_choice! {
 declare_choice! {
     /// Which reused nodes count.
     pub enum ReuseCount {
-        /// All nodes under the root.
+        /// All nodes under the root count.
         Tree = "tree",
-        /// Nodes by how much their root move is visited: those under the best move in full, others in proportion.
+        /// Nodes count by how much their root move is visited, those under the best move in full.
         Distribution = "distribution",
     }
 }
