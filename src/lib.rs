@@ -16,12 +16,14 @@
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
+//! | `cpu_time` | the CPU time of this process |
 //! | `huge_pages` | huge pages of memory |
 
 // Tests may unwrap; everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod chess;
+mod cpu_time;
 pub mod engine;
 mod huge_pages;
 pub mod lab;

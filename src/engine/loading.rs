@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EngineError, choice};
+use super::EngineError;
 use crate::chess::Color;
 use crate::network::backends::{self, BackendConfig};
 use crate::network::encode::HistoryFill;
@@ -57,10 +57,6 @@ pub fn open_backend(settings: &Settings) -> Result<Arc<dyn Backend>, EngineError
     let network = match config.needs_network() {
         true => Some(discover::load(weights_path(settings), heads(settings)?)?),
         false => None,
-    };
-    let config = match &network {
-        Some(network) => choice::choose(config, network)?,
-        None => config,
     };
     Ok(backends::create(&config, network)?)
 }

@@ -4,7 +4,6 @@
 //! speaks through a [`Listener`]. Whatever fails, settings, game and process survive.
 
 mod active_search;
-mod choice;
 mod game;
 mod loading;
 mod memory;

@@ -16,6 +16,7 @@ pub mod folders;
 pub mod instrumented;
 pub mod onnx;
 pub mod policy_map;
+pub mod throughput;
 pub mod weights;
 
 use std::fmt::Debug;

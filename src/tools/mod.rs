@@ -13,7 +13,6 @@ mod datagen;
 mod describenet;
 mod eval;
 mod failure;
-mod game_positions;
 mod lc0_flags;
 mod matches;
 mod movesleft;
@@ -32,6 +31,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::chess::Variant;
+use crate::network::backends::auto_backend;
 
 pub use failure::Failure;
 pub use network_args::NetworkArgs;
@@ -110,6 +110,7 @@ impl Cli {
 
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
+        auto_backend::measure_with(&backendbench::ChildProcesses);
         let mut output = Output::stdout(self.json);
         let command = self.command.unwrap_or(Command::Uci(self.uci));
         let status = command.run(&mut output);

@@ -5,7 +5,7 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | `native` for networks in Lc0's format, `onnxruntime` for ONNX models |
+//! | `auto` | the fastest of `native`, `onnxruntime` and `openvino` for the network on this machine ([`auto_backend`]) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
 //! | `openvino`, `cuda`, `tensorrt` | short for `onnxruntime` with that provider ([`aliases`]) |
@@ -17,6 +17,7 @@
 //! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
 
 pub mod aliases;
+pub mod auto_backend;
 pub mod config;
 pub mod native;
 pub mod onnxruntime;
@@ -27,7 +28,7 @@ mod with_notes;
 use std::sync::Arc;
 
 use super::onnx::{self, BuildOptions};
-use super::weights::{Body, Model, NetworkFile};
+use super::weights::{Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
 pub use config::BackendConfig;
@@ -62,12 +63,13 @@ pub fn create(
     config: &BackendConfig,
     network: Option<NetworkFile>,
 ) -> Result<Arc<dyn Backend>, BackendError> {
+    let config = &*auto_backend::resolve(config, network.as_ref())?;
     let mut notes = config.notes.clone();
     let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
     let backend = match (make(config, network), spare) {
         (Err(error), Some(network)) if !error.is_user_error() => {
             notes.push(format!("error: {error}"));
-            let backend = automatic(network, &Params::default())?;
+            let backend = auto_backend::make(network, &Params::default())?;
             notes.push(format!("the CPU evaluates instead: {}", backend.info().description));
             backend
         }
@@ -83,9 +85,9 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     let options = &config.options;
     let network = || network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
     Ok(match config.name.as_str() {
-        AUTO => automatic(network()?, options)?,
-        native::NAME => Arc::new(native(&network()?, options)?),
-        onnxruntime::NAME => Arc::new(onnx_runtime(network()?, options)?),
+        AUTO => auto_backend::make(network()?, options)?,
+        native::NAME => Arc::new(native_backend(&network()?, options)?),
+        onnxruntime::NAME => Arc::new(onnx_runtime_backend(network()?, options)?),
         "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
         "random" => Arc::new(synthetic::random::Random::new(options)?),
         "simulated" => Arc::new(synthetic::simulated::Simulated::new(options)?),
@@ -122,39 +124,7 @@ fn several_devices(
     }
 }
 
-/// Is this network a residual tower? On CPUs the native backend is then the fastest.
-pub fn is_tower(network: &NetworkFile) -> bool {
-    matches!(&network.model, Model::Layers(layers, _) if matches!(layers.body, Body::Tower(_)))
-}
-
-/// Does the native backend evaluate this network?
-pub fn is_for_native(network: &NetworkFile) -> bool {
-    matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
-}
-
-/// The native backend for all networks that it evaluates, ONNX Runtime for the others, and where a provider is named.
-fn automatic(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
-    if !is_for_native(&network) || options.get("provider").is_some() {
-        return Ok(Arc::new(onnx_runtime(network, options)?));
-    }
-    let (own, notes) = without_foreign(options);
-    Ok(with_notes::with_notes(Arc::new(native(&network, &own)?), notes))
-}
-
-/// `options` without those that only ONNX Runtime has, which mean nothing to the native backend, and what to tell of them.
-fn without_foreign(options: &Params) -> (Params, Vec<String>) {
-    let foreign = ["gpu", "threads", "cuda-graph"];
-    let given = foreign.iter().filter(|key| options.get(key).is_some());
-    let note = |key| {
-        format!(
-            "the backend's option {key} has no effect: {} evaluates on the search's threads",
-            native::NAME
-        )
-    };
-    (options.without(&foreign), given.map(note).collect())
-}
-
-fn native(network: &NetworkFile, options: &Params) -> Result<Native, BackendError> {
+fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, BackendError> {
     match &network.model {
         Model::Layers(layers, _) => Native::new(layers, &network.path.display().to_string(), options),
         Model::Onnx(_) => Err(BackendError::Model {
@@ -164,7 +134,7 @@ fn native(network: &NetworkFile, options: &Params) -> Result<Native, BackendErro
     }
 }
 
-fn onnx_runtime(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {
+fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {
     let name = network.path.display().to_string();
     let model = match network.model {
         Model::Layers(network, _) => {
@@ -195,18 +165,6 @@ mod tests {
             let backend = create(&config, None).unwrap();
             assert_eq!(backend.info().name, name);
         }
-    }
-
-    #[test]
-    fn options_of_onnx_runtime_are_no_obstacle_where_the_native_backend_is_chosen() {
-        let (own, notes) = without_foreign(&Params::parse("threads=2,precision=fp32,gpu=0").unwrap());
-        assert_eq!(own, Params::parse("precision=fp32").unwrap());
-        assert_eq!(notes.len(), 2);
-        let path =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
-        let network = NetworkFile::load(&path, crate::network::weights::HeadChoice::default()).unwrap();
-        let backend = automatic(network, &Params::parse("threads=2").unwrap()).unwrap();
-        assert_eq!((backend.info().name.as_str(), backend.take_notes().len()), (native::NAME, 1));
     }
 
     #[test]

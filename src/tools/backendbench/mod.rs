@@ -1,12 +1,13 @@
 //! `zeitnot backendbench`: how many positions a backend evaluates in a second, by batch size.
 //!
-//! Batch sizes take turns, round after round ([`measure`]), so that a machine that slows down or has other work meets all
+//! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows down or has other work meets all
 //! of them. What was measured becomes a row per size ([`summary`]); from the rows come cliffs and recommendations
 //! ([`advice`]), the table and the files ([`report`]). Where throughput falls between two sizes that are not neighbours, the
-//! sizes between them are measured too, until the edge is known.
+//! sizes between them are measured too, until the edge is known. In [`children`] the command serves the engine: as children
+//! of the program that measure the candidates for `--backend=auto`.
 
 mod advice;
-mod measure;
+mod children;
 mod report;
 mod summary;
 
@@ -18,8 +19,11 @@ use clap::builder::RangedU64ValueParser;
 
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::network::BackendInfo;
-use measure::{BenchThreads, RoundLength, Series};
+use crate::network::throughput::{BatchSizeSeries, RoundLength, ThroughputMeter};
 use report::ThroughputReport;
+use summary::summarize;
+
+pub(super) use children::ChildProcesses;
 
 /// Sizes that are measured unless the user names others: around every multiple where devices are known to have cliffs.
 const SIZES: [usize; 24] =
@@ -129,16 +133,16 @@ impl BackendbenchArgs {
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
-    let mut threads = BenchThreads::new(&*backend, args.threads as usize)?;
-    threads.warm_up(plan.sizes.last().copied().unwrap_or(1))?;
+    let mut meter = ThroughputMeter::new(&*backend, args.threads as usize)?;
+    meter.warm_up(plan.sizes.last().copied().unwrap_or(1))?;
     let mut series = Vec::new();
     for &size in &plan.sizes {
-        series.push(threads.begin(size, plan.round_length)?);
+        series.push(meter.begin(size, plan.round_length)?);
     }
     let all: Vec<usize> = (0..series.len()).collect();
-    threads.measure(&mut series, &all, &plan)?;
+    measure(&mut meter, &mut series, &all, &plan)?;
     if !plan.is_fixed {
-        find_edges(&mut threads, &mut series, &plan)?;
+        find_edges(&mut meter, &mut series, &plan)?;
     }
     let report = ThroughputReport::new(backend.info(), args.threads, &series);
     if let Some(folder) = &args.out {
@@ -152,21 +156,36 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
     Ok(ExitStatus::Success)
 }
 
+/// Measures those of `series` that stand at `places`, in turn, for as many rounds as planned.
+fn measure(
+    meter: &mut ThroughputMeter,
+    series: &mut [BatchSizeSeries],
+    places: &[usize],
+    plan: &MeasurementPlan,
+) -> Result<(), Failure> {
+    for _ in 0..plan.rounds {
+        for &place in places {
+            meter.measure_round(&mut series[place], plan.round_length)?;
+        }
+    }
+    Ok(())
+}
+
 /// Halves the distance between sizes around a cliff until it lies between neighbours.
 fn find_edges(
-    threads: &mut BenchThreads,
-    series: &mut Vec<Series>,
+    meter: &mut ThroughputMeter,
+    series: &mut Vec<BatchSizeSeries>,
     plan: &MeasurementPlan,
 ) -> Result<(), Failure> {
     for _ in 0..MAX_SEARCHES {
-        let rows: Vec<_> = series.iter().map(Series::summarize).collect();
+        let rows: Vec<_> = series.iter().map(summarize).collect();
         let cliffs = advice::cliffs(&rows);
         let Some(wide) = cliffs.iter().find(|cliff| cliff.to - cliff.from > 1) else { break };
         let middle = wide.from + (wide.to - wide.from) / 2;
         let place = series.partition_point(|series| series.size < middle);
-        series.insert(place, threads.begin(middle, plan.round_length)?);
+        series.insert(place, meter.begin(middle, plan.round_length)?);
         // With its neighbours, so that all three meet the same machine.
-        threads.measure(series, &[place - 1, place, place + 1], plan)?;
+        measure(meter, series, &[place - 1, place, place + 1], plan)?;
     }
     Ok(())
 }

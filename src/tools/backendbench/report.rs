@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::advice::{Cliff, GAMES, cliffs, recommended};
-use super::measure::Series;
-use super::summary::{BatchSizeRow, Sorted};
+use super::summary::{BatchSizeRow, summarize};
 use crate::network::BackendInfo;
+use crate::network::throughput::{BatchSizeSeries, SortedSamples};
 use crate::report::{Align, Page, Plot, Table};
 use crate::tools::Failure;
 
@@ -35,8 +35,8 @@ struct Recommendation {
 }
 
 impl ThroughputReport {
-    pub(super) fn new(info: &BackendInfo, threads: u32, series: &[Series]) -> ThroughputReport {
-        let mut rows: Vec<_> = series.iter().map(Series::summarize).collect();
+    pub(super) fn new(info: &BackendInfo, threads: u32, series: &[BatchSizeSeries]) -> ThroughputReport {
+        let mut rows: Vec<_> = series.iter().map(summarize).collect();
         let cliffs = cliffs(&rows);
         for cliff in &cliffs {
             for row in rows.iter_mut().filter(|row| row.batch == cliff.to) {
@@ -71,7 +71,7 @@ impl ThroughputReport {
         }
         let deviations: Vec<_> =
             self.rows.iter().map(|row| row.deviation_nps / row.mean_nps.max(1e-9)).collect();
-        let usual = Sorted::of(&deviations).percentile(50.0);
+        let usual = SortedSamples::of(&deviations).percentile(50.0);
         if usual > NOISY {
             remarks.push(format!(
                 "The machine was noisy: rates of one size differ by {:.0} % from round to round. Smaller differences between \

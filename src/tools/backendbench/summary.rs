@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::measure::Series;
+use crate::network::throughput::{BatchSizeSeries, SortedSamples};
 
 /// What is reported of a batch size. Rates are of all threads together, times of one batch on its thread.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -37,10 +37,10 @@ pub(super) struct BatchSizeRow {
     pub(super) recommended_for: Vec<&'static str>,
 }
 
-pub(super) fn summarize(series: &Series) -> BatchSizeRow {
-    let nps = Sorted::of(&series.nps);
-    let ms = Sorted::of(&series.batch_ms);
-    let cpu = Some(Sorted::of(&series.cpu_nps)).filter(|cpu| !cpu.0.is_empty());
+pub(super) fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
+    let nps = SortedSamples::of(&series.nps);
+    let ms = SortedSamples::of(&series.batch_ms);
+    let cpu = Some(SortedSamples::of(&series.cpu_nps)).filter(|cpu| !cpu.is_empty());
     BatchSizeRow {
         batch: series.size,
         mean_nps: nps.mean(),
@@ -49,7 +49,7 @@ pub(super) fn summarize(series: &Series) -> BatchSizeRow {
         max_nps: nps.percentile(100.0),
         deviation_nps: nps.deviation(),
         cpu_nps: cpu.as_ref().map(|cpu| cpu.percentile(50.0)),
-        cpu_deviation_nps: cpu.as_ref().map(Sorted::deviation),
+        cpu_deviation_nps: cpu.as_ref().map(SortedSamples::deviation),
         first_ms: series.first_ms,
         mean_ms: ms.mean(),
         deviation_ms: ms.deviation(),
@@ -63,46 +63,13 @@ pub(super) fn summarize(series: &Series) -> BatchSizeRow {
     }
 }
 
-/// Numbers in ascending order.
-pub(super) struct Sorted(Vec<f64>);
-
-impl Sorted {
-    pub(super) fn of(values: &[f64]) -> Sorted {
-        let mut values = values.to_vec();
-        values.sort_by(f64::total_cmp);
-        Sorted(values)
-    }
-
-    pub(super) fn mean(&self) -> f64 {
-        self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
-    }
-
-    /// Standard deviation of the population that these are a sample of; 0 for less than two.
-    pub(super) fn deviation(&self) -> f64 {
-        if self.0.len() < 2 {
-            return 0.0;
-        }
-        let mean = self.mean();
-        let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
-        (squares / (self.0.len() - 1) as f64).sqrt()
-    }
-
-    /// Between the two nearest ranks; `percent` from 0 to 100. 0 of no numbers.
-    pub(super) fn percentile(&self, percent: f64) -> f64 {
-        let Some(last) = self.0.len().checked_sub(1) else { return 0.0 };
-        let place = percent / 100.0 * last as f64;
-        let (low, high) = (self.0[place.floor() as usize], self.0[(place.ceil() as usize).min(last)]);
-        low + (high - low) * place.fract()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_row_tells_the_middle_the_ends_and_the_spread() {
-        let series = Series {
+        let series = BatchSizeSeries {
             size: 4,
             first_ms: 9.0,
             nps: vec![3.0, 1.0, 8.0],
@@ -114,12 +81,5 @@ mod tests {
         assert_eq!((row.p50_ms, row.p90_ms, row.p99_ms, row.batches), (50.0, 90.0, 99.0, 101));
         assert!((row.deviation_nps - 13f64.sqrt()).abs() < 1e-12);
         assert_eq!((row.cpu_nps, row.cpu_deviation_nps), (Some(5.0), Some(1.0)));
-    }
-
-    #[test]
-    fn percentiles_lie_between_ranks() {
-        let sorted = Sorted::of(&[4.0, 1.0, 3.0, 9.0]);
-        assert_eq!(sorted.percentile(50.0), 3.5);
-        assert_eq!(Sorted::of(&[2.0]).deviation(), 0.0);
     }
 }

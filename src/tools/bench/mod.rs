@@ -19,8 +19,9 @@ use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult, SearchSummary};
 use crate::time::GoLimits;
 
+pub(super) use crate::cpu_time::cpu_time;
 pub(super) use positions::read as read_positions;
-pub(super) use report::{BenchFigures, BenchRow, HEAD, cpu_time};
+pub(super) use report::{BenchFigures, BenchRow, HEAD};
 use report::{BenchReport, MoveVisits, Signature};
 
 /// Nodes per position unless the user says something else.

@@ -1,7 +1,6 @@
 //! What `bench` reports: figures per position and in all, as JSON and as text.
 
 use std::fmt;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -160,16 +159,4 @@ impl Signature {
     pub(super) fn text(&self) -> String {
         format!("{:016x}", self.0)
     }
-}
-
-/// CPU time of the process so far.
-pub(in crate::tools) fn cpu_time() -> Option<Duration> {
-    #[cfg(unix)]
-    {
-        use rustix::time::{ClockId, clock_gettime};
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
-    }
-    #[cfg(not(unix))]
-    None
 }

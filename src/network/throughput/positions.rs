@@ -1,4 +1,4 @@
-//! Positions of real games, for commands that measure evaluations: 24 games from the opening to the endgame that Zeitnot
+//! Positions of real games, on which evaluations are measured: 24 games from the opening to the endgame that Zeitnot
 //! played with itself (`games.txt`, a game a line, moves in UCI's notation).
 
 use std::sync::OnceLock;
@@ -9,8 +9,8 @@ use crate::network::encode::InputFormat;
 
 const GAMES: &str = include_str!("games.txt");
 
-/// All positions of the games, each with the game before it, in an order in which neighbours are of different games and
-/// phases.
+/// Returns all positions of the games, each with the game before it, in an order in which neighbours belong to different
+/// games and phases.
 fn all() -> &'static [History] {
     static ALL: OnceLock<Vec<History>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -21,7 +21,7 @@ fn all() -> &'static [History] {
     })
 }
 
-/// The positions of one game in which a move was played.
+/// Returns the positions of one game in which a move was played.
 fn positions_of(game: &str) -> Vec<History> {
     let mut history = History::start();
     let mut positions = Vec::new();
@@ -35,8 +35,8 @@ fn positions_of(game: &str) -> Vec<History> {
     positions
 }
 
-/// `count` positions, encoded, with the policy indices of their legal moves. Begins at the position `first`, and begins
-/// again where there are no more.
+/// Returns `count` encoded positions with the policy indices of their legal moves, from the position `first` on; after
+/// the last position follows the first.
 pub(super) fn encoded(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
     let positions = all().iter().cycle().skip(first % all().len()).take(count);
     positions.map(|history| EvalSlot::of(history, format.into())).collect()

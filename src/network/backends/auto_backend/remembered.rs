@@ -1,0 +1,115 @@
+//! Choices made at earlier starts, in a file of the cache folder: what `auto` took for each processor and network.
+//!
+//! Removing the file makes all choices anew. Whatever goes wrong with it only costs another measurement.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use serde::{Deserialize, Serialize};
+
+use super::CANDIDATES;
+use crate::network::folders;
+use crate::network::weights::NetworkFile;
+
+/// The name of the file in the cache folder.
+const FILE: &str = "backends.json";
+
+/// What the file holds: choices by processor and network.
+type Choices = BTreeMap<String, StoredChoice>;
+
+/// A choice as it stands in the file.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+struct StoredChoice {
+    /// One of [`CANDIDATES`].
+    backend: String,
+    /// Starts for which it has been a guess; 0 if it was measured.
+    guessed: u32,
+}
+
+/// A choice that was made at an earlier start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RememberedChoice {
+    /// One of [`CANDIDATES`].
+    pub(super) backend: &'static str,
+    /// Starts for which it has been a guess; 0 if it was measured.
+    pub(super) guessed: u32,
+}
+
+/// Where the choice for one network on this processor is kept.
+#[derive(Debug)]
+pub(super) struct ChoiceFile {
+    /// `None` where no cache folder is known.
+    path: Option<PathBuf>,
+    key: String,
+}
+
+impl ChoiceFile {
+    /// Returns the place for `network` on this processor in the cache folder.
+    pub(super) fn of(network: &NetworkFile) -> ChoiceFile {
+        ChoiceFile {
+            path: folders::cache().map(|cache| cache.join(FILE)),
+            key: format!("{}, network {}", processor(), network.sha256),
+        }
+    }
+
+    /// Returns the choice that is kept, if there is one that this version understands.
+    pub(super) fn read(&self) -> Option<RememberedChoice> {
+        let StoredChoice { backend, guessed } = read_choices(self.path.as_deref()?).remove(&self.key)?;
+        let backend = CANDIDATES.into_iter().find(|candidate| *candidate == backend)?;
+        Some(RememberedChoice { backend, guessed })
+    }
+
+    /// Keeps a choice in the place of the one before.
+    pub(super) fn write(&self, choice: RememberedChoice) {
+        let Some(path) = &self.path else { return };
+        let mut choices = read_choices(path);
+        let RememberedChoice { backend, guessed } = choice;
+        choices.insert(self.key.clone(), StoredChoice { backend: backend.into(), guessed });
+        let folder = path.parent().unwrap_or(Path::new("."));
+        // Written aside and renamed, so that nobody reads half of it.
+        let new = folder.join(format!("{FILE}.{}", std::process::id()));
+        let text = serde_json::to_string_pretty(&choices).unwrap_or_default();
+        // If this fails, the next start measures again.
+        let _ = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&new, text))
+            .and_then(|()| fs::rename(&new, path));
+    }
+}
+
+fn read_choices(file: &Path) -> Choices {
+    fs::read_to_string(file).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Returns the processor's name where the system tells it, and how many threads it runs.
+fn processor() -> String {
+    let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu_info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let name = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    format!("{name}, {threads} threads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_found_again_for_the_same_machine_and_network_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new").join(FILE);
+        let file = |key: &str| ChoiceFile { path: Some(path.clone()), key: key.into() };
+        let choice = |backend, guessed| RememberedChoice { backend, guessed };
+        assert_eq!(file("a").read(), None);
+        file("a").write(choice("openvino", 0));
+        file("b").write(choice("native", 3));
+        let found = (file("a").read(), file("b").read());
+        assert_eq!(found, (Some(choice("openvino", 0)), Some(choice("native", 3))));
+        assert_eq!(file("c").read(), None);
+        file("a").write(choice("abacus", 0));
+        assert_eq!(file("a").read(), None, "a name of another version");
+        fs::write(&path, r#"{"b": "native"}"#).unwrap();
+        assert_eq!(file("b").read(), None, "a file of another version");
+    }
+}
