@@ -1,6 +1,6 @@
 """Spreads a zeitnot command over the workers of a Dask cluster and puts the parts together.
 
-    python shards.py SHARDS FOLDER zeitnot match --games 1000 ...
+    python scripts/shards.py SHARDS FOLDER zeitnot match --games 1000 ...
 """
 
 import os
