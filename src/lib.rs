@@ -73,6 +73,7 @@ pub mod chess;
 mod cpu_time;
 pub mod engine;
 mod huge_pages;
+#[cfg(feature = "lab")]
 pub mod lab;
 pub mod network;
 pub mod options;

@@ -1,14 +1,19 @@
 //! Results for people: tables, plots, pages.
 //!
 //! The commands that measure ([`tools`](crate::tools)) show their results with it: [`Table`] for the terminal, [`Plot`] and
-//! [`BarPlot`] for SVG figures in light and dark, [`Page`] for a self-contained HTML report of both.
+//! [`BarPlot`] for SVG figures in light and dark, [`Page`] for a self-contained HTML report of both. Without the feature
+//! `lab` there are tables only.
 //!
 //! Uses nothing else of the engine and knows nothing of chess.
 
+#[cfg(feature = "lab")]
 mod page;
+#[cfg(feature = "lab")]
 mod plot;
 mod table;
 
+#[cfg(feature = "lab")]
 pub use page::Page;
+#[cfg(feature = "lab")]
 pub use plot::{Bar, BarPlot, Plot};
 pub use table::{Align, Table};

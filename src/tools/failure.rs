@@ -1,12 +1,11 @@
 //! Why a command could not do what it was asked for.
 
+use std::error::Error as StdError;
 use std::io;
 
 use thiserror::Error;
 
 use crate::engine::EngineError;
-use crate::lab::matches::MatchError;
-use crate::lab::moves_left::MovesLeftError;
 use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;
@@ -20,18 +19,15 @@ pub enum Failure {
     /// The engine refused an option or a position.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// Games cannot go on.
-    #[error(transparent)]
-    Match(#[from] MatchError),
     /// The network file is no good.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// There is no ONNX Runtime.
     #[error(transparent)]
     Library(#[from] LibraryError),
-    /// Games could not be measured.
+    /// A measurement of the laboratory failed; its own error says why.
     #[error(transparent)]
-    MovesLeft(#[from] MovesLeftError),
+    Measurement(Box<dyn StdError + Send + Sync>),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),

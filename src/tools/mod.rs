@@ -9,21 +9,20 @@ mod backendbench;
 mod bench;
 mod benchmark;
 mod convert;
-mod datagen;
 mod describenet;
 mod eval;
 mod failure;
+#[cfg(feature = "lab")]
+mod lab;
+#[cfg(not(feature = "lab"))]
+#[path = "no_lab.rs"]
+mod lab;
 mod lc0_flags;
-mod matches;
-mod movesleft;
 mod network_args;
 mod options;
 mod output;
 mod perft;
-mod report;
 mod setup;
-mod shard;
-mod timelab;
 mod uci;
 
 use std::process::ExitCode;
@@ -73,16 +72,8 @@ enum Command {
     Convert(convert::ConvertArgs),
     /// Count the move paths of a length from a position
     Perft(perft::PerftArgs),
-    /// Play engine A against engine B, many games at once, and say which is stronger
-    Match(Box<matches::MatchArgs>),
-    /// Replay recorded games through time managers, in virtual time
-    Timelab(timelab::TimelabArgs),
-    /// Measure moves-left estimators on recorded games
-    Movesleft(Box<movesleft::MovesLeftArgs>),
-    /// Put the results of several runs together, such as those of shards
-    Report(report::ReportArgs),
-    /// Make training data
-    Datagen(datagen::DatagenArgs),
+    #[command(flatten)]
+    Lab(lab::LabCommand),
     /// List the engine's options, with their ranges and what they do
     Options,
 }
@@ -140,11 +131,7 @@ impl Command {
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),
             Command::Perft(args) => perft::run(&args, output),
-            Command::Match(args) => matches::run(&args, output),
-            Command::Timelab(args) => timelab::run(&args, output),
-            Command::Movesleft(args) => movesleft::run(&args, output),
-            Command::Report(args) => report::run(&args, output),
-            Command::Datagen(args) => datagen::run(&args, output),
+            Command::Lab(command) => command.run(output),
             Command::Options => options::run(output),
         }
     }

@@ -8,6 +8,11 @@
 
 mod advice;
 mod children;
+#[cfg(feature = "lab")]
+mod page;
+#[cfg(not(feature = "lab"))]
+#[path = "no_page.rs"]
+mod page;
 mod report;
 mod summary;
 

@@ -6,10 +6,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::advice::{Cliff, GAMES, cliffs, recommended};
+use super::page;
 use super::summary::{BatchSizeRow, summarize};
 use crate::network::BackendInfo;
 use crate::network::throughput::{BatchSizeSeries, SortedSamples};
-use crate::report::{Align, Page, Plot, Table};
+use crate::report::{Align, Table};
 use crate::tools::Failure;
 
 /// A usual deviation of the rounds' rates from which the report warns.
@@ -64,7 +65,7 @@ impl ThroughputReport {
     }
 
     /// What there is to say of the figures, line by line.
-    fn remarks(&self) -> Vec<String> {
+    pub(super) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<_> = self.cliffs.iter().map(|cliff| format!("Cliff: {cliff}.")).collect();
         if self.cliffs.is_empty() {
             remarks.push("No cliffs between these sizes.".into());
@@ -82,12 +83,12 @@ impl ThroughputReport {
         remarks
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         let threads = if self.threads == 1 { String::new() } else { format!(", {} threads", self.threads) };
         format!("{}: {}{threads}", self.backend, self.description)
     }
 
-    fn table(&self) -> Table {
+    pub(super) fn table(&self) -> Table {
         let caption = "Evaluations per second of all threads, and per second of CPU time; time of a batch on its thread, ms";
         let names = [
             "batch", "mean", "median", "min", "max", "± %", "/CPU s", "first ms", "mean ms", "p50", "p90",
@@ -111,49 +112,11 @@ impl ThroughputReport {
         table
     }
 
-    /// A value over the batch size.
-    fn points(&self, value: fn(&BatchSizeRow) -> f64) -> Vec<(f64, f64)> {
-        self.rows.iter().map(|row| (row.batch as f64, value(row))).collect()
-    }
-
-    fn throughput(&self) -> String {
-        let band: Vec<_> = self.rows.iter().map(|row| (row.batch as f64, row.min_nps, row.max_nps)).collect();
-        let median = self.points(|row| row.median_nps);
-        let marked = self.rows.iter().filter(|row| !row.recommended_for.is_empty());
-        let marked: Vec<_> = marked.map(|row| (row.batch as f64, row.median_nps)).collect();
-        Plot::new("Throughput by batch size", "batch size, positions", "evaluations per second")
-            .band("median", &band)
-            .line("median", &median)
-            .scatter("recommended", &marked)
-            .log_x()
-            .y_from(0.0)
-            .to_svg()
-    }
-
-    fn latency(&self) -> String {
-        Plot::new("Time of a batch", "batch size, positions", "time of a batch, ms")
-            .line("median", &self.points(|row| row.p50_ms))
-            .line("99 of 100 are faster", &self.points(|row| row.p99_ms))
-            .line("first batch", &self.points(|row| row.first_ms))
-            .log_x()
-            .log_y()
-            .to_svg()
-    }
-
-    /// Writes `throughput.svg`, `latency.svg`, `backendbench.json` and `index.html` into `folder`, which is made if need be.
+    /// Writes `backendbench.json` and, in a build with the laboratory, `throughput.svg`, `latency.svg` and `index.html` into `folder`,
+    /// which is made if need be.
     pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
-        let (throughput, latency) = (self.throughput(), self.latency());
-        let mut page = Page::new("Backend speed by batch size").paragraph(&self.title());
-        for line in self.remarks() {
-            page = page.paragraph(&line);
-        }
-        page.figure(&throughput, "The band reaches from the slowest round to the fastest.")
-            .figure(&latency, "As one thread sees it.")
-            .code(&self.recommendation())
-            .table(&self.table())
-            .write(folder)?;
-        std::fs::write(folder.join("throughput.svg"), throughput)?;
-        std::fs::write(folder.join("latency.svg"), latency)?;
+        std::fs::create_dir_all(folder)?;
+        page::write(self, folder)?;
         let json = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
         std::fs::write(folder.join("backendbench.json"), json + "\n")?;
         Ok(())

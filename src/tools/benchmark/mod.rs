@@ -6,6 +6,11 @@
 mod compare;
 mod machine;
 mod noise;
+#[cfg(feature = "lab")]
+mod page;
+#[cfg(not(feature = "lab"))]
+#[path = "no_page.rs"]
+mod page;
 mod positions;
 mod report;
 

@@ -10,7 +10,8 @@ use serde::Serialize;
 use super::compare::Comparison;
 use super::machine::MachineInfo;
 use super::noise::MachineNoise;
-use crate::report::{Align, Bar, BarPlot, Page, Table};
+use super::page;
+use crate::report::{Align, Table};
 use crate::tools::Failure;
 use crate::tools::bench::{BenchFigures, BenchRow};
 
@@ -87,12 +88,12 @@ impl BenchmarkReport {
         facts
     }
 
-    fn remarks(&self) -> Vec<String> {
+    pub(super) fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
         [self.noise.verdict()].into_iter().chain(comparison).collect()
     }
 
-    fn fact_table(&self) -> Table {
+    pub(super) fn fact_table(&self) -> Table {
         let mut table = Table::new("The run", &[("what", Align::Left), ("value", Align::Left)]);
         for (name, value) in self.facts() {
             table.row([name.into(), value]);
@@ -100,7 +101,7 @@ impl BenchmarkReport {
         table
     }
 
-    fn position_table(&self) -> Table {
+    pub(super) fn position_table(&self) -> Table {
         let right = |name| (name, Align::Right);
         let columns = [
             right("#"),
@@ -144,32 +145,6 @@ impl BenchmarkReport {
         text + &markdown(&self.fact_table()) + "\n" + &markdown(&self.position_table())
     }
 
-    fn speeds(&self) -> String {
-        let names: Vec<_> = (1..=self.positions.len()).map(|number| number.to_string()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let bar = |value: f64| Bar { value, error: None };
-        let rate =
-            |count: u64, row: &PositionResult| count as f64 / (row.search.figures.time_ms / 1e3).max(1e-9);
-        let nodes: Vec<_> =
-            self.positions.iter().map(|row| bar(rate(row.search.figures.nodes, row))).collect();
-        let evaluations: Vec<_> =
-            self.positions.iter().map(|row| bar(rate(row.search.figures.evaluations, row))).collect();
-        BarPlot::new("Speed by position", "per second", &names)
-            .series("nodes", &nodes)
-            .series("evaluations", &evaluations)
-            .to_svg()
-    }
-
-    fn page(&self) -> Page {
-        let mut page = Page::new("Zeitnot benchmark");
-        for remark in self.remarks() {
-            page = page.paragraph(&remark);
-        }
-        page.table(&self.fact_table())
-            .figure(&self.speeds(), "Nodes beyond evaluations came from the cache or were finished games.")
-            .table(&self.position_table())
-    }
-
     fn json(&self) -> io::Result<String> {
         Ok(serde_json::to_string_pretty(self).map_err(io::Error::from)? + "\n")
     }
@@ -178,7 +153,7 @@ impl BenchmarkReport {
     pub(super) fn write_file(&self, file: &Path) -> Result<(), Failure> {
         let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
         let text = match ending.as_ref().and_then(|ending| ending.to_str()) {
-            Some("html" | "htm") => self.page().to_html(),
+            Some("html" | "htm") => page::html(self)?,
             Some("json") => self.json()?,
             _ => self.to_markdown(),
         };
@@ -186,10 +161,11 @@ impl BenchmarkReport {
         fs::write(file, text).map_err(fault)
     }
 
-    /// Writes `benchmark.json`, `report.md`, `speed.svg` and `index.html` into `folder`, which is made if need be.
+    /// Writes `benchmark.json`, `report.md` and, in a build with the laboratory, `speed.svg` and `index.html` into `folder`, which
+    /// is made if need be.
     pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
-        self.page().write(folder)?;
-        fs::write(folder.join("speed.svg"), self.speeds())?;
+        fs::create_dir_all(folder)?;
+        page::write(self, folder)?;
         fs::write(folder.join("report.md"), self.to_markdown())?;
         fs::write(folder.join("benchmark.json"), self.json()?)?;
         Ok(())

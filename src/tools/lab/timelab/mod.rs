@@ -21,14 +21,14 @@ use std::sync::Arc;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::output::eprint_message;
 use super::shard::Shard;
-use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::lab::replay::EngineModel;
 use crate::lab::rows::{MergedGames, Row, files_of};
 use crate::network::Backend;
 use crate::time::TimeControl;
 use crate::time::{DEFAULT_MANAGER, manager_from};
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 
 use bench::Replayer;
 use files::{ReplayRowFiles, row_fault};
@@ -39,7 +39,7 @@ use show::ReplayReport;
 use source::GameSource;
 
 #[derive(Debug, Args)]
-pub(super) struct TimelabArgs {
+pub(in crate::tools) struct TimelabArgs {
     /// Recorded games: PGN, plain or compressed (.gz, .zst, .bz2); "-" is standard input
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,

@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::output::eprint_message;
 use super::shard::Shard;
-use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{Estimator, MovesLeftError, MovesLeftSource, PositionRow, Selection, Study};
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::training::game::Ending;
+use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 
 use run_facts::RunFacts;
 
@@ -34,7 +34,7 @@ const PARQUET: &str = "movesleft.parquet";
 const FLUSH_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
-pub(super) struct MovesLeftArgs {
+pub(in crate::tools) struct MovesLeftArgs {
     #[command(flatten)]
     network: NetworkArgs,
     /// Recorded games, plain or compressed (.gz, .zst, .bz2); - is stdin

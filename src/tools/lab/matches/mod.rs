@@ -19,10 +19,10 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 
-use super::{ExitStatus, Failure, Output};
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{self, MatchConfig, MatchRules, PgnTags, Schedule};
 use crate::options::Settings;
+use crate::tools::{ExitStatus, Failure, Output};
 
 pub(super) use args::MatchArgs;
 use args::fault;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     };
     let config = MatchConfig {
         teams: args::teams(&sides, &rules)?,
-        variant: super::variant(args.settings.chess960),
+        variant: crate::tools::variant(args.settings.chess960),
         openings: &openings,
         schedule: Schedule::new(args.games, |pair| args.shard.is_none_or(|shard| shard.takes(pair))),
         threads: args::threads(args),

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{ExitStatus, Failure, Output, matches, movesleft, timelab};
+use super::{matches, movesleft, timelab};
 use crate::lab::rows::columns_of_file;
+use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
-pub(super) struct ReportArgs {
+pub(in crate::tools) struct ReportArgs {
     /// Files of rows (CSV) that runs of one command wrote to their --out folders, in any order
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::TimelabArgs;
 use super::games::GameToReplay;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
+use crate::tools::lab::shard::Shard;
 use crate::tools::output::eprint_message;
-use crate::tools::shard::Shard;
 use crate::tools::{ExitStatus, Failure};
 
 /// Games that are taken through network and managers at a time.

@@ -10,11 +10,11 @@ use std::fmt;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{ExitStatus, Failure, Output};
 use crate::lab::training::game::LabelledGame;
+use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
-pub(super) struct DatagenArgs {
+pub(in crate::tools) struct DatagenArgs {
     #[command(subcommand)]
     step: DatagenStep,
 }

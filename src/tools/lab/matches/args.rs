@@ -14,8 +14,8 @@ use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::TimeControl;
 use crate::tools::Failure;
+use crate::tools::lab::shard::Shard;
 use crate::tools::output::eprint_message;
-use crate::tools::shard::Shard;
 
 /// Games at once per thread where clocks are virtual: enough for large batches.
 const GAMES_PER_THREAD: usize = 32;

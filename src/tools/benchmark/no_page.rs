@@ -1,0 +1,25 @@
+//! In the place of the page in a build without the laboratory, which has no plots.
+
+use std::path::Path;
+
+use super::report::BenchmarkReport;
+use crate::tools::Failure;
+use crate::tools::output::eprint_message;
+
+/// Refuses to make a page.
+///
+/// # Errors
+/// Always: [`Failure::Input`] says what this build can write.
+pub(super) fn html(_: &BenchmarkReport) -> Result<String, Failure> {
+    let text = "this build has no laboratory and writes no HTML: name a .md or .json file, or build with --features lab";
+    Err(Failure::Input(text.into()))
+}
+
+/// Says that there is no page; the other files are written.
+///
+/// # Errors
+/// None in this build.
+pub(super) fn write(_: &BenchmarkReport, _: &Path) -> Result<(), Failure> {
+    eprint_message("this build has no laboratory: index.html and speed.svg are not written");
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! The commands of the [laboratory](crate::lab): measurements with many games, and training data. Built with the feature `lab`.
+
+mod datagen;
+mod matches;
+mod movesleft;
+mod report;
+mod shard;
+mod timelab;
+
+use clap::Subcommand;
+
+use super::{ExitStatus, Failure, Output};
+use crate::lab::matches::MatchError;
+use crate::lab::moves_left::MovesLeftError;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LabCommand {
+    /// Play engine A against engine B, many games at once, and say which is stronger
+    Match(Box<matches::MatchArgs>),
+    /// Replay recorded games through time managers, in virtual time
+    Timelab(timelab::TimelabArgs),
+    /// Measure moves-left estimators on recorded games
+    Movesleft(Box<movesleft::MovesLeftArgs>),
+    /// Put the results of several runs together, such as those of shards
+    Report(report::ReportArgs),
+    /// Make training data
+    Datagen(datagen::DatagenArgs),
+}
+
+impl LabCommand {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
+        match self {
+            LabCommand::Match(args) => matches::run(&args, output),
+            LabCommand::Timelab(args) => timelab::run(&args, output),
+            LabCommand::Movesleft(args) => movesleft::run(&args, output),
+            LabCommand::Report(args) => report::run(&args, output),
+            LabCommand::Datagen(args) => datagen::run(&args, output),
+        }
+    }
+}
+
+impl From<MatchError> for Failure {
+    fn from(error: MatchError) -> Failure {
+        Failure::Measurement(Box::new(error))
+    }
+}
+
+impl From<MovesLeftError> for Failure {
+    fn from(error: MovesLeftError) -> Failure {
+        Failure::Measurement(Box::new(error))
+    }
+}
