@@ -18,7 +18,7 @@ pub(super) enum LabCommand {
     /// Play engine A against engine B, many games at once, and say which is stronger
     Match(Box<matches::MatchArgs>),
     /// Replay recorded games through time managers, in virtual time
-    Timelab(timelab::TimelabArgs),
+    Timelab(Box<timelab::TimelabArgs>),
     /// Measure moves-left estimators on recorded games
     Movesleft(Box<movesleft::MovesLeftArgs>),
     /// Put the results of several runs together, such as those of shards
