@@ -33,20 +33,20 @@ impl ActiveSearch {
             let search = watched;
             let mut inform = |info: &SearchInfo| {
                 reporter.pass_on_notes();
-                reporter.listener.info(&search.history, info);
+                reporter.listener.info(&search.context.history, info);
             };
             let watch = || run(&search, &mut inform, |search, received| game.ponder_hit(search, received));
             // A panic here is a bug of ours; the game goes on with what the search has found so far.
             let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
                 search.fail("the search's watcher panicked".into());
-                search.stop();
+                search.progress.stop();
                 conclude(&search, EndReason::Failure)
             });
-            let end = result.reason;
+            let (end, stats) = (result.reason, result.stats.clone());
             // Whoever hears the answer finds no search running.
             answering.store(true, Ordering::Release);
             reporter.answer(&search, result);
-            game.finish_move(&search, end);
+            game.finish_move(&search, end, &stats);
             game
         });
         ActiveSearch { search, thread, answered }
@@ -54,12 +54,12 @@ impl ActiveSearch {
 
     /// Ends the search; its answer goes out at once.
     pub(super) fn stop(&self) {
-        self.search.stop_controller.request_stop(&self.search);
+        self.search.request_stop();
     }
 
     /// The move that is pondered on was played, as was read at `received`.
     pub(super) fn ponder_hit(&self, received: Instant) {
-        self.search.stop_controller.ponder_hit(received);
+        self.search.ponder_hit(received);
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -107,9 +107,9 @@ impl SearchReporter {
         if result.best.is_none() && result.failure.is_none() {
             self.listener.note("no evaluation has come back in time: the move is any legal one");
         }
-        let best = result.best.or_else(|| search.root_moves.first().copied()).or(Some(self.fallback));
+        let best = result.best.or_else(|| search.context.root_moves.first().copied()).or(Some(self.fallback));
         let answer = SearchAnswer { best, ponder: result.ponder, result: Some(result) };
-        self.listener.answer(&search.history, answer);
+        self.listener.answer(&search.context.history, answer);
     }
 }
 

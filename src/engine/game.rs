@@ -13,11 +13,11 @@ use crate::options::Settings;
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
 use crate::search::{
-    EndReason, Search, SearchParams, SearchSpec, collect_stats, root_evaluation, root_visits,
+    EndReason, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
 use crate::time::{
-    Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, StopReason, StopperOptions,
-    TimeManager, Timekeeper, manager_with_slowmover,
+    Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, SearchStats, StopReason,
+    StopperOptions, TimeManager, Timekeeper, manager_with_slowmover,
 };
 
 /// A node counts its visits in 32 bits; searches end before that overflows.
@@ -94,7 +94,7 @@ impl GameState {
             .filter(|_| !request.limits.is_open_ended())
             .map(|nodes| if settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) });
         let account = chain.max_new_nodes().unwrap_or(u64::MAX);
-        let spec = SearchSpec {
+        let context = SearchContext {
             tree,
             root,
             history: position.clone(),
@@ -102,14 +102,17 @@ impl GameState {
             params,
             cache: resources.cache.clone(),
             tablebase: tables.below,
-            tablebase_hits: tables.hits,
-            backend: resources.backend.info().clone(),
-            device: resources.backend.clone(),
-            started: request.received,
-            visits: limit.unwrap_or(u64::MAX).min(account).min(MAX_VISITS.saturating_sub(visits)),
+            backend: resources.backend.clone(),
+            backend_info: resources.backend.info().clone(),
             reporting: loading::reporting(settings),
+            started: request.received,
         };
-        Ok(Search::new(spec, chain))
+        Ok(Search::new(SearchSpec {
+            context,
+            chain,
+            visits: limit.unwrap_or(u64::MAX).min(account).min(MAX_VISITS.saturating_sub(visits)),
+            tablebase_hits: tables.hits,
+        }))
     }
 
     /// Makes the last position of `history` the root, keeping what the tree knows of it.
@@ -181,7 +184,7 @@ impl GameState {
 
     /// Goes on with the ponder search as a regular one.
     pub(super) fn ponder_hit(&mut self, search: &Search, received: Instant) {
-        let stats = collect_stats(search);
+        let stats = search.stats();
         let facts = MoveFacts {
             limits: GoLimits { ponder: false, ..self.facts.limits.clone() },
             elapsed_ms: received.elapsed().as_secs_f64() * 1000.0,
@@ -200,16 +203,15 @@ impl GameState {
     }
 
     /// The move is made: the timekeeper learns from it.
-    pub(super) fn finish_move(&mut self, search: &Search, end: EndReason) {
+    pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
         self.moves_made += 1;
-        let stats = collect_stats(search);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
             EndReason::Stopped | EndReason::Failure => None,
         };
         search.stop_controller.with_chain(|chain| {
-            self.timekeeper.finish_move(chain, &SearchEnd { stats: &stats, reason });
+            self.timekeeper.finish_move(chain, &SearchEnd { stats, reason });
         });
     }
 }

@@ -291,7 +291,7 @@ impl Engine {
             Some(game) => game,
             None => GameState::new(&self.settings)?,
         };
-        self.draining.retain(|search| !search.is_idle());
+        self.draining.retain(|search| !search.progress.is_idle());
         if loading::is_contempt_without_side(&self.settings, &request.limits)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
@@ -397,6 +397,6 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
 /// Waits until no worker of `searches` can touch the tree any more.
 fn wait_for(searches: Vec<Arc<Search>>) {
     for search in searches {
-        search.wait_idle(Duration::MAX);
+        search.progress.wait_idle(Duration::MAX);
     }
 }

@@ -177,15 +177,21 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
-        let pieces = search.history.current().piece_count();
+        let pieces = search.context.history.current().piece_count();
         let used_ms = match self.setup.nodes_per_ms(pieces) {
             Some(nodes_per_ms) => result.summary.new_nodes as f64 / nodes_per_ms,
             None => self.started.elapsed().as_secs_f64() * 1000.0,
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
-        self.game.finish_move(&search, result.reason);
-        let fallback =
-            || search.root_moves.first().copied().or_else(|| search.history.legal_moves().first().copied());
+        self.game.finish_move(&search, result.reason, &result.stats);
+        let fallback = || {
+            search
+                .context
+                .root_moves
+                .first()
+                .copied()
+                .or_else(|| search.context.history.legal_moves().first().copied())
+        };
         let best = result.best.or_else(fallback);
         Some(PlayerMove { best, used_ms, result, report })
     }

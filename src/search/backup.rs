@@ -12,9 +12,9 @@ use crate::network::{EvalSlot, Evaluation, softmax};
 
 /// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
 pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
-    let root_turn = search.history.current().turn();
+    let root_turn = search.context.history.current().turn();
     let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
-    let (v, d) = search.params.rescale.apply((-evaluation.q, evaluation.d), mover);
+    let (v, d) = search.context.params.rescale.apply((-evaluation.q, evaluation.d), mover);
     NodeValue { v, d, m: evaluation.m }
 }
 
@@ -23,32 +23,32 @@ pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluatio
 pub(super) fn finish(search: &Search, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
-        sum = search.tree.node(id).end_visits(sum).at_parent();
+        sum = search.context.tree.node(id).end_visits(sum).at_parent();
     }
 }
 
 /// Takes `visits` visits back along `path`.
 pub(super) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
     for &id in path {
-        search.tree.node(id).cancel_visits(visits);
+        search.context.tree.node(id).cancel_visits(visits);
     }
 }
 
 /// The last node of `path` has just been proven: its ancestors are proven too as far as that decides them.
 pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
-    if !search.params.sticky_endgames {
+    if !search.context.params.sticky_endgames {
         return;
     }
     for depth in (0..path.len() - 1).rev() {
-        let node = search.tree.node(path[depth]);
+        let node = search.context.tree.node(path[depth]);
         if node.proof().is_some() {
             return;
         }
-        let Some(proof) = proof_from_children(&search.tree, node) else { return };
+        let Some(proof) = proof_from_children(&search.context.tree, node) else { return };
         let mut correction = node.prove(proof);
         for &ancestor in path[..depth].iter().rev() {
             correction = correction.at_parent();
-            if !search.tree.node(ancestor).correct(correction) {
+            if !search.context.tree.node(ancestor).correct(correction) {
                 break;
             }
         }
@@ -110,7 +110,7 @@ impl Backup<'_> {
 
 /// Ends all visits of a batch: `leaf_sum` says how those to its leaves end, the collisions are taken back.
 fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
-    let mut backup = Backup { tree: &search.tree, open: Vec::new() };
+    let mut backup = Backup { tree: &search.context.tree, open: Vec::new() };
     let mut collisions = batch.collisions.iter().peekable();
     for (index, leaf) in batch.leaves.iter().enumerate() {
         // In the order in which they were gathered, in which paths have most in common.
@@ -127,14 +127,14 @@ fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) ->
 
 /// Backs up an evaluated batch and takes its collisions back.
 pub(super) fn finish_batch(search: &Search, batch: &mut Batch) {
-    let _inside = search.tree.enter();
+    let _inside = search.context.tree.enter();
     for slot in batch.slots_mut() {
-        softmax(&mut slot.logits, search.params.policy_temperature);
+        softmax(&mut slot.logits, search.context.params.policy_temperature);
     }
     end_visits(search, batch, |index| finish_leaf(search, batch, index));
     let prefetched = &batch.slots()[batch.leaves.len()..];
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
-        search.cache.insert(*key, *evaluation, policy);
+        search.context.cache.insert(*key, *evaluation, policy);
     }
     search.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
     // All at once: the counters are shared by all threads.
@@ -147,20 +147,20 @@ fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> VisitSum {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
     let leaf = path[path.len() - 1];
-    if let Err(TreeFull) = search.tree.expand(leaf, policy) {
+    if let Err(TreeFull) = search.context.tree.expand(leaf, policy) {
         // Without room for its policy it stays a leaf.
-        search.tree.node(leaf).unclaim();
+        search.context.tree.node(leaf).unclaim();
     }
-    search.cache.insert(*key, *evaluation, policy);
+    search.context.cache.insert(*key, *evaluation, policy);
     VisitSum::finished(1, leaf_value(search, path, *evaluation))
 }
 
 /// Takes everything back that the batch has under way: the evaluation failed.
 pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
-    let _inside = search.tree.enter();
+    let _inside = search.context.tree.enter();
     end_visits(search, batch, |index| {
         let path = batch.path(&batch.leaves[index]);
-        search.tree.node(path[path.len() - 1]).unclaim();
+        search.context.tree.node(path[path.len() - 1]).unclaim();
         VisitSum::cancelled(1)
     });
 }

@@ -4,13 +4,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::best_move::{choose, principal_variation, ranked_root_moves};
-use super::info::{MoveStatsWhen, SearchInfo, snapshot};
-use super::move_stats;
+use super::best_move::{choose, principal_variation};
+use super::info::{self, MoveStatsWhen, SearchInfo};
+use super::root_snapshot::RootSnapshot;
 use super::shared::Search;
 use super::stop_controller::{EndReason, Wake};
 use super::summary::{self, SearchSummary};
+use super::{move_stats, stats};
 use crate::chess::Move;
+use crate::time::SearchStats;
 
 /// How often the controller looks for news.
 const TICK: Duration = Duration::from_millis(10);
@@ -36,6 +38,8 @@ pub struct SearchResult {
     pub info: Option<SearchInfo>,
     /// What the search counted.
     pub summary: SearchSummary,
+    /// The last figures for the time manager.
+    pub stats: SearchStats,
 }
 
 /// Watches over `search` until it ends; tells `observer` about it. `ponder_hit` is called with the time of `ponderhit`.
@@ -46,74 +50,89 @@ pub(crate) fn run(
 ) -> SearchResult {
     let mut reporter = InfoReporter { observer, last: None };
     let reason = loop {
-        match search.stop_controller.wait(search.started, TICK) {
+        match search.stop_controller.wait(search.context.started, TICK) {
             Wake::End(reason) => break reason,
             Wake::PonderHit(time) => {
                 ponder_hit(search, time);
-                search.stop_controller.check(search);
+                search.check_stoppers();
+                reporter.report_if_news(search, &RootSnapshot::read(search));
             }
-            Wake::GoOn => search.stop_controller.check_by_clock(search),
+            Wake::Tick => {
+                let snapshot = RootSnapshot::read(search);
+                search.check_stoppers_by_clock(&snapshot);
+                reporter.report_if_news(search, &snapshot);
+            }
         }
-        reporter.report_if_news(search);
     };
-    search.stop();
+    search.progress.stop();
     let has_deadline = search.stop_controller.with_chain(|chain| chain.deadline_ms().is_some());
     if matches!(reason, EndReason::Rule(_)) && !has_deadline {
-        search.wait_idle(LAST_BATCH_WAIT);
+        search.progress.wait_idle(LAST_BATCH_WAIT);
     }
-    let info = reporter.report_last(search);
-    SearchResult { info, ..conclude(search, reason) }
+    let snapshot = RootSnapshot::read(search);
+    let mut result = result_of(search, &snapshot, reason);
+    if let Some(info) = &mut result.info {
+        if search.context.reporting.move_stats != MoveStatsWhen::Never {
+            info.move_stats = Some(move_stats::of(search, &snapshot));
+        }
+        (reporter.observer)(info);
+    }
+    result
 }
 
-/// The result of a search that has ended, with its state as seen without the figures of the root moves.
+/// Returns the result of a search that has ended, with its state as seen without the figures of the root moves.
 pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
-    let ranked = ranked_root_moves(search);
-    let line = choose(search, &ranked).map(|best| principal_variation(search, best)).unwrap_or_default();
+    result_of(search, &RootSnapshot::read(search), reason)
+}
+
+/// Returns the result of a search: move, last information and figures are all of the same `snapshot`, although workers may
+/// still be finishing a batch.
+fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
+    let ranked = snapshot.ranked_moves();
+    let info = info::of(search, snapshot, &ranked);
+    let line = choose(search, snapshot, &ranked).map(|best| {
+        let reported = info.iter().flat_map(|info| &info.lines).find(|line| line.moves[0] == best.mv);
+        reported.map_or_else(|| principal_variation(search, best), |line| line.moves.clone())
+    });
+    let line = line.unwrap_or_default();
     SearchResult {
         best: line.first().copied(),
         ponder: line.get(1).copied(),
         reason,
-        failure: search.failure(),
-        info: snapshot(search),
-        summary: summary::of(search),
+        failure: search.progress.failure(),
+        summary: summary::of(snapshot, search.context.tree.bytes()),
+        stats: stats::of(snapshot),
+        info,
     }
 }
 
+/// Passes news on to the observer, not too often.
 struct InfoReporter<'a> {
     observer: &'a mut dyn FnMut(&SearchInfo),
     last: Option<(Instant, SearchInfo)>,
 }
 
 impl InfoReporter<'_> {
-    fn report_if_news(&mut self, search: &Search) {
+    fn report_if_news(&mut self, search: &Search, snapshot: &RootSnapshot) {
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        let Some(mut info) = snapshot(search) else { return };
+        let Some(mut info) = info::of(search, snapshot, &snapshot.ranked_moves()) else { return };
         let is_news = match &self.last {
             None => true,
             Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,
         };
         if is_news {
-            if search.reporting.move_stats == MoveStatsWhen::Always {
-                info.move_stats = Some(move_stats::collect(search));
+            if search.context.reporting.move_stats == MoveStatsWhen::Always {
+                info.move_stats = Some(move_stats::of(search, snapshot));
             }
             (self.observer)(&info);
             self.last = Some((Instant::now(), info));
         }
     }
-
-    fn report_last(&mut self, search: &Search) -> Option<SearchInfo> {
-        let mut info = snapshot(search)?;
-        if search.reporting.move_stats != MoveStatsWhen::Never {
-            info.move_stats = Some(move_stats::collect(search));
-        }
-        (self.observer)(&info);
-        Some(info)
-    }
 }
 
-/// How long to keep quiet after `info`.
+/// Returns how long to keep quiet after `info`.
 fn gap_after(info: &SearchInfo) -> Duration {
     (GAP_PER_LINE * info.text_lines() as u32).min(MAX_INFO_GAP)
 }

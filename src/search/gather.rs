@@ -13,7 +13,7 @@ use super::select::{self, Candidate, CandidateMove, MovesLeftUtility};
 use super::shared::Search;
 use super::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
 use crate::chess::{History, MoveList, Terminal};
-use crate::network::{Evaluation, PositionEncoding};
+use crate::network::Evaluation;
 use crate::tablebase;
 
 /// Visits that are sent for each leaf that is still wanted, at most.
@@ -55,25 +55,25 @@ impl Gatherer {
     /// Fills the batch. Returns whether any visit was begun or ended: if not, all that is left to do is under
     /// evaluation by others.
     pub(super) fn gather(&mut self, search: &Search) -> bool {
-        let _inside = search.tree.enter();
+        let _inside = search.context.tree.enter();
         self.batch.clear();
         self.counts = GatherCounts::default();
         let target = search.batch_size();
         self.target = target as usize;
-        let quota = Quota::new(&search.params, target, search.root_visits());
+        let quota = Quota::new(&search.context.params, target, search.root_visits());
         let mut per_leaf = 1;
-        while !search.is_stopped() && !search.tree.is_full() {
+        while !search.progress.is_stopped() && !search.context.tree.is_full() {
             let found = self.batch.leaves.len() as u32;
             // Where most visits collide, more of them are sent at once: one collision then takes them together.
-            let visits = search.reserve_visits(quota.places(found, &self.counts) * per_leaf);
+            let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
                 break;
             }
             let spare = self.counts.spare;
             let collided = self.counts.collided;
-            self.descend(search, search.root, visits);
+            self.descend(search, search.context.root, visits);
             let unused = self.counts.spare - spare;
-            search.return_visits(self.counts.collided - collided + unused);
+            search.budget.give_back(self.counts.collided - collided + unused);
             let new = self.batch.leaves.len() as u32 - found;
             per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
             if unused == visits || quota.is_spent(&self.counts) {
@@ -87,7 +87,7 @@ impl Gatherer {
     /// Takes `visits` visits into the node that stands for the last position of `history`.
     fn descend(&mut self, search: &Search, id: NodeId, visits: u32) {
         self.path.push(id);
-        let node = search.tree.node(id);
+        let node = search.context.tree.node(id);
         node.start_visits(visits);
         if self.path.len() > 1
             && let Some(proof) = node.proof()
@@ -119,7 +119,7 @@ impl Gatherer {
         let depth = self.path.len() - 1;
         let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
         if !repeats {
-            let reverted = search.tree.revert_two_fold_draw(&self.path);
+            let reverted = search.context.tree.revert_two_fold_draw(&self.path);
             search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
         }
         repeats
@@ -135,7 +135,7 @@ impl Gatherer {
         // What these descents need next comes from memory while the first of them is under way.
         for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
             if let CandidateMove::Child(child) = candidate.target {
-                search.tree.fetch_first_child(search.tree.node(child));
+                search.context.tree.fetch_first_child(search.context.tree.node(child));
             }
         }
         // Listed again only where a child is made.
@@ -149,12 +149,12 @@ impl Gatherer {
                 CandidateMove::Child(child) => Ok(Some(child)),
                 CandidateMove::Unvisited(edge) => {
                     let moves = moves.get_or_insert_with(|| self.history.legal_moves());
-                    search.tree.new_child(node, edge, moves[edge.index as usize])
+                    search.context.tree.new_child(node, edge, moves[edge.index as usize])
                 }
             };
             match child {
                 Ok(Some(child)) => {
-                    self.history.push(search.tree.node(child).edge().mv());
+                    self.history.push(search.context.tree.node(child).edge().mv());
                     self.descend(search, child, taken);
                     self.history.pop();
                 }
@@ -178,22 +178,22 @@ impl Gatherer {
     fn push_children(&mut self, search: &Search, node: &Node) -> (f32, f32) {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
-        let (exploration, fpu) = search.params.formula_at(plies);
+        let (exploration, fpu) = search.context.params.formula_at(plies);
         let exploration = select::exploration(exploration, node.visits());
         let draw_score = search.draw_score(plies);
         let mean = node.mean();
-        let has_moves_left = search.backend.has_moves_left;
-        let utility = MovesLeftUtility::new(&search.params, has_moves_left, (mean.v, mean.m));
+        let has_moves_left = search.context.backend_info.has_moves_left;
+        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, (mean.v, mean.m));
         let mut visited_policy = 0.0;
         let mut has_unvisited = false;
-        for (id, child) in search.tree.children(node) {
+        for (id, child) in search.context.tree.children(node) {
             let edge = child.edge();
             let mut policy = edge.policy();
             if plies == 0 {
-                if !search.allows(edge.mv()) {
+                if !search.root_policy.allows(edge.mv()) {
                     continue;
                 }
-                policy = search.root_policy(edge.mv(), policy);
+                policy = search.root_policy.with_noise(edge.mv(), policy);
             }
             let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
@@ -276,10 +276,10 @@ impl Gatherer {
         let is_root = self.path.len() == 1;
         let edge = match is_root {
             true => search.best_unvisited_root_move(node, *last),
-            false => search.tree.best_unvisited(node, *last),
+            false => search.context.tree.best_unvisited(node, *last),
         }?;
         *last = Some(edge);
-        let policy = if is_root { search.unvisited_root_policy(edge) } else { edge.policy() };
+        let policy = if is_root { search.root_policy.of_unvisited(edge) } else { edge.policy() };
         let target = CandidateMove::Unvisited(edge);
         self.candidates.push(Candidate::new((fpu, policy * exploration), 0, target));
         Some(self.candidates.len() - 1)
@@ -310,7 +310,7 @@ impl Gatherer {
             }
         }
         let key = self.history.evaluation_key();
-        match search.cache.get(key, moves.len(), &mut self.policy) {
+        match search.context.cache.get(key, moves.len(), &mut self.policy) {
             Some(evaluation) => self.open_cached(search, node, evaluation, visits),
             None => self.queue_leaf(search, &moves, visits),
         }
@@ -320,19 +320,19 @@ impl Gatherer {
     fn two_fold_cycle(&self, search: &Search) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
-        (search.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+        (search.context.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
     /// What the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken to
     /// be what is left at its parent.
     fn probe(&self, search: &Search) -> Option<Proof> {
-        let outcome = match search.tablebase.as_ref()?.probe(self.history.current())? {
+        let outcome = match search.context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
             tablebase::ProbeResult::Draw => ProofOutcome::Draw,
             tablebase::ProbeResult::Loss => ProofOutcome::Win,
         };
         let parent = self.path[self.path.len() - 2];
-        let plies = (search.tree.node(parent).mean().m - 1.0).max(0.0);
+        let plies = (search.context.tree.node(parent).mean().m - 1.0).max(0.0);
         Some(Proof { outcome, plies, is_mate: false })
     }
 
@@ -340,7 +340,7 @@ impl Gatherer {
     /// not needed.
     fn open_cached(&mut self, search: &Search, node: &Node, evaluation: Evaluation, visits: u32) {
         let leaf = self.path[self.path.len() - 1];
-        if let Err(TreeFull) = search.tree.expand(leaf, &self.policy) {
+        if let Err(TreeFull) = search.context.tree.expand(leaf, &self.policy) {
             // Without room for its policy it stays a leaf.
             node.unclaim();
         }
@@ -351,7 +351,7 @@ impl Gatherer {
 
     /// The leaf goes into the batch with one visit; the others collide with it.
     fn queue_leaf(&mut self, search: &Search, moves: &MoveList, visits: u32) {
-        self.batch.push_leaf(&self.path).fill(&self.history, moves, encoding(search));
+        self.batch.push_leaf(&self.path).fill(&self.history, moves, search.context.encoding());
         if visits > 1 {
             self.collide(visits - 1);
         }
@@ -383,9 +383,4 @@ impl Gatherer {
         backup::cancel(search, &self.path, visits);
         self.counts.spare += visits;
     }
-}
-
-/// Returns how the positions of this search are encoded.
-pub(super) fn encoding(search: &Search) -> PositionEncoding {
-    PositionEncoding { format: search.backend.input_format, history_fill: search.params.history_fill }
 }

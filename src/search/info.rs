@@ -1,12 +1,13 @@
 //! What a search tells while it runs: depth, speed, the best lines, and on demand figures of every root move.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::best_move::{RankedMove, principal_variation, ranked_root_moves};
+use super::best_move::principal_variation;
+use super::context::SearchContext;
 use super::move_stats::RootStats;
+use super::root_snapshot::{RootMove, RootSnapshot};
 use super::shared::Search;
-use super::tree::{Node, ProofOutcome};
+use super::tree::{Proof, ProofOutcome};
 use super::{select, stats};
 use crate::chess::Move;
 
@@ -104,49 +105,49 @@ impl SearchInfo {
     }
 }
 
-/// Reads the present state, without the figures of the root moves; `None` before the root is evaluated.
-pub(crate) fn snapshot(search: &Search) -> Option<SearchInfo> {
-    let ranked = ranked_root_moves(search);
+/// Returns what `snapshot` tells, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
+/// the snapshot's root moves, best first.
+pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove]) -> Option<SearchInfo> {
     if ranked.is_empty() {
         return None;
     }
-    let time = search.started.elapsed();
-    let nodes = search.nodes().into();
-    let per_second = |count: u64| (count as f64 / time.as_secs_f64().max(1e-6)) as u64;
+    let lines = search.context.reporting.lines.max(1);
+    let counts = snapshot.counts;
     Some(SearchInfo {
-        depth: stats::depth(search).max(1),
-        seldepth: search.counters.max_depth.load(Ordering::Relaxed).max(1),
-        time,
-        nodes,
-        nps: per_second(search.new_nodes()),
-        eps: per_second(search.counters.evaluations.load(Ordering::Relaxed)),
-        hashfull: search.cache.hashfull(),
-        tablebase_hits: search.counters.tablebase_hits.load(Ordering::Relaxed),
-        lines: ranked.iter().take(search.reporting.lines.max(1)).map(|best| line(search, best)).collect(),
+        depth: counts.mean_depth().max(1),
+        seldepth: counts.max_depth.max(1),
+        time: snapshot.elapsed,
+        nodes: snapshot.nodes.into(),
+        nps: snapshot.per_second(snapshot.new_nodes),
+        eps: snapshot.per_second(counts.evaluations),
+        hashfull: search.context.cache.hashfull(),
+        tablebase_hits: counts.tablebase_hits,
+        lines: ranked.iter().take(lines).map(|best| line(search, snapshot, best)).collect(),
         move_stats: None,
     })
 }
 
-fn line(search: &Search, root_move: &RankedMove) -> PvLine {
-    let child = root_move.node.map(|id| search.tree.node(id));
+fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
+    let SearchContext { params, history, backend_info, .. } = &search.context;
+    let node = Some(root_move.node).filter(|node| node.visits > 0);
     // Without visits a move is taken to be worth what the root is.
-    let mean = child.map_or_else(|| search.tree.node(search.root).mean().at_child(), Node::mean);
-    let shown = search.params.rescale.shown((mean.v, mean.d), search.history.current().turn());
+    let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
+    let shown = params.rescale.shown((mean.v, mean.d), history.current().turn());
     PvLine {
         q: select::child_q(mean, search.draw_score(0)),
         wl: shown.wl,
         d: shown.d,
-        mu: shown.mu.filter(|_| search.backend.has_wdl),
-        nodes: child.map_or(0, Node::visits).into(),
-        moves_left: search.backend.has_moves_left.then_some(mean.m + 1.0),
-        mate: child.and_then(mate),
+        mu: shown.mu.filter(|_| backend_info.has_wdl),
+        nodes: root_move.node.visits.into(),
+        moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
+        mate: node.and_then(|node| mate(node.proof)),
         moves: principal_variation(search, root_move),
     }
 }
 
-/// Moves to the mate that a root move leads to for certain, as [`PvLine::mate`].
-fn mate(child: &Node) -> Option<i32> {
-    let proof = child.proof().filter(|proof| proof.is_mate)?;
+/// Returns the moves to the mate that a root move with this proof leads to, as [`PvLine::mate`].
+fn mate(proof: Option<Proof>) -> Option<i32> {
+    let proof = proof.filter(|proof| proof.is_mate)?;
     let moves = stats::moves_to_mate(proof.plies + 1.0) as i32;
     match proof.outcome {
         ProofOutcome::Win => Some(moves),

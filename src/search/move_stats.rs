@@ -3,9 +3,11 @@
 //! All values are from the point of view of the side to move at the root. Collected by `controller` when options ask
 //! for it; `uci` writes them as text.
 
+use super::context::SearchContext;
+use super::root_snapshot::{NodeReading, RootMove, RootSnapshot};
 use super::select::{self, MovesLeftUtility};
 use super::shared::Search;
-use super::tree::{Node, NodeState};
+use super::tree::NodeValue;
 use crate::chess::{History, Move};
 use crate::network::encode::Transform;
 use crate::network::policy_map;
@@ -66,34 +68,29 @@ pub struct RootStats {
     pub root: NodeStats,
 }
 
-/// Reads the present figures. Workers may go on meanwhile; a move that becomes a child at this moment is left out.
-pub(crate) fn collect(search: &Search) -> RootStats {
-    let root = search.tree.node(search.root);
-    let unvisited: Vec<_> = search.tree.unvisited(root).collect();
-    let children: Vec<&Node> = search.tree.children(root).map(|(_, child)| child).collect();
-    let policy = |child: &Node| search.root_policy(child.edge().mv(), child.edge().policy());
-    let visited_policy = children.iter().filter(|child| child.visits() > 0).map(|child| policy(child)).sum();
-    let mean = root.mean();
-    let (exploration, fpu) = search.params.formula_at(0);
-    let scale = ScoreTerms {
+/// Returns the figures of `snapshot`.
+pub(crate) fn of(search: &Search, snapshot: &RootSnapshot) -> RootStats {
+    let params = &search.context.params;
+    let visited_policy = snapshot.visited_policy();
+    let mean = snapshot.root.mean;
+    let (exploration, fpu) = params.formula_at(0);
+    let has_moves_left = search.context.backend_info.has_moves_left;
+    let terms = ScoreTerms {
         fpu: select::fpu(fpu, select::parent_q(mean, search.draw_score(0)), visited_policy),
-        exploration: select::exploration(exploration, root.visits()),
-        moves_left: MovesLeftUtility::new(&search.params, search.backend.has_moves_left, (mean.v, mean.m)),
+        exploration: select::exploration(exploration, snapshot.root.visits),
+        moves_left: MovesLeftUtility::new(params, has_moves_left, (mean.v, mean.m)),
     };
-    let mut history = search.history.clone();
+    let mut history = search.context.history.clone();
     let mut moves = Vec::new();
-    for (index, mv) in search.moves().iter().copied().enumerate() {
-        let child = children.iter().copied().find(|child| child.edge().mv() == mv);
-        let unvisited = unvisited.iter().find(|unvisited| usize::from(unvisited.index) == index);
-        let policy = child.map(policy).or(unvisited.map(|&edge| search.unvisited_root_policy(edge)));
-        if let Some(policy) = policy {
-            moves.push(move_stats(search, &mut history, MoveView { mv, policy, child }, &scale));
+    for mv in search.root_policy.moves() {
+        if let Some(root_move) = snapshot.moves().find(|root_move| root_move.mv == *mv) {
+            moves.push(move_stats(search, &mut history, root_move, &terms));
         }
     }
     moves.sort_by(|a, b| {
         a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
     });
-    RootStats { moves, root: root_stats(search, &history, root, visited_policy) }
+    RootStats { moves, root: root_stats(search, snapshot) }
 }
 
 /// What the scores of all moves have in common.
@@ -103,63 +100,55 @@ struct ScoreTerms<'a> {
     moves_left: Option<MovesLeftUtility<'a>>,
 }
 
-struct MoveView<'a> {
-    mv: Move,
-    policy: f32,
-    child: Option<&'a Node>,
-}
-
-fn move_stats(search: &Search, history: &mut History, root_move: MoveView, scale: &ScoreTerms) -> MoveStats {
-    let MoveView { mv, policy, child } = root_move;
+fn move_stats(search: &Search, history: &mut History, root_move: &RootMove, terms: &ScoreTerms) -> MoveStats {
+    let RootMove { mv, policy, node, .. } = *root_move;
     let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
+    let is_visited = root_move.is_visited();
+    let q = if is_visited { root_move.q } else { terms.fpu };
+    let is_certain = is_visited && node.is_certain;
     history.push(mv);
-    let started = child.map_or(0, |child| child.visits() + child.in_flight());
-    let visited = child.filter(|child| child.visits() > 0);
-    let q = visited.map_or(scale.fpu, |child| select::child_q(child.mean(), search.draw_score(0)));
-    let node = NodeStats {
-        visits: visited.map_or(0, Node::visits),
-        in_flight: child.map_or(0, Node::in_flight),
+    let network_value = || network_value(search, history).map(|q| -q).filter(|_| is_visited);
+    let node_stats = NodeStats {
+        visits: node.visits,
+        in_flight: node.in_flight,
         policy,
-        mean: visited.map(|child| mean(search, child, 1.0)),
+        mean: is_visited.then(|| mean_stats(search, node.mean)),
         q,
-        v: visited.and_then(|child| match is_certain(child) {
-            true => Some(q),
-            false => network_value(search, history).map(|q| -q),
-        }),
-        is_certain: visited.is_some_and(is_certain),
+        v: if is_certain { Some(q) } else { network_value() },
+        is_certain,
     };
     history.pop();
-    let u = policy * scale.exploration / (1 + started) as f32;
-    let moves_left =
-        scale.moves_left.zip(visited).map_or(0.0, |(utility, node)| utility.of(q, node.mean().m));
-    MoveStats { mv, policy_index, node, u, s: q + u + moves_left }
+    let u = policy * terms.exploration / (1 + node.visits + node.in_flight) as f32;
+    let utility = terms.moves_left.filter(|_| is_visited);
+    let moves_left = utility.map_or(0.0, |utility| utility.of(q, node.mean.m));
+    MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
 }
 
-fn is_certain(node: &Node) -> bool {
-    node.state() == NodeState::Terminal || node.proof().is_some()
-}
-
-fn root_stats(search: &Search, history: &History, root: &Node, visited_policy: f32) -> NodeStats {
+fn root_stats(search: &Search, snapshot: &RootSnapshot) -> NodeStats {
+    let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
+    // The root's own mean is from the point of view of the side that moved last.
+    let own = NodeValue { v: -mean.v, ..mean };
     NodeStats {
-        visits: root.visits(),
-        in_flight: root.in_flight(),
-        policy: visited_policy,
-        mean: (root.visits() > 0).then(|| mean(search, root, -1.0)),
-        q: select::parent_q(root.mean(), search.draw_score(0)),
-        v: network_value(search, history),
-        is_certain: is_certain(root),
+        visits,
+        in_flight,
+        policy: snapshot.visited_policy(),
+        mean: (visits > 0).then(|| mean_stats(search, own)),
+        q: select::parent_q(mean, search.draw_score(0)),
+        v: network_value(search, &search.context.history),
+        is_certain,
     }
 }
 
-/// The mean of `node`; `sign` turns its value to the point of view of the side to move at the root.
-fn mean(search: &Search, node: &Node, sign: f32) -> MeanStats {
-    let mean = node.mean();
-    let shown = search.params.rescale.shown((sign * mean.v, mean.d), search.history.current().turn());
+/// Returns a mean, for the side to move at the root, as it is shown.
+fn mean_stats(search: &Search, mean: NodeValue) -> MeanStats {
+    let SearchContext { params, history, .. } = &search.context;
+    let shown = params.rescale.shown((mean.v, mean.d), history.current().turn());
     MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + search.draw_score(0) * shown.d }
 }
 
-/// What the network said of the last position, for its side to move, if the cache still knows.
+/// Returns what the network said of the last position, for its side to move, if the cache still knows.
 fn network_value(search: &Search, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
-    search.cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
+    let cache = &search.context.cache;
+    cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
 }

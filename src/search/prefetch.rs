@@ -4,7 +4,7 @@
 //! The descent goes where the next visits would go if all values stayed as they are. It changes nothing in the tree.
 //! Called by `worker` after a gathering.
 
-use super::gather::{Gatherer, encoding};
+use super::gather::Gatherer;
 use super::select::{Candidate, CandidateMove};
 use super::shared::Search;
 use super::tree::{NodeId, NodeState};
@@ -14,18 +14,22 @@ impl Gatherer {
     /// alone: nothing waits for it.
     pub(super) fn prefetch(&mut self, search: &Search) {
         let leaves = self.batch.leaves.len();
-        let size = (search.params.max_prefetch as usize).min(search.backend.max_batch);
-        if leaves == 0 || leaves >= size || search.cache.capacity() == 0 || search.is_stopped() {
+        let size = (search.context.params.max_prefetch as usize).min(search.context.backend_info.max_batch);
+        if leaves == 0
+            || leaves >= size
+            || search.context.cache.capacity() == 0
+            || search.progress.is_stopped()
+        {
             return;
         }
-        let _inside = search.tree.enter();
-        self.prefetch_below(search, search.root, (size - leaves) as u32);
+        let _inside = search.context.tree.enter();
+        self.prefetch_below(search, search.context.root, (size - leaves) as u32);
     }
 
     /// Looks for up to `budget` positions below the node that stands for the last position of `history`. Returns how many
     /// it found, those in the cache included.
     fn prefetch_below(&mut self, search: &Search, id: NodeId, budget: u32) -> u32 {
-        let node = search.tree.node(id);
+        let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
             return 0;
         }
@@ -34,7 +38,7 @@ impl Gatherer {
         self.push_candidates(search, node, budget);
         let mut left = budget;
         for index in first..self.candidates.len() {
-            if left == 0 || search.is_stopped() {
+            if left == 0 || search.progress.is_stopped() {
                 break;
             }
             let candidate = self.candidates[index];
@@ -49,7 +53,7 @@ impl Gatherer {
 
     fn prefetch_candidate(&mut self, search: &Search, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
-            CandidateMove::Child(child) => search.tree.node(child).edge().mv(),
+            CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
             CandidateMove::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
         };
         self.history.push(mv);
@@ -70,9 +74,9 @@ impl Gatherer {
         let key = self.history.evaluation_key();
         let is_known = self.history.terminal(&moves).is_some()
             || self.batch.slots().iter().any(|slot| slot.key == key)
-            || search.cache.get(key, moves.len(), &mut self.policy).is_some();
+            || search.context.cache.get(key, moves.len(), &mut self.policy).is_some();
         if !is_known {
-            self.batch.push_extra().fill(&self.history, &moves, encoding(search));
+            self.batch.push_extra().fill(&self.history, &moves, search.context.encoding());
         }
     }
 }

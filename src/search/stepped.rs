@@ -31,13 +31,13 @@ pub(crate) struct SteppedSearch {
 impl SteppedSearch {
     /// Takes up `search`, in which nobody else takes part.
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let gatherer = Gatherer::new(search.history.clone());
+        let gatherer = Gatherer::new(search.context.history.clone());
         SteppedSearch { search, gatherer }
     }
 
     /// Goes on with another search in the same buffers.
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
-        self.gatherer.start_from(search.history.clone());
+        self.gatherer.start_from(search.context.history.clone());
         self.search = search;
     }
 
@@ -47,16 +47,16 @@ impl SteppedSearch {
 
     /// Gathers until a batch waits for evaluation or the search is over.
     pub(crate) fn advance(&mut self) -> NextStep {
-        while !self.search.is_stopped() {
+        while !self.search.progress.is_stopped() {
             let progress = self.gatherer.gather(&self.search);
             if !self.gatherer.batch.leaves.is_empty() {
                 return NextStep::Evaluate;
             }
             backup::release_collisions(&self.search, &self.gatherer.batch);
-            self.search.stop_controller.check(&self.search);
-            if !progress && !self.search.is_stopped() {
+            self.search.check_stoppers();
+            if !progress && !self.search.progress.is_stopped() {
                 // Nothing is left to search, and nobody else will bring anything.
-                self.search.stop_controller.request_stop(&self.search);
+                self.search.request_stop();
             }
         }
         NextStep::Over

@@ -1,24 +1,25 @@
 //! Decides when a search ends: runs the chain of stoppers, for the workers after each batch and for the
 //! controller when the clock says so.
+//!
+//! It sees numbers only ([`SearchStats`]), not the search: whoever asks it stops the workers if it says so.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::shared::Search;
 use super::stats;
 use super::wakeup_latency::WAKEUP_LATENCY;
-use crate::time::{Chain, Hints, StopReason};
+use crate::time::{Chain, Hints, SearchStats, StopReason};
 
-/// Why a search is over.
+/// The reason why a search is over. Its text stands after `end=` in logs and recorded games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// A rule of the chain.
+    /// A rule of the chain said so.
     Rule(StopReason),
-    /// `stop`, `quit` or a new `go`.
+    /// The GUI sent `stop`, `quit` or another `go`, or nothing was left to search.
     Stopped,
-    /// The clock's deadline, with a batch still out.
+    /// The clock's deadline was there, with a batch still in flight.
     Deadline,
     /// The backend or the tree gave up.
     Failure,
@@ -38,12 +39,18 @@ impl fmt::Display for EndReason {
 #[derive(Debug)]
 struct StopState {
     chain: Chain,
+    /// Why the search is over, if it is.
     end: Option<EndReason>,
+    /// `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
+    /// When `ponderhit` came, until the controller has taken it in.
     ponder_hit: Option<Instant>,
 }
 
-/// See the module.
+/// Asks the chain of stoppers, and wakes the controller when the search is over.
+///
+/// Chain and verdict lie under one lock, which is held while the chain thinks. The two atomics carry the latest hints to the
+/// workers; they publish nothing else and are relaxed.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
@@ -52,18 +59,25 @@ pub(crate) struct StopController {
     decisive_lead: AtomicU32,
 }
 
-/// What the controller finds when it wakes.
+/// What the chain said.
+struct Checked {
+    hints: Hints,
+    is_over: bool,
+}
+
+/// Why the controller woke.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wake {
     /// The search is over.
     End(EndReason),
     /// `ponderhit` came at this time.
     PonderHit(Instant),
-    /// Nothing happened.
-    GoOn,
+    /// Time has passed, and nothing has happened.
+    Tick,
 }
 
 impl StopController {
+    /// Returns a controller that asks `chain`.
     pub(crate) fn new(chain: Chain) -> StopController {
         StopController {
             state: Mutex::new(StopState { chain, end: None, stop_requested: false, ponder_hit: None }),
@@ -77,82 +91,82 @@ impl StopController {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The largest batch that should be back in time.
+    /// Returns the largest batch that should be back in time, positions.
     pub(crate) fn batch_cap(&self) -> u32 {
         self.batch_cap.load(Ordering::Relaxed)
     }
 
-    /// The lead in visits that no root move can make up any more; [`u32::MAX`] while there is no such lead.
+    /// Returns the lead in visits that no root move can make up any more; [`u32::MAX`] while there is no such lead.
     pub(crate) fn decisive_lead(&self) -> u32 {
         self.decisive_lead.load(Ordering::Relaxed)
     }
 
-    /// Asks the chain with fresh figures, and stops the search if it says so.
-    pub(crate) fn check(&self, search: &Search) {
-        let hints = self.ask(search);
+    /// Asks the chain with fresh figures: `visits_left` is how many visits the search can still finish. Returns whether the
+    /// search is over.
+    pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64) -> bool {
+        let Checked { hints, is_over } = self.ask(stats, visits_left);
         self.decisive_lead.store(hints.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
+        is_over
     }
 
-    fn ask(&self, search: &Search) -> Hints {
-        let stats = stats::collect(search);
+    /// Asks the chain as [`StopController::check`] does, but because time has passed. Which root moves are searched stays as
+    /// it is: that only workers decide, when a batch is backed up. Where nodes are the clock only they ask at all: in the
+    /// middle of a backup the figures depend on chance.
+    pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64) -> bool {
+        !self.with_chain(|chain| chain.counts_nodes_as_time()) && self.ask(stats, visits_left).is_over
+    }
+
+    fn ask(&self, stats: &SearchStats, visits_left: u64) -> Checked {
         let mut hints = Hints::default();
         let mut state = self.state();
-        let reason = state.chain.should_stop(&stats, &mut hints);
-        let nps = hints.nps.or_else(|| stats::nps(&stats)).unwrap_or(0.0);
+        let reason = state.chain.should_stop(stats, &mut hints);
+        let nps = hints.nps.or_else(|| stats::nps(stats)).unwrap_or(0.0);
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A rule that no visits can fulfil must not keep a search from ending that can make no more.
-        let is_over = search.is_out_of_visits() && !state.chain.is_open_ended();
-        let reason = reason.or(is_over.then_some(StopReason::Nodes));
+        let is_out_of_visits = visits_left == 0 && !state.chain.is_open_ended();
+        let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let reason = reason.map(EndReason::Rule).or_else(|| {
             let ready = ready_at(&state.chain)?;
             (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)
         });
+        let is_over = reason.is_some();
         if let Some(reason) = reason {
-            self.end(state, search, reason);
+            self.end(state, reason);
         }
-        hints
-    }
-
-    /// Asks the chain because time has passed. Where nodes are the clock only workers ask, when a batch is backed up: in the
-    /// middle of that the figures depend on chance. Which root moves are searched they alone decide.
-    pub(crate) fn check_by_clock(&self, search: &Search) {
-        if !self.with_chain(|chain| chain.counts_nodes_as_time()) {
-            self.ask(search);
-        }
+        Checked { hints, is_over }
     }
 
     /// Ends the search; the first reason stays.
-    fn end(&self, mut state: MutexGuard<'_, StopState>, search: &Search, reason: EndReason) {
+    fn end(&self, mut state: MutexGuard<'_, StopState>, reason: EndReason) {
         state.end.get_or_insert(reason);
         drop(state);
-        search.stop();
         self.changed.notify_all();
     }
 
-    /// The search cannot go on.
-    pub(crate) fn fail(&self, search: &Search) {
-        self.end(self.state(), search, EndReason::Failure);
+    /// Ends the search because it cannot go on.
+    pub(crate) fn fail(&self) {
+        self.end(self.state(), EndReason::Failure);
     }
 
-    /// `stop`: ends the search, and lets `bestmove` go out also after `infinite` and `ponder`.
-    pub(crate) fn request_stop(&self, search: &Search) {
+    /// Ends the search because of `stop`, and lets `bestmove` go out also after `infinite` and `ponder`.
+    pub(crate) fn request_stop(&self) {
         let mut state = self.state();
         state.stop_requested = true;
-        self.end(state, search, EndReason::Stopped);
+        self.end(state, EndReason::Stopped);
     }
 
-    /// `ponderhit`, which came at `time`.
+    /// Passes on a `ponderhit` that came at `time`.
     pub(crate) fn ponder_hit(&self, time: Instant) {
         self.state().ponder_hit = Some(time);
         self.changed.notify_all();
     }
 
-    /// Why the search is over, if it is.
+    /// Returns why the search is over, if it is.
     pub(crate) fn end_reason(&self) -> Option<EndReason> {
         self.state().end
     }
 
-    /// Lets the caller work on the chain.
+    /// Lets the caller work on the chain, under the lock.
     pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
         work(&mut self.state().chain)
     }
@@ -178,19 +192,20 @@ impl StopController {
         }
         match state.end {
             Some(reason) if may_report(&state) => Wake::End(reason),
-            _ => Wake::GoOn,
+            _ => Wake::Tick,
         }
     }
 }
 
-/// When the search must end by the clock, from its start: at the deadline, less what the system may take to wake us. `None`
-/// without a deadline.
+/// Returns when the search must end by the clock, from its start: at the deadline, less what the system may take to wake
+/// us. `None` without a deadline.
 fn ready_at(chain: &Chain) -> Option<Duration> {
     let deadline_ms = chain.deadline_ms().filter(|ms| ms.is_finite())?;
     let deadline = Duration::try_from_secs_f64(deadline_ms.max(0.0) / 1000.0).ok()?;
     Some(deadline - WAKEUP_LATENCY.margin(deadline))
 }
 
+/// Returns whether `bestmove` may go out once the search is over.
 fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
 }

@@ -1,10 +1,8 @@
 //! What a search counted, for benchmarks and logs.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::shared::Search;
-use super::stats::root_evaluation;
+use super::root_snapshot::RootSnapshot;
 use crate::chess::Move;
 use crate::time::RootEvaluation;
 
@@ -15,15 +13,15 @@ pub struct SearchSummary {
     pub nodes: u64,
     /// Visits made by this search.
     pub new_nodes: u64,
-    /// From `go` to the answer.
+    /// Time from `go` to the answer.
     pub time: Duration,
-    /// From `go` to the first evaluation; `None` if there was none.
+    /// Time from `go` to the first evaluation; `None` if there was none.
     pub first_evaluation: Option<Duration>,
     /// Visits that the network evaluated.
     pub evaluations: u64,
     /// Visits whose evaluation was in the cache.
     pub cache_hits: u64,
-    /// Visits that ended in a finished game.
+    /// Visits that ended where the result is certain: in finished games, proven nodes and endgame tables.
     pub terminals: u64,
     /// Positions found in the endgame tables, leaves and root moves.
     pub tablebase_hits: u64,
@@ -35,34 +33,29 @@ pub struct SearchSummary {
     pub batches: u64,
     /// Memory of the tree, bytes.
     pub tree_bytes: u64,
-    /// What the tree says of the root, from the side to move's point of view; `None` if nothing was visited.
+    /// Mean value, draws and plies left at the root, from the side to move's point of view; `None` if nothing was visited.
     pub root: Option<RootEvaluation>,
-    /// The root's moves with their visits, in the order of their policy.
+    /// The root's moves with their visits, in the order of their policy; moves that were never tried are missing.
     pub root_visits: Vec<(Move, u32)>,
 }
 
-/// Reads the figures of `search`.
-pub(crate) fn of(search: &Search) -> SearchSummary {
-    let root = search.tree.node(search.root);
-    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+/// Returns the figures of the search that `snapshot` is of; `tree_bytes` is the memory of its tree.
+pub(crate) fn of(snapshot: &RootSnapshot, tree_bytes: u64) -> SearchSummary {
+    let counts = snapshot.counts;
     SearchSummary {
-        nodes: search.nodes().into(),
-        new_nodes: search.new_nodes(),
-        time: search.started.elapsed(),
-        first_evaluation: search.first_evaluation(),
-        evaluations: count(&search.counters.evaluations),
-        cache_hits: count(&search.counters.cache_hits),
-        terminals: count(&search.counters.terminals),
-        tablebase_hits: count(&search.counters.tablebase_hits),
-        collisions: count(&search.counters.collisions),
-        prefetched: count(&search.counters.prefetched),
-        batches: count(&search.counters.batches),
-        tree_bytes: search.tree.bytes(),
-        root: root_evaluation(&search.tree, search.root, &search.backend),
-        root_visits: search
-            .tree
-            .children(root)
-            .map(|(_, child)| (child.edge().mv(), child.visits()))
-            .collect(),
+        nodes: snapshot.nodes.into(),
+        new_nodes: snapshot.new_nodes,
+        time: snapshot.elapsed,
+        first_evaluation: snapshot.first_evaluation,
+        evaluations: counts.evaluations,
+        cache_hits: counts.cache_hits,
+        terminals: counts.terminals,
+        tablebase_hits: counts.tablebase_hits,
+        collisions: counts.collisions,
+        prefetched: counts.prefetched,
+        batches: counts.batches,
+        tree_bytes,
+        root: snapshot.evaluation,
+        root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
     }
 }

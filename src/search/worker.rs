@@ -114,7 +114,9 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
             }
             seen = assignment.number;
             let Some(search) = assignment.search.clone() else { continue };
-            search.enter();
+            if !search.progress.try_enter() {
+                continue;
+            }
             search
         };
         // A panic here is a bug of ours or of a backend; the search ends, the process lives.
@@ -122,29 +124,29 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
         if outcome.is_err() {
             search.fail("a search thread panicked; its batch is lost".into());
         }
-        search.leave();
+        search.progress.leave();
     }
 }
 
 /// Takes part in one search until it is stopped.
 fn take_part(search: &Search, evaluator: &mut dyn Evaluator) {
-    let mut gatherer = Gatherer::new(search.history.clone());
-    while !search.is_stopped() {
-        if search.tree.is_full() {
-            search.tree.prune(search.root, || search.is_stopped());
+    let mut gatherer = Gatherer::new(search.context.history.clone());
+    while !search.progress.is_stopped() {
+        if search.context.tree.is_full() {
+            search.context.tree.prune(search.context.root, || search.progress.is_stopped());
         }
-        let epoch = search.epoch();
+        let epoch = search.progress.epoch();
         if search.is_ahead_of_its_pace() {
-            search.wait_for_change(epoch, PACE_WAIT);
+            search.progress.wait_for_change(epoch, PACE_WAIT);
             continue;
         }
         let progress = gatherer.gather(search);
         if gatherer.batch.leaves.is_empty() {
             backup::release_collisions(search, &gatherer.batch);
             if progress {
-                search.stop_controller.check(search);
+                search.check_stoppers();
             } else {
-                search.wait_for_change(epoch, IDLE_WAIT);
+                search.progress.wait_for_change(epoch, IDLE_WAIT);
             }
             continue;
         }

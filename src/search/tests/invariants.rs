@@ -95,9 +95,9 @@ impl TestBench {
     fn search_for(&self, time: Duration) -> std::sync::Arc<Search> {
         let search = self.start(None, &[]);
         std::thread::sleep(time);
-        search.stop_controller.request_stop(&search);
-        search.wait_idle(Duration::from_secs(60));
-        assert!(search.is_idle());
+        search.request_stop();
+        search.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.progress.is_idle());
         search
     }
 
@@ -126,7 +126,7 @@ fn stress(bench: &mut TestBench, made: Made) {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..60 {
         let search = bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
-        check_tree(&search.tree, search.root, made);
+        check_tree(&search.context.tree, search.context.root, made);
         check_memory(&bench.tree);
         bench.play_on(rng.usize(0..3));
     }
@@ -158,7 +158,7 @@ fn trees_are_sound_after_pruning() {
             let leaves_with_visits =
                 count(&search, |node| node.state() == NodeState::Unexpanded && node.visits() > 1);
             prunings += u32::from(leaves_with_visits > 0);
-            check_tree(&search.tree, search.root, Made::Pruned);
+            check_tree(&search.context.tree, search.context.root, Made::Pruned);
             check_memory(&bench.tree);
             bench.play_on(1);
         }
@@ -167,11 +167,11 @@ fn trees_are_sound_after_pruning() {
 }
 
 fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
-    let (mut open, mut counted) = (vec![search.root], 0);
+    let (mut open, mut counted) = (vec![search.context.root], 0);
     while let Some(id) = open.pop() {
-        let node = search.tree.node(id);
+        let node = search.context.tree.node(id);
         counted += usize::from(is_counted(node));
-        open.extend(search.tree.children(node).map(|(child, _)| child));
+        open.extend(search.context.tree.children(node).map(|(child, _)| child));
     }
     counted
 }
@@ -190,7 +190,7 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
             let taken_back = search.counters.reverted.load(Ordering::Relaxed);
             assert_eq!(result.summary.new_nodes, 20_000);
             assert_eq!(search.root_visits() + taken_back, before + 20_000);
-            check_tree(&search.tree, search.root, made);
+            check_tree(&search.context.tree, search.context.root, made);
             reverted += taken_back;
             bench.play_on(2);
         }
@@ -205,7 +205,7 @@ fn visits_under_way_leave_a_proven_mate_where_it_is() {
     let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     bench.params.minibatch_size = 32;
     let (search, _) = bench.search(20_000);
-    check_tree(&search.tree, search.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Made::ByOne);
     assert!(count(&search, |node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)) > 10);
 }
 
@@ -223,13 +223,15 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         bench.params.root_fpu = FirstPlayUrgency::Absolute(-1.0);
         bench.params.root_exploration = Exploration { init: 0.01, base: 1.0, factor: 0.0 };
         let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
-        let root = search.tree.node(search.root);
+        let root = search.context.tree.node(search.context.root);
         let best = result.best.unwrap();
-        let has_untried = search.tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
-        let loses =
-            |mv| search.tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
+        let has_untried =
+            search.context.tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
+        let loses = |mv| {
+            search.context.tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child))
+        };
         assert!(!(has_untried && loses(best)), "{nodes} {rule50}");
-        cases += usize::from(has_untried && search.moves().iter().any(|&mv| loses(mv)));
+        cases += usize::from(has_untried && search.root_policy.moves().iter().any(|&mv| loses(mv)));
     }
     assert!(cases > 0);
 }

@@ -5,9 +5,10 @@ mod invariants;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::root_snapshot::RootSnapshot;
 use super::tree::{GameTree, NodeState, Reclaimer};
 use super::*;
-use crate::chess::{History, Variant};
+use crate::chess::{History, Move, Variant};
 use crate::network::BackendInfo;
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
@@ -45,7 +46,7 @@ impl TestBench {
     fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Search>, SearchResult) {
         let search = self.start(Some(nodes), root_moves);
         let result = run(&search, &mut |_| {}, |_, _| {});
-        search.wait_idle(Duration::from_secs(60));
+        search.progress.wait_idle(Duration::from_secs(60));
         (search, result)
     }
 
@@ -62,24 +63,21 @@ impl TestBench {
         let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let history = self.tree.history().clone();
-        let search = Arc::new(Search::new(
-            SearchSpec {
-                visits,
-                root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
-                tree,
-                root,
-                history,
-                params: self.params.clone(),
-                cache: Arc::new(EvalCache::new(10_000)),
-                tablebase: None,
-                tablebase_hits: 0,
-                backend: self.backend.info().clone(),
-                device: self.backend.clone(),
-                reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
-                started: Instant::now(),
-            },
-            Chain::new(&facts, &options, None),
-        ));
+        let context = SearchContext {
+            root_moves: root_moves.iter().map(|text| history.parse_move(text).unwrap()).collect(),
+            tree,
+            root,
+            history,
+            params: self.params.clone(),
+            cache: Arc::new(EvalCache::new(10_000)),
+            tablebase: None,
+            backend: self.backend.clone(),
+            backend_info: self.backend.info().clone(),
+            reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
+            started: Instant::now(),
+        };
+        let chain = Chain::new(&facts, &options, None);
+        let search = Arc::new(Search::new(SearchSpec { context, chain, visits, tablebase_hits: 0 }));
         self.pool.assign(search.clone());
         search
     }
@@ -94,7 +92,11 @@ fn visits_are_exact_on_any_number_of_threads() {
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
             assert_eq!(counted.evaluations + counted.cache_hits + counted.terminals, 5_000);
-            check_tree(&search.tree, search.root, if threads == 1 { Made::ByOne } else { Made::ByMany });
+            check_tree(
+                &search.context.tree,
+                search.context.root,
+                if threads == 1 { Made::ByOne } else { Made::ByMany },
+            );
         }
     }
 }
@@ -105,18 +107,39 @@ fn visits_are_exact_on_any_number_of_threads() {
 fn a_search_is_told_of_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
-    while search.nodes() < 100_000 {
-        assert!(best_move::ranked_root_moves(&search).len() <= search.moves().len());
-        let _ = (
-            info::snapshot(&search),
-            move_stats::collect(&search),
-            collect_stats(&search),
-            summary::of(&search),
-        );
+    while search.root_visits() < 100_000 {
+        let snapshot = RootSnapshot::read(&search);
+        let ranked = snapshot.ranked_moves();
+        assert!(ranked.len() <= search.root_policy.moves().len());
+        let _ = (info::of(&search, &snapshot, &ranked), move_stats::of(&search, &snapshot), search.stats());
     }
-    search.stop();
-    search.wait_idle(Duration::from_secs(60));
-    assert_eq!(best_move::ranked_root_moves(&search).len(), search.moves().len());
+    search.progress.stop();
+    search.progress.wait_idle(Duration::from_secs(60));
+    assert_eq!(RootSnapshot::read(&search).ranked_moves().len(), search.root_policy.moves().len());
+}
+
+/// A regression: the last information, the move to play and the figures for benchmarks were read one after the other, and
+/// could differ where workers were still backing up their batches.
+#[test]
+fn the_move_to_play_is_the_first_of_the_last_line() {
+    let bench = TestBench::new("random", 4, KIWIPETE);
+    let search = bench.start(None, &[]);
+    let mut results = 0;
+    while search.root_visits() < 100_000 {
+        let result = conclude(&search, EndReason::Stopped);
+        let Some(info) = result.info else { continue };
+        let line = &info.lines[0].moves;
+        assert_eq!((result.best, result.ponder), (line.first().copied(), line.get(1).copied()));
+        let summary = result.summary;
+        assert_eq!((info.nodes, info.time), (summary.nodes, summary.time));
+        let found = |&(mv, visits): &(Move, u32)| (mv, u64::from(visits)) == (line[0], info.lines[0].nodes);
+        assert!(summary.root_visits.iter().any(found) || info.lines[0].nodes == 0);
+        assert_eq!((result.stats.nodes, result.stats.root), (summary.nodes, summary.root));
+        results += 1;
+    }
+    search.request_stop();
+    search.progress.wait_idle(Duration::from_secs(60));
+    assert!(results > 10);
 }
 
 #[test]
@@ -136,7 +159,7 @@ fn a_batch_of_one_never_collides() {
 fn finds_mate_in_one_and_tells_so() {
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
     let (search, result) = bench.search(2_000);
-    assert_eq!(result.best.map(|mv| search.history.format_move(mv)).as_deref(), Some("d1d8"));
+    assert_eq!(result.best.map(|mv| search.context.history.format_move(mv)).as_deref(), Some("d1d8"));
     assert_eq!(result.info.unwrap().lines[0].mate, Some(1));
 }
 
@@ -149,7 +172,7 @@ fn only_the_given_root_moves_are_searched() {
         .root_visits
         .iter()
         .filter(|(_, visits)| *visits > 0)
-        .map(|&(mv, _)| search.history.format_move(mv))
+        .map(|&(mv, _)| search.context.history.format_move(mv))
         .collect();
     assert_eq!(searched.len(), 2);
     assert!(searched.iter().all(|mv| ["a2a3", "h2h4"].contains(&mv.as_str())));
@@ -159,9 +182,9 @@ fn only_the_given_root_moves_are_searched() {
 fn stoppers_hear_of_allowed_root_moves_only() {
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
     let (search, _) = bench.search(2_000);
-    assert!(collect_stats(&search).proven_win);
+    assert!(search.stats().proven_win);
     let (search, result) = bench.search_moves(2_500, &["d1d2", "h2h3"]);
-    let stats = collect_stats(&search);
+    let stats = search.stats();
     assert!(!stats.proven_win, "the mate may not be played");
     assert!(result.summary.root_visits.iter().filter(|(_, visits)| *visits > 0).count() > 2);
     assert_eq!(stats.root_visits.iter().filter(|visits| **visits > 0).count(), 2);
@@ -172,7 +195,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let mut bench = TestBench::new("random", 1, "startpos");
     let (search, result) = bench.search(20_000);
     let reclaimer = Reclaimer::new();
-    let mut history = search.history.clone();
+    let mut history = search.context.history.clone();
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree().bytes();
@@ -186,7 +209,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     }
     let (search, result) = bench.search(u64::from(kept) + 500);
     assert_eq!(result.summary.new_nodes, 500);
-    check_tree(&search.tree, search.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Made::ByOne);
 }
 
 #[test]
@@ -213,8 +236,8 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.terminals > 0);
-    for (_, child) in search.tree.children(search.tree.node(search.root)) {
-        let is_quiet = !search.history.format_move(child.edge().mv()).starts_with("a2");
+    for (_, child) in search.context.tree.children(search.context.tree.node(search.context.root)) {
+        let is_quiet = !search.context.history.format_move(child.edge().mv()).starts_with("a2");
         assert_eq!(child.state() == NodeState::Terminal, is_quiet);
         assert!(!is_quiet || child.q() == 0.0);
     }
@@ -231,7 +254,7 @@ fn proofs_reach_the_root() {
     ] {
         let bench = TestBench::new("random", 1, position);
         let (search, result) = bench.search(20_000);
-        check_tree(&search.tree, search.root, Made::ByOne);
+        check_tree(&search.context.tree, search.context.root, Made::ByOne);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
         // The first win that is found decides a position; it need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
@@ -244,8 +267,8 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (search, result) = bench.search(20_000);
     assert!(result.summary.terminals > 0, "kings shuffle back and forth");
-    check_tree(&search.tree, search.root, Made::ByOne);
-    let mut history = search.history.clone();
+    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    let mut history = search.context.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
     line[..2].iter().for_each(|&mv| history.push(mv));
     bench.tree.advance(history, &Reclaimer::new(), || {}).unwrap();
@@ -259,19 +282,21 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
-    let root = search.tree.node(search.root);
-    let found = root_evaluation(&search.tree, search.root, &search.backend).unwrap();
+    let root = search.context.tree.node(search.context.root);
+    let found =
+        root_evaluation(&search.context.tree, search.context.root, &search.context.backend_info).unwrap();
     assert!((found.m.unwrap() - f64::from(root.mean().m)).abs() < 1e-6);
     // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
-    let children = || search.tree.children(root).map(|(_, child)| child);
+    let children = || search.context.tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap();
     let variance =
         children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
     let spread = found.m_spread.unwrap();
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
-    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..search.backend.clone() };
-    let found = root_evaluation(&search.tree, search.root, &headless).unwrap();
+    let headless =
+        BackendInfo { has_moves_left: false, has_wdl: false, ..search.context.backend_info.clone() };
+    let found = root_evaluation(&search.context.tree, search.context.root, &headless).unwrap();
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
@@ -294,9 +319,9 @@ fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
             ..MoveFacts::default()
         };
         let stop_controller = super::stop_controller::StopController::new(Chain::new(&facts, &options, None));
-        stop_controller.check_by_clock(&done);
+        stop_controller.check_by_clock(&done.stats(), 1_000);
         assert_eq!(stop_controller.end_reason(), by_clock);
-        stop_controller.check(&done);
+        stop_controller.check(&done.stats(), 1_000);
         assert_eq!(stop_controller.end_reason(), Some(EndReason::Rule(StopReason::Nodes)));
     }
 }
@@ -315,7 +340,7 @@ fn prefetched_positions_are_found_in_the_cache() {
     assert!(summary.cache_hits > plain.summary.cache_hits + 200, "{summary:?}");
     assert!(summary.evaluations + summary.prefetched <= 32 * summary.batches);
     assert_eq!(summary.evaluations + summary.cache_hits + summary.terminals, 1_000);
-    check_tree(&search.tree, search.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Made::ByOne);
 }
 
 #[test]
@@ -324,12 +349,12 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     let position = "fen 6k1/5ppp/8/8/8/8/Q4PPP/6K1 w - - 0 1";
     let bench = TestBench::new("random", 1, position);
     let (search, _) = bench.search_moves(3_000, &["a2d5", "a2c4", "a2b3", "a2a7", "a2a6", "a2a5"]);
-    let longer = collect_stats(&search).mate_in;
+    let longer = search.stats().mate_in;
     assert!(longer.is_none_or(|moves| moves > 1), "{longer:?}");
     let (search, _) = bench.search(6_000);
-    assert_eq!(collect_stats(&search).mate_in, Some(1));
+    assert_eq!(search.stats().mate_in, Some(1));
     let (search, _) = bench.search_moves(6_500, &["h2h3"]);
-    assert_ne!(collect_stats(&search).mate_in, Some(1), "the mate may not be played");
+    assert_ne!(search.stats().mate_in, Some(1), "the mate may not be played");
 }
 
 /// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be made.

@@ -284,7 +284,7 @@ impl Node {
 
     /// Does the side that moved into the node certainly lose?
     pub(crate) fn is_lost(&self) -> bool {
-        self.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Loss)
+        self.proof().is_some_and(Proof::is_loss)
     }
 
     /// An expanded node turned out to be decided: its visits so far get the certain value. Returns what that changes for

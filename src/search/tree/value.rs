@@ -52,6 +52,11 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
+    /// Returns whether the side that moved into the node loses.
+    pub(crate) fn is_loss(self) -> bool {
+        self.outcome == ProofOutcome::Loss
+    }
+
     /// The value of every visit.
     pub(crate) fn value(self) -> NodeValue {
         let (v, d) = match self.outcome {

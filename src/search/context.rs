@@ -1,0 +1,51 @@
+//! What stays the same while a search runs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::tree::{Node, NodeId, Tree};
+use super::{Reporting, SearchParams};
+use crate::chess::{History, Move};
+use crate::network::{Backend, BackendInfo, PositionEncoding, cache::EvalCache};
+use crate::tablebase::Tablebase;
+
+/// What a search works on: the tree, the game, the parameters and the evaluations. Nothing here changes while the search
+/// runs, but the tree and the cache are written through their own atomics and locks.
+#[derive(Debug)]
+pub(crate) struct SearchContext {
+    /// The game's tree.
+    pub(crate) tree: Arc<Tree>,
+    /// The node of the position to search.
+    pub(crate) root: NodeId,
+    /// The game up to the root.
+    pub(crate) history: History,
+    /// Root moves that may be searched; empty means all.
+    pub(crate) root_moves: Vec<Move>,
+    /// The options of the search.
+    pub(crate) params: SearchParams,
+    /// Evaluations of earlier visits.
+    pub(crate) cache: Arc<EvalCache>,
+    /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
+    /// the same win.
+    pub(crate) tablebase: Option<Arc<Tablebase>>,
+    /// The backend, which is asked for the batch size; the workers have its evaluators.
+    pub(crate) backend: Arc<dyn Backend>,
+    /// A copy of the backend's description, so that a descent need not ask a trait object.
+    pub(crate) backend_info: BackendInfo,
+    /// What the search is to report.
+    pub(crate) reporting: Reporting,
+    /// When the `go` line was read.
+    pub(crate) started: Instant,
+}
+
+impl SearchContext {
+    /// Returns the root's node.
+    pub(crate) fn root_node(&self) -> &Node {
+        self.tree.node(self.root)
+    }
+
+    /// Returns how the positions of the search are encoded for the network.
+    pub(crate) fn encoding(&self) -> PositionEncoding {
+        PositionEncoding { format: self.backend_info.input_format, history_fill: self.params.history_fill }
+    }
+}

@@ -1,0 +1,199 @@
+//! The root at one moment, read once for all who want to know: stoppers, information for the GUI, the move to play, figures
+//! of root moves, and benchmarks.
+//!
+//! Workers go on while it is read, so that the numbers of two moves may be from moments a little apart; but whoever is given
+//! the same snapshot sees the same numbers.
+
+use std::time::Duration;
+
+use super::best_move::MoveRank;
+use super::counters::CounterValues;
+use super::select;
+use super::shared::Search;
+use super::stats::root_evaluation;
+use super::tree::{Node, NodeId, NodeState, NodeValue, Proof};
+use crate::chess::Move;
+use crate::time::RootEvaluation;
+
+/// The state of a search, read at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct RootSnapshot {
+    /// Time since `go`.
+    pub(crate) elapsed: Duration,
+    /// Time from `go` to the end of the first evaluation, if there was one.
+    pub(crate) first_evaluation: Option<Duration>,
+    /// Visits that earlier searches left, and those made by this one.
+    pub(crate) nodes: u32,
+    /// Visits made by this search.
+    pub(crate) new_nodes: u64,
+    /// What the search has counted.
+    pub(crate) counts: CounterValues,
+    /// The root itself.
+    pub(crate) root: NodeReading,
+    /// Value, draws and plies left at the root for the side to move; `None` without visits.
+    pub(crate) evaluation: Option<RootEvaluation>,
+    /// Root moves that have a child, in the order in which the children were made.
+    pub(crate) children: Vec<RootMove>,
+    /// Root moves without a child, in the order of the rules.
+    pub(crate) unvisited: Vec<RootMove>,
+}
+
+/// A node at one moment. Values are from the point of view of the side that moved into it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodeReading {
+    /// Finished visits.
+    pub(crate) visits: u32,
+    /// Visits under way.
+    pub(crate) in_flight: u32,
+    /// Mean of the finished visits; meaningless without any.
+    pub(crate) mean: NodeValue,
+    /// What is proven of it.
+    pub(crate) proof: Option<Proof>,
+    /// The game is over here, or the result is proven.
+    pub(crate) is_certain: bool,
+}
+
+/// A root move at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct RootMove {
+    /// The move.
+    pub(crate) mv: Move,
+    /// The child that it leads to, if that exists.
+    pub(crate) child: Option<NodeId>,
+    /// What the child says; no visits and nothing proven without a child.
+    pub(crate) node: NodeReading,
+    /// Value for the side to move at the root, which gets the draw score for a draw; meaningless without visits.
+    pub(crate) q: f32,
+    /// The network's policy.
+    pub(crate) network_policy: f32,
+    /// The policy with the noise of the search.
+    pub(crate) policy: f32,
+    /// The move may be searched.
+    pub(crate) is_allowed: bool,
+}
+
+impl NodeReading {
+    /// What is known of a node that does not exist yet.
+    const NONE: NodeReading = NodeReading {
+        visits: 0,
+        in_flight: 0,
+        mean: NodeValue { v: 0.0, d: 0.0, m: 0.0 },
+        proof: None,
+        is_certain: false,
+    };
+
+    /// Reads `node`.
+    pub(crate) fn of(node: &Node) -> NodeReading {
+        let (visits, started) = node.finished_and_started();
+        let proof = node.proof();
+        NodeReading {
+            visits,
+            in_flight: started - visits,
+            mean: node.mean(),
+            proof,
+            is_certain: proof.is_some() || node.state() == NodeState::Terminal,
+        }
+    }
+
+    /// Returns whether the side that moved into the node certainly loses.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.proof.is_some_and(Proof::is_loss)
+    }
+}
+
+impl RootSnapshot {
+    /// Reads the present state. A move that becomes a child at this moment is left out.
+    pub(crate) fn read(search: &Search) -> RootSnapshot {
+        let context = &search.context;
+        let (tree, root) = (&context.tree, context.root_node());
+        let draw_score = search.draw_score(0);
+        let policies = &search.root_policy;
+        // Before the children: what becomes one meanwhile is told from the others by its move.
+        let mut unvisited: Vec<RootMove> = tree
+            .unvisited(root)
+            .map(|edge| RootMove {
+                mv: policies.moves()[usize::from(edge.index)],
+                child: None,
+                node: NodeReading::NONE,
+                q: 0.0,
+                network_policy: edge.policy(),
+                policy: policies.of_unvisited(edge),
+                is_allowed: policies.allows_index(edge.index),
+            })
+            .collect();
+        let unvisited_before = unvisited.len();
+        let children: Vec<RootMove> = tree
+            .children(root)
+            .map(|(id, child)| {
+                let (edge, node) = (child.edge(), NodeReading::of(child));
+                RootMove {
+                    mv: edge.mv(),
+                    child: Some(id),
+                    node,
+                    q: select::child_q(node.mean, draw_score),
+                    network_policy: edge.policy(),
+                    policy: policies.with_noise(edge.mv(), edge.policy()),
+                    is_allowed: policies.allows(edge.mv()),
+                }
+            })
+            .collect();
+        if unvisited_before + children.len() > root.edge_count() {
+            unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
+        }
+        let counts = search.counters.read();
+        let root_reading = NodeReading::of(root);
+        let nodes = root_reading.visits + counts.reverted;
+        RootSnapshot {
+            elapsed: context.started.elapsed(),
+            first_evaluation: search.progress.first_evaluation(),
+            nodes,
+            new_nodes: nodes.saturating_sub(search.reused_visits).into(),
+            counts,
+            root: root_reading,
+            evaluation: root_evaluation(tree, context.root, &context.backend_info),
+            children,
+            unvisited,
+        }
+    }
+
+    /// Returns all root moves: those with a child first.
+    pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
+        self.children.iter().chain(&self.unvisited)
+    }
+
+    /// Returns the policy of all visited root moves together.
+    pub(crate) fn visited_policy(&self) -> f32 {
+        self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
+    }
+
+    /// Returns the root moves that may be searched, best first: certain wins, then by visits, Q, policy, then those without
+    /// visits by policy, then certain losses. There are none before the root is evaluated.
+    pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
+        let allowed = self.moves().filter(|root_move| root_move.is_allowed);
+        let (mut visited, mut others): (Vec<_>, Vec<_>) =
+            allowed.partition(|root_move| root_move.is_visited());
+        visited.sort_by(|a, b| b.rank().compare(&a.rank()));
+        let losses = visited.split_off(visited.partition_point(|root_move| !root_move.node.is_lost()));
+        others.sort_by(|a, b| b.policy.total_cmp(&a.policy));
+        visited.extend(others);
+        visited.extend(losses);
+        visited
+    }
+
+    /// Returns what `count` is per second since `go`.
+    pub(crate) fn per_second(&self, count: u64) -> u64 {
+        (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
+    }
+}
+
+impl RootMove {
+    /// Returns whether a visit has ended below the move.
+    pub(crate) fn is_visited(&self) -> bool {
+        self.node.visits > 0
+    }
+
+    /// Returns what the move is judged by as one to play.
+    fn rank(&self) -> MoveRank {
+        MoveRank::new(&self.node, self.q, self.network_policy)
+    }
+}
