@@ -20,6 +20,7 @@ pub mod throughput;
 pub mod weights;
 
 use std::fmt::Debug;
+use std::io;
 use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
@@ -149,6 +150,14 @@ pub enum BackendError {
         backend: String,
         /// What the device or library says.
         reason: String,
+    },
+    /// The system refuses a thread that the backend needs.
+    #[error("{backend}: the system refuses a thread for a device: {source}")]
+    Thread {
+        /// The backend's name.
+        backend: String,
+        /// What the system says.
+        source: io::Error,
     },
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 
 use super::evaluator::{self, ModelInterface, RunBatch};
 use super::nvidia;
@@ -48,6 +49,17 @@ pub struct OnnxRuntime {
     notes: Mutex<Vec<String>>,
 }
 
+/// Why the work that a device has recorded is not replayed.
+#[derive(Debug, Error)]
+enum ReplayError {
+    /// It cannot be recorded or replayed.
+    #[error(transparent)]
+    Failed(#[from] BackendError),
+    /// The replay computes something else.
+    #[error("they give other numbers than the ordinary way")]
+    OtherNumbers,
+}
+
 /// What all evaluators share. Only `idle` changes, under its lock.
 struct SessionPool {
     runtime: &'static Runtime,
@@ -79,9 +91,10 @@ impl OnnxRuntime {
         let device = DeviceOptions::parse(options)?;
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let (processor, preferred_batch, preferred_threads) = match device.provider.is_accelerator() {
-            true => (Processor::Accelerator, PREFERRED_GPU_BATCH, ACCELERATOR_THREADS),
-            false => (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads)),
+        let (processor, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
+            (Processor::Accelerator, PREFERRED_GPU_BATCH, ACCELERATOR_THREADS)
+        } else {
+            (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
         let info = BackendInfo {
             name: NAME.into(),
@@ -125,7 +138,7 @@ impl OnnxRuntime {
             return Ok(OnnxRuntime { info, sessions: plain, notes: Mutex::default() });
         }
         let recorded = sessions(true);
-        let (sessions, note) = match recorded.agrees_with(&plain) {
+        let (sessions, note) = match recorded.compare_with(&plain) {
             Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
             Err(reason) => {
                 (plain, format!("error: CUDA graphs are of no use here ({reason}); going on without them"))
@@ -160,13 +173,13 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
 fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
     let hash = Sha256::digest(&model.bytes);
     let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let fault = |reason: String| BackendError::Model { backend: NAME.into(), reason };
+    let refused = |reason: String| BackendError::Model { backend: NAME.into(), reason };
     let cache = folders::cache().ok_or_else(|| {
-        fault("no cache folder is known for TensorRT's engines; set ZEITNOT_CACHE_DIR".into())
+        refused("no cache folder is known for TensorRT's engines; set ZEITNOT_CACHE_DIR".into())
     })?;
     let folder = cache.join("tensorrt").join(format!("{hash}-up-to-{MAX_BATCH}-{version}"));
     fs::create_dir_all(&folder)
-        .map_err(|error| fault(format!("cannot write to {} ({error})", folder.display())))?;
+        .map_err(|error| refused(format!("cannot write to {} ({error})", folder.display())))?;
     Ok(folder)
 }
 
@@ -208,28 +221,28 @@ impl SessionPool {
         })
     }
 
-    /// Does this evaluate as `other` does, from batch to batch? What is recorded wrongly shows when it is replayed.
-    fn agrees_with(self: &Arc<SessionPool>, other: &Arc<SessionPool>) -> Result<(), String> {
-        let text = |error: BackendError| error.to_string();
-        let (mut own, mut others) = (self.evaluator().map_err(text)?, other.evaluator().map_err(text)?);
+    /// Makes sure that this evaluates as `other` does, from batch to batch. What is recorded wrongly shows when it is
+    /// replayed.
+    fn compare_with(self: &Arc<SessionPool>, other: &Arc<SessionPool>) -> Result<(), ReplayError> {
+        let (mut own, mut others) = (self.evaluator()?, other.evaluator()?);
         for trial in 1..=TRIALS {
             let mut slot = EvalSlot::default();
             slot.planes.masks.iter_mut().zip(trial..).for_each(|(mask, n)| *mask = n.wrapping_mul(SCATTER));
             slot.moves.extend(0..64);
             let (mut found, mut expected) = ([slot.clone()], [slot]);
-            own.evaluate(&mut found).map_err(text)?;
-            others.evaluate(&mut expected).map_err(text)?;
+            own.evaluate(&mut found)?;
+            others.evaluate(&mut expected)?;
             let ([found], [expected]) = (&found, &expected);
             let logits = found.logits.iter().zip(&expected.logits);
             let mut numbers = logits.chain([(&found.evaluation.q, &expected.evaluation.q)]);
             if numbers.any(|(a, b)| (a - b).abs() > TOLERANCE * (1.0 + b.abs())) {
-                return Err("they give other numbers than the ordinary way".into());
+                return Err(ReplayError::OtherNumbers);
             }
         }
         Ok(())
     }
 
-    /// A new session; the library then optimises the graph, which takes the time.
+    /// Opens a new session; the library then optimises the graph, which takes the time.
     fn open(&self) -> ort::Result<Session> {
         let mut builder = Session::builder(self.runtime.environment())?
             .with_optimization_level(GraphOptimizationLevel::All)?
@@ -269,9 +282,10 @@ impl Evaluator for SessionEvaluator {
         let Some(session) = &mut self.session else { return Ok(()) };
         let interface = &self.sessions.interface;
         for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
-            self.run
-                .run(session, interface, part)
-                .map_err(|reason| BackendError::Evaluation { backend: NAME.into(), reason })?;
+            self.run.run(session, interface, part).map_err(|error| BackendError::Evaluation {
+                backend: NAME.into(),
+                reason: error.to_string(),
+            })?;
         }
         Ok(())
     }
@@ -304,8 +318,8 @@ mod tests {
     #[test]
     fn what_evaluates_otherwise_is_found_out() {
         let (tiny, other) = (backend("tiny.pb.gz"), backend("se_mlh.pb.gz"));
-        assert_eq!(tiny.sessions.agrees_with(&tiny.sessions), Ok(()));
-        let fault = tiny.sessions.agrees_with(&other.sessions).unwrap_err();
-        assert_eq!(fault, "they give other numbers than the ordinary way");
+        assert!(tiny.sessions.compare_with(&tiny.sessions).is_ok());
+        let error = tiny.sessions.compare_with(&other.sessions).unwrap_err().to_string();
+        assert_eq!(error, "they give other numbers than the ordinary way");
     }
 }

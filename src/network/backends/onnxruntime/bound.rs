@@ -4,40 +4,50 @@
 
 use std::collections::BTreeMap;
 
+use ndarray::ArrayViewMut4;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, Session};
 use ort::value::Tensor;
 
-use super::evaluator::{ModelInterface, Outputs, RunBatch, TensorElement, numbers, write_batch};
+use super::evaluator::{ModelInterface, RunBatch};
+use super::tensors::{BatchOutputs, RunError, TensorElement, output_array, write_batch};
 use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
 
 /// Up to this size a batch is filled up to the next power of two, beyond it to the next multiple of this.
 const STEP: usize = 32;
 
-/// See the module.
+/// Runs batches through tensors that were made for their size.
 #[derive(Debug)]
 pub(super) struct BoundRunner<T: TensorElement> {
+    /// The kind of memory of the tensors.
     memory: AllocationDevice<'static>,
+    /// The number of the device that reaches it.
     device: i32,
-    /// By batch size.
-    bound: BTreeMap<usize, Bound<T>>,
+    /// The tensors by batch size.
+    bound: BTreeMap<usize, BoundTensors<T>>,
 }
 
 /// The tensors of one batch size; the binding holds the outputs.
 #[derive(Debug)]
-struct Bound<T: TensorElement> {
+struct BoundTensors<T: TensorElement> {
     input: Tensor<T>,
     binding: IoBinding,
 }
 
 impl<T: TensorElement> BoundRunner<T> {
-    /// A runner with tensors in `memory`, which belongs to the device of number `device`.
+    /// Returns a runner with tensors in `memory`, which belongs to the device of number `device`.
     pub(super) fn new(memory: AllocationDevice<'static>, device: i32) -> BoundRunner<T> {
         BoundRunner { memory, device, bound: BTreeMap::new() }
     }
 
-    fn bind(&self, session: &Session, interface: &ModelInterface, positions: usize) -> ort::Result<Bound<T>> {
+    /// Makes the tensors for batches of `positions` positions.
+    fn bind(
+        &self,
+        session: &Session,
+        interface: &ModelInterface,
+        positions: usize,
+    ) -> ort::Result<BoundTensors<T>> {
         let allocator = |kind| {
             let memory = MemoryInfo::new(self.memory.clone(), self.device, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
@@ -48,7 +58,14 @@ impl<T: TensorElement> BoundRunner<T> {
         for (name, width) in output_widths(&interface.names) {
             binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
         }
-        Ok(Bound { input, binding })
+        Ok(BoundTensors { input, binding })
+    }
+}
+
+impl<T: TensorElement> BoundTensors<T> {
+    /// Returns the input as an array `[batch, 112, 8, 8]`.
+    fn input_array(&mut self) -> ArrayViewMut4<'_, T> {
+        self.input.extract_array_mut().into_dimensionality().expect("it was made with four dimensions")
     }
 }
 
@@ -58,26 +75,23 @@ impl<T: TensorElement> RunBatch for BoundRunner<T> {
         session: &mut Session,
         interface: &ModelInterface,
         batch: &mut [EvalSlot],
-    ) -> Result<(), String> {
-        let text = |error: ort::Error| error.to_string();
+    ) -> Result<(), RunError> {
         let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
         if !self.bound.contains_key(&positions) {
-            let new = self.bind(session, interface, positions).map_err(text)?;
+            let new = self.bind(session, interface, positions)?;
             self.bound.insert(positions, new);
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
-        let (_, input) = bound.input.extract_tensor_mut();
-        write_batch(batch, input);
+        write_batch(batch, bound.input_array());
         // Sends the numbers to the device; so it must be done for each batch.
-        bound.binding.bind_input(interface.names.input.as_str(), &bound.input).map_err(text)?;
-        let outputs = session.run_binding(&bound.binding).map_err(text)?;
-        let outputs =
-            Outputs::<T>::of(&interface.names, positions, |name, count| numbers(&outputs, name, count))?;
-        batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
+        bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
+        let outputs = session.run_binding(&bound.binding)?;
+        BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
+            .read_into(batch)
     }
 }
 
-/// The outputs with their numbers of a position.
+/// Returns the name of each output and how many numbers it has for each position.
 pub(super) fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
     let value = match &names.value {
         ValueOutput::Wdl(name) => (name.as_str(), 3),
@@ -87,7 +101,7 @@ pub(super) fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, 
     [(names.policy.as_str(), POLICY_SIZE), value].into_iter().chain(moves_left)
 }
 
-/// The size to which a batch of `positions` is filled up.
+/// Returns the size to which a batch of `positions` positions is filled up.
 pub(super) fn filled_up(positions: usize) -> usize {
     if positions <= STEP { positions.next_power_of_two() } else { positions.next_multiple_of(STEP) }
 }
@@ -129,8 +143,7 @@ mod tests {
         let interface = ModelInterface { names: model.names, fixed_batch: None };
         let mut plain = runner(DataType::Float32, HostMemory::Plain);
         let mut bound = BoundRunner::<f32>::new(AllocationDevice::CPU, 0);
-        let memories = (AllocationDevice::CPU, AllocationDevice::CPU);
-        let mut graphs = GraphRunner::<f32>::new(memories, 0);
+        let mut graphs = GraphRunner::<f32>::new(AllocationDevice::CPU, AllocationDevice::CPU, 0);
         for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);

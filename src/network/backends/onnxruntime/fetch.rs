@@ -14,10 +14,12 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use super::progress_message::eprint_message;
 use super::provider::Provider;
-use super::python::{self, Wheel};
+use super::python::{self, DownloadError, Wheel};
+use crate::network::folders;
 
 /// A wheel on PyPI that has the library for one platform.
 struct Release {
@@ -40,7 +42,7 @@ pub struct Package {
     releases: &'static [Release],
 }
 
-/// Evaluates on CPUs, on Apple's with CoreML.
+/// The build that evaluates on CPUs, on Apple's with CoreML.
 const PLAIN: Package = Package {
     name: "onnxruntime",
     version: "1.31.1",
@@ -73,6 +75,7 @@ const PLAIN: Package = Package {
     ],
 };
 
+/// The build with OpenVINO.
 const OPENVINO: Package = Package {
     name: "onnxruntime-openvino",
     version: "1.24.1",
@@ -85,7 +88,7 @@ const OPENVINO: Package = Package {
     }],
 };
 
-/// With CUDA and TensorRT, for CUDA 13. The libraries of NVIDIA are not in it.
+/// The build with CUDA and TensorRT, for CUDA 13. The libraries of NVIDIA are not in it.
 const GPU: Package = Package {
     name: "onnxruntime-gpu",
     version: "1.31.1",
@@ -99,7 +102,7 @@ const GPU: Package = Package {
 };
 
 impl Package {
-    /// The package that has `provider`.
+    /// Returns the package that has `provider`.
     pub fn with(provider: Provider) -> Option<&'static Package> {
         match provider {
             Provider::Cpu | Provider::CoreMl => Some(&PLAIN),
@@ -109,7 +112,7 @@ impl Package {
         }
     }
 
-    /// The folder in `cache` that holds the library once it is fetched: machines of different kinds may share a cache.
+    /// Returns the folder in `cache` that holds the library once it is fetched: machines of different kinds may share a cache.
     pub fn destination(&self, cache: &Path) -> PathBuf {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
@@ -127,9 +130,12 @@ impl Package {
 /// Begins the names of the folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
-/// Why the library could not be fetched; texts that go into [`super::LibraryError::NotFetched`].
+/// Why the library could not be fetched; the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub enum FetchError {
+    /// No folder is known into which it could be fetched.
+    #[error("no cache folder is known; set {}", folders::CACHE_VARIABLE)]
+    NoCacheFolder,
     /// There is no wheel for this machine.
     #[error("PyPI has no {name} {version} for {os} on {arch}")]
     NoRelease {
@@ -151,8 +157,8 @@ pub enum FetchError {
         source: io::Error,
     },
     /// pip could not download it.
-    #[error("{0}")]
-    Download(String),
+    #[error(transparent)]
+    Download(#[from] DownloadError),
     /// The download is not the file that we know.
     #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
     WrongHash {
@@ -163,7 +169,21 @@ pub enum FetchError {
     },
     /// The wheel cannot be unpacked.
     #[error("the wheel cannot be unpacked ({0})")]
-    Unpack(String),
+    Unpack(#[from] UnpackError),
+    /// The library was fetched and unpacked, but does not load.
+    #[error("the library fetched does not load")]
+    NotLoaded,
+}
+
+/// Why a wheel cannot be unpacked.
+#[derive(Debug, Error)]
+pub enum UnpackError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The wheel is no proper zip archive.
+    #[error(transparent)]
+    Zip(#[from] ZipError),
 }
 
 /// Fetches `package` into its [`destination`](Package::destination) and returns that folder, unless one is there for
@@ -192,7 +212,7 @@ pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) ->
     if destination.exists() {
         fs::remove_dir_all(&destination).map_err(at_cache)?;
     }
-    fetch_locked((package, release), cache, &destination)?;
+    fetch_locked(Wanted { package, release }, cache, &destination)?;
     Ok(destination)
 }
 
@@ -207,11 +227,16 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-fn fetch_locked(
-    (package, release): (&Package, &'static Release),
-    cache: &Path,
-    destination: &Path,
-) -> Result<(), FetchError> {
+/// A package, and its release for this machine.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    package: &'a Package,
+    release: &'static Release,
+}
+
+/// Fetches a package; only to be called with the lock held.
+fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<(), FetchError> {
+    let package = wanted.package;
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
     let at = |path: &Path| {
         let path = path.to_path_buf();
@@ -225,7 +250,7 @@ fn fetch_locked(
         package.size_mb,
         cache.display()
     ));
-    let done = download_and_unpack((package, release), &folder)
+    let done = download_and_unpack(wanted, &folder)
         .and_then(|()| fs::rename(&folder, destination).map_err(at(destination)));
     if done.is_err() {
         // Already an error; what stays is removed by the next fetch.
@@ -235,32 +260,32 @@ fn fetch_locked(
 }
 
 /// Leaves the libraries and their licences in `folder`, and nothing else.
-fn download_and_unpack(
-    (package, release): (&Package, &'static Release),
-    folder: &Path,
-) -> Result<(), FetchError> {
+fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchError> {
+    let Wanted { package, release } = wanted;
     let requirement = format!("{}=={}", package.name, package.version);
     let wheel = Wheel { requirement: &requirement, platform: release.platform };
-    python::download(&wheel, folder).map_err(FetchError::Download)?;
-    let unpack = |error: &dyn std::fmt::Display| FetchError::Unpack(error.to_string());
-    let wheel = only_file(folder).map_err(|error| unpack(&error))?;
-    let found = sha256(&wheel).map_err(|error| unpack(&error))?;
+    python::download(&wheel, folder)?;
+    let wheel = only_file(folder).map_err(UnpackError::from)?;
+    let found = sha256(&wheel).map_err(UnpackError::from)?;
     if found != release.sha256 {
         return Err(FetchError::WrongHash { found, expected: release.sha256 });
     }
-    let archive = File::open(&wheel).map_err(|error| unpack(&error))?;
-    let mut archive = ZipArchive::new(archive).map_err(|error| unpack(&error))?;
-    for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(|error| unpack(&error))?;
-        let path = entry.name().map_err(|error| unpack(&error))?.into_owned();
-        let Some(name) = wanted_name(&path) else { continue };
-        let mut file = File::create(folder.join(name)).map_err(|error| unpack(&error))?;
-        io::copy(&mut entry, &mut file).map_err(|error| unpack(&error))?;
-    }
-    fs::remove_file(&wheel).map_err(|error| unpack(&error))
+    Ok(unpack(&wheel, folder)?)
 }
 
-/// The plain name under which an entry of the wheel is to be kept, if it is.
+/// Unpacks the libraries and licences of `wheel` into `folder` and removes the wheel.
+fn unpack(wheel: &Path, folder: &Path) -> Result<(), UnpackError> {
+    let mut archive = ZipArchive::new(File::open(wheel)?)?;
+    for index in 0..archive.len() {
+        let mut entry = archive.by_index(index)?;
+        let path = entry.name()?.into_owned();
+        let Some(name) = wanted_name(&path) else { continue };
+        io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
+    }
+    Ok(fs::remove_file(wheel)?)
+}
+
+/// Returns the plain name under which an entry of the wheel is to be kept, if it is.
 fn wanted_name(entry: &str) -> Option<&str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") || name.ends_with(".dll");

@@ -17,7 +17,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::fetch::{self, Package};
+use super::fetch::{self, FetchError, Package};
 use super::library::{self, Library, LibraryError, LibrarySource, PATH_VARIABLE, Unusable, UnusableReason};
 use super::provider::Provider;
 use super::python;
@@ -38,16 +38,16 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     fetched(package, &mut refused).map_err(|reason| LibraryError::NotFetched {
         package: package.name,
         found: refused_suffix(&refused),
-        reason,
+        reason: Box::new(reason),
     })
 }
 
-/// True if a library that has `provider` is installed.
+/// Returns whether a library that has `provider` is installed.
 pub fn is_installed(provider: Provider) -> bool {
     matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
-/// The first library of places 1 to 5; those that cannot be used are added to `refused`.
+/// Returns the first library of places 1 to 5; those that cannot be used are added to `refused`.
 fn find(provider: Provider, refused: &mut Vec<Unusable>) -> Result<Option<Library>, LibraryError> {
     if let Some(named) = env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
         let library = named_library(Path::new(&named))?;
@@ -73,24 +73,24 @@ fn named_library(named: &Path) -> Result<Library, LibraryError> {
     Library::probe(&path, LibrarySource::Environment).map_err(LibraryError::Named)
 }
 
-fn fetched(package: &Package, refused: &mut Vec<Unusable>) -> Result<Library, String> {
-    let cache = folders::cache().ok_or("no cache folder is known; set ZEITNOT_CACHE_DIR")?;
+/// Fetches `package` and returns its library; one that does not load is added to `refused`.
+fn fetched(package: &Package, refused: &mut Vec<Unusable>) -> Result<Library, FetchError> {
+    let cache = folders::cache().ok_or(FetchError::NoCacheFolder)?;
     let usable = |folder: &Path| best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some();
-    let folder = fetch::fetch(package, &cache, usable).map_err(|error| error.to_string())?;
-    best_in(&folder, LibrarySource::Fetched, refused)
-        .ok_or_else(|| "the library fetched does not load".into())
+    let folder = fetch::fetch(package, &cache, usable)?;
+    best_in(&folder, LibrarySource::Fetched, refused).ok_or(FetchError::NotLoaded)
 }
 
-/// `" that can be used (…)"` for the message, or nothing where nothing was refused.
+/// Returns `" that can be used (…)"` for the message, or nothing where nothing was refused.
 fn refused_suffix(refused: &[Unusable]) -> String {
     if refused.is_empty() {
         return String::new();
     }
-    let faults: Vec<String> = refused.iter().map(Unusable::to_string).collect();
-    format!(" that can be used ({})", faults.join("; "))
+    let reasons: Vec<String> = refused.iter().map(Unusable::to_string).collect();
+    format!(" that can be used ({})", reasons.join("; "))
 }
 
-/// The folders of places 2 to 4, best first. Most don't exist.
+/// Returns the folders of places 2 to 4, best first. Most don't exist.
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let mut known = Vec::new();
     if let Some(folder) = folders::executable() {
@@ -127,14 +127,14 @@ fn system_folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The newest library in `folder` that can be used; those that cannot are added to `refused`.
+/// Returns the newest library in `folder` that can be used; those that cannot are added to `refused`.
 fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
     libraries_in(folder)
         .into_iter()
-        .find_map(|path| Library::probe(&path, source).map_err(|fault| refused.push(fault)).ok())
+        .find_map(|path| Library::probe(&path, source).map_err(|unusable| refused.push(unusable)).ok())
 }
 
-/// Files in `folder` whose names are right, newest version first.
+/// Returns the files in `folder` whose names are right, newest version first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = entries
@@ -145,7 +145,7 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| folder.join(name)).collect()
 }
 
-/// The numbers in a file name, for comparing versions: `libonnxruntime.so.1.31.1` gives 1, 31, 1.
+/// Returns the numbers in a file name, for comparing versions: `libonnxruntime.so.1.31.1` gives 1, 31, 1.
 fn numbers(name: &str) -> Vec<u32> {
     name.split('.').filter_map(|part| part.parse().ok()).collect()
 }

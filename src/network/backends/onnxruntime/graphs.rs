@@ -7,26 +7,29 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ndarray::ArrayViewMut4;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
 use ort::value::{Tensor, TensorValueType};
 
 use super::bound::{filled_up, output_widths};
-use super::evaluator::{ModelInterface, Outputs, RunBatch, TensorElement, write_batch};
+use super::evaluator::{ModelInterface, RunBatch};
+use super::tensors::{BatchOutputs, RunError, TensorElement, write_batch};
 use crate::network::{EvalSlot, PLANES};
 
 /// What providers call the number of a graph among a session's.
 const GRAPH_NUMBER: &str = "gpu_graph_id";
 
-/// See the module.
+/// Runs batches by work that the device has recorded for their size.
 #[derive(Debug)]
 pub(super) struct GraphRunner<T: TensorElement> {
     /// HostMemory of the device.
     device: AllocationDevice<'static>,
     /// HostMemory of the host that the device reaches.
     host: AllocationDevice<'static>,
+    /// The number of the device.
     number: i32,
-    /// By batch size.
+    /// The recorded work by batch size.
     graphs: BTreeMap<usize, RecordedBatch<T>>,
 }
 
@@ -41,14 +44,16 @@ struct RecordedBatch<T: TensorElement> {
 }
 
 impl<T: TensorElement> GraphRunner<T> {
-    /// A runner for the device of this number with tensors in its memory and in the host's.
+    /// Returns a runner for the device of this number with tensors in the memory of the `device` and of the `host`.
     pub(super) fn new(
-        (device, host): (AllocationDevice<'static>, AllocationDevice<'static>),
+        device: AllocationDevice<'static>,
+        host: AllocationDevice<'static>,
         number: i32,
     ) -> GraphRunner<T> {
         GraphRunner { device, host, number, graphs: BTreeMap::new() }
     }
 
+    /// Makes the tensors for batches of `positions` positions.
     fn prepare(
         &self,
         session: &Session,
@@ -84,12 +89,17 @@ impl<T: TensorElement> fmt::Debug for RecordedBatch<T> {
 }
 
 impl<T: TensorElement> RecordedBatch<T> {
+    /// Returns the input on the host as an array `[batch, 112, 8, 8]`.
+    fn input_array(&mut self) -> ArrayViewMut4<'_, T> {
+        self.input.extract_array_mut().into_dimensionality().expect("it was made with four dimensions")
+    }
+
     /// Sends the input, runs the batch and fetches the outputs.
-    fn run(&mut self, session: &mut Session) -> ort::Result<()> {
+    fn run(&mut self, session: &mut Session) -> Result<(), RunError> {
         self.input.copy_into(&mut self.device_input)?;
         let outputs = session.run_binding_with_options(&self.binding, &self.options)?;
         for (name, host) in &mut self.outputs {
-            let output = outputs.get(name).ok_or_else(|| ort::Error::new(format!("{name} did not come")))?;
+            let output = outputs.get(name).ok_or_else(|| RunError::MissingOutput { name: name.clone() })?;
             output.view().downcast::<TensorValueType<T>>()?.copy_into(host)?;
         }
         Ok(())
@@ -102,21 +112,19 @@ impl<T: TensorElement> RunBatch for GraphRunner<T> {
         session: &mut Session,
         interface: &ModelInterface,
         batch: &mut [EvalSlot],
-    ) -> Result<(), String> {
-        let text = |error: ort::Error| error.to_string();
+    ) -> Result<(), RunError> {
         let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
         if !self.graphs.contains_key(&positions) {
-            let new = self.prepare(session, interface, positions).map_err(text)?;
+            let new = self.prepare(session, interface, positions)?;
             self.graphs.insert(positions, new);
         }
         let Some(graph) = self.graphs.get_mut(&positions) else { unreachable!("it was inserted above") };
-        let (_, input) = graph.input.extract_tensor_mut();
-        write_batch(batch, input);
-        graph.run(session).map_err(text)?;
-        let outputs = Outputs::of(&interface.names, positions, |name, _| match graph.outputs.get(name) {
-            Some(output) => Ok(output.extract_tensor().1),
-            None => Err(format!("the output \"{name}\" did not come")),
-        })?;
-        batch.iter_mut().enumerate().try_for_each(|(row, slot)| outputs.read(row, slot))
+        write_batch(batch, graph.input_array());
+        graph.run(session)?;
+        BatchOutputs::of(&interface.names, positions, |name| match graph.outputs.get(name) {
+            Some(output) => Ok(output.extract_array()),
+            None => Err(RunError::MissingOutput { name: name.to_owned() }),
+        })?
+        .read_into(batch)
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use thiserror::Error;
 
+use super::fetch::FetchError;
 use super::provider::Provider;
 
 /// The environment variable that names a library to use and no other.
@@ -147,7 +148,8 @@ pub enum LibraryError {
         /// Those that were found and refused, as text for the message.
         found: String,
         /// Why fetching failed.
-        reason: String,
+        #[source]
+        reason: Box<FetchError>,
     },
     /// No package that could be fetched has the provider.
     #[error(

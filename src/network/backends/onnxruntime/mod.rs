@@ -18,9 +18,12 @@ mod observe;
 mod progress_message;
 mod python;
 mod runtime;
+mod tensors;
 
 pub use backend::{NAME, OnnxRuntime};
+pub use fetch::{FetchError, UnpackError};
 pub use library::LibraryError;
 pub use observe::observe;
 pub use provider::{DeviceOptions, Provider};
+pub use python::{DownloadError, PythonError};
 pub use runtime::Runtime;

@@ -1,5 +1,6 @@
 //! Runs a model that tells the ranges of its inner tensors, for quantisation.
 
+use ndarray::Array4;
 use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::TensorRef;
@@ -7,6 +8,7 @@ use ort::value::TensorRef;
 use super::backend::NAME;
 use super::provider::Provider;
 use super::runtime::Runtime;
+use super::tensors::write_batch;
 use crate::network::onnx::Ranges;
 use crate::network::weights::OnnxModel;
 use crate::network::{BackendError, EvalSlot, PLANES};
@@ -14,7 +16,7 @@ use crate::network::{BackendError, EvalSlot, PLANES};
 /// Positions that are evaluated at once; only memory depends on it.
 const BATCH: usize = 32;
 
-/// The ranges of the inner tensors of `model` over `positions`.
+/// Returns the ranges of the inner tensors of `model` over `positions`.
 ///
 /// The model must take any batch size and be built in [`Float32`](crate::network::onnx::Precision::Float32) with
 /// [`Observe`](crate::network::onnx::Quantization::Observe).
@@ -40,13 +42,11 @@ fn open(runtime: &Runtime, model: &[u8]) -> ort::Result<Session> {
         .commit_from_memory(model)
 }
 
+/// Evaluates `batch` and widens the ranges by the numbers of all outputs that hold but one.
 fn record(session: &mut Session, input: &str, batch: &[EvalSlot], ranges: &mut Ranges) -> ort::Result<()> {
-    let mut planes = vec![0.0; batch.len() * PLANES * 64];
-    for (slot, dense) in batch.iter().zip(planes.chunks_exact_mut(PLANES * 64)) {
-        slot.planes.write_dense(dense);
-    }
-    let tensor = TensorRef::from_array_view(([batch.len(), PLANES, 8, 8], planes.as_slice()))?;
-    let outputs = session.run(ort::inputs![input => tensor])?;
+    let mut planes = Array4::<f32>::default((batch.len(), PLANES, 8, 8));
+    write_batch(batch, planes.view_mut());
+    let outputs = session.run(ort::inputs![input => TensorRef::from_array_view(&planes)?])?;
     for (name, value) in outputs.iter() {
         if let (_, [number]) = value.try_extract_tensor::<f32>()? {
             ranges.record(name, *number);

@@ -1,90 +1,115 @@
-//! A device as one part of several: alive until its first failure.
+//! The devices of a backend of several: each one evaluates until its first failure.
 
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use thiserror::Error;
 
 use super::Device;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 
-/// A part. `is_living` goes to false once and stays there; whoever reads it late only fails once more.
+/// A device of the pool. `is_alive` becomes false once and stays so; whoever reads it late only fails once more.
 #[derive(Debug)]
 pub(super) struct PooledDevice {
     label: String,
     backend: Arc<dyn Backend>,
-    is_living: AtomicBool,
+    is_alive: AtomicBool,
+}
+
+/// Why a device drops out.
+#[derive(Debug, Error)]
+enum DeviceFailure {
+    /// An evaluation failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// An evaluation panicked.
+    #[error("it panicked")]
+    Panic,
 }
 
 impl PooledDevice {
+    /// Returns what the device's backend is.
     pub(super) fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
 
+    /// Returns the backend that evaluates on the device.
     pub(super) fn backend(&self) -> &dyn Backend {
         &*self.backend
     }
 
-    pub(super) fn is_living(&self) -> bool {
-        self.is_living.load(Ordering::Relaxed)
+    /// Returns whether the device has not failed so far.
+    pub(super) fn is_alive(&self) -> bool {
+        self.is_alive.load(Ordering::Relaxed)
     }
 
     /// Evaluates a batch of any size; a panic is a failure like others.
-    fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), String> {
+    fn evaluate(&self, evaluator: &mut dyn Evaluator, batch: &mut [EvalSlot]) -> Result<(), DeviceFailure> {
         for chunk in batch.chunks_mut(self.info().max_batch) {
-            match catch_unwind(AssertUnwindSafe(|| evaluator.evaluate(chunk))) {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(error.to_string()),
-                Err(_) => return Err("it panicked".into()),
-            }
+            catch_unwind(AssertUnwindSafe(|| evaluator.evaluate(chunk)))
+                .map_err(|_| DeviceFailure::Panic)??;
         }
         Ok(())
     }
 }
 
-/// All devices of a backend, and what people should know of them.
+/// All devices of a backend, and the notes on them that people have not seen yet.
 #[derive(Debug)]
 pub(super) struct DevicePool {
+    /// The backend's name.
     name: String,
-    pool: Vec<Arc<PooledDevice>>,
-    news: Mutex<Vec<String>>,
+    devices: Vec<Arc<PooledDevice>>,
+    notes: Mutex<Vec<String>>,
 }
 
 impl DevicePool {
-    /// The devices of the backend `name`. Its news are `news` and what its devices are.
-    pub(super) fn new(name: &str, devices: &[Device], mut news: Vec<String>) -> Arc<DevicePool> {
-        let part = |device: &Device| {
+    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several devices, what
+    /// each of them is.
+    pub(super) fn new(name: &str, devices: &[Device], mut notes: Vec<String>) -> Arc<DevicePool> {
+        let pooled = |device: &Device| {
             Arc::new(PooledDevice {
                 label: device.label.clone(),
                 backend: device.backend.clone(),
-                is_living: AtomicBool::new(true),
+                is_alive: AtomicBool::new(true),
             })
         };
-        let pool: Vec<_> = devices.iter().map(part).collect();
+        let devices: Vec<_> = devices.iter().map(pooled).collect();
         let describe =
-            |part: &Arc<PooledDevice>| format!("{name}: {}: {}", part.label, part.info().description);
-        let is_told = pool.len() > 1;
-        news.extend(pool.iter().flat_map(|part| {
-            let inner = part.backend.take_notes();
-            is_told.then(|| describe(part)).into_iter().chain(inner)
+            |device: &Arc<PooledDevice>| format!("{name}: {}: {}", device.label, device.info().description);
+        let is_several = devices.len() > 1;
+        notes.extend(devices.iter().flat_map(|device| {
+            let inner = device.backend.take_notes();
+            is_several.then(|| describe(device)).into_iter().chain(inner)
         }));
-        Arc::new(DevicePool { name: name.into(), pool, news: Mutex::new(news) })
+        Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
     }
 
-    pub(super) fn all(&self) -> &[Arc<PooledDevice>] {
-        &self.pool
+    /// Returns the name of the backend that these are the devices of.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
-    /// What the devices are together. The sizes of batches are those of a backend that hands a batch on as it is.
+    /// Returns all devices, also those that have failed.
+    pub(super) fn devices(&self) -> &[Arc<PooledDevice>] {
+        &self.devices
+    }
+
+    /// Returns what the devices are together. The batch sizes are those of a backend that hands a batch on as it is.
     ///
     /// # Errors
-    /// If they want positions encoded differently, or there is none.
+    /// If the devices want positions encoded differently, or there is none.
     pub(super) fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
-        let infos = || self.pool.iter().map(|part| part.info());
-        let refuse = |reason: &str| BackendError::Model { backend: self.name.clone(), reason: reason.into() };
-        let first = infos().next().ok_or_else(|| refuse("it has no devices"))?;
+        let infos = || self.devices.iter().map(|device| device.info());
+        let refused =
+            |reason: &str| BackendError::Model { backend: self.name.clone(), reason: reason.into() };
+        let first = infos().next().ok_or_else(|| refused("it has no devices"))?;
         if infos().any(|info| info.input_format != first.input_format) {
-            return Err(refuse("its devices want positions encoded differently"));
+            return Err(refused("its devices want positions encoded differently"));
         }
+        let is_cpu = infos().all(|info| info.processor == Processor::Cpu);
         Ok(BackendInfo {
             name: self.name.clone(),
             description: match infos().len() {
@@ -97,53 +122,52 @@ impl DevicePool {
             max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
             preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
             measures_batch: infos().any(|info| info.measures_batch),
-            processor: match infos().all(|info| info.processor == Processor::Cpu) {
-                true => Processor::Cpu,
-                false => Processor::Accelerator,
-            },
+            processor: if is_cpu { Processor::Cpu } else { Processor::Accelerator },
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
         })
     }
 
-    /// Evaluates `batch` on `part`; a part that cannot drops out, with a message. Returns whether it could.
+    /// Evaluates `batch` on `device` and returns whether that succeeded. A device that fails drops out, with a note.
     pub(super) fn evaluate(
         &self,
-        part: &PooledDevice,
+        device: &PooledDevice,
         evaluator: &mut dyn Evaluator,
         batch: &mut [EvalSlot],
     ) -> bool {
-        let Err(reason) = part.evaluate(evaluator, batch) else { return true };
-        // Threads of one device fail together; one message is enough.
-        if part.is_living.swap(false, Ordering::Relaxed) {
-            let left = self.pool.iter().filter(|part| part.is_living()).count();
-            let news = format!(
-                "error: {}: {} drops out, {left} of {} go on: {reason}",
-                self.name,
-                part.label,
-                self.pool.len()
-            );
-            self.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
+        let result = device.evaluate(evaluator, batch);
+        if let Err(failure) = &result {
+            self.drop_out(device, failure);
         }
-        false
+        result.is_ok()
     }
 
-    /// What an evaluation fails with when no part is left.
+    /// Takes `device` out of service and adds a note on that. Threads of one device fail together; one note is enough.
+    fn drop_out(&self, device: &PooledDevice, reason: &dyn Display) {
+        if device.is_alive.swap(false, Ordering::Relaxed) {
+            let left = self.devices.iter().filter(|device| device.is_alive()).count();
+            let (name, label, count) = (&self.name, &device.label, self.devices.len());
+            let note = format!("error: {name}: {label} drops out, {left} of {count} go on: {reason}");
+            self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        }
+    }
+
+    /// Returns the error with which an evaluation fails when no device is left.
     pub(super) fn none_left(&self) -> BackendError {
         let reason = "all of its devices have failed; the messages before this one say why".into();
         BackendError::Evaluation { backend: self.name.clone(), reason }
     }
 
-    /// The news of this backend and of its devices since the last call.
+    /// Takes the notes of this backend and of its devices since the last call.
     pub(super) fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
-        notes.extend(self.pool.iter().flat_map(|part| part.backend.take_notes()));
+        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner));
+        notes.extend(self.devices.iter().flat_map(|device| device.backend.take_notes()));
         notes
     }
 
-    /// The mean busy time of the devices, if all know it.
-    pub(super) fn busy_time(&self) -> Option<std::time::Duration> {
-        let times: Option<Vec<_>> = self.pool.iter().map(|part| part.backend.busy_time()).collect();
-        let count = self.pool.len().max(1) as u32;
-        Some(times?.iter().sum::<std::time::Duration>() / count)
+    /// Returns the mean busy time of the devices, if all of them know it.
+    pub(super) fn busy_time(&self) -> Option<Duration> {
+        let times: Option<Vec<_>> = self.devices.iter().map(|device| device.backend.busy_time()).collect();
+        let count = self.devices.len().max(1) as u32;
+        Some(times?.iter().sum::<Duration>() / count)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! With `demux` every device has a queue of its own, and a batch is split over all queues in proportion to the batch
 //! sizes that the devices prefer. With `multiplexing` all devices share one queue, and a device that is free takes as
-//! many waiting batches as it likes to evaluate together. What a failed device leaves is sent out again.
+//! many waiting batches as it likes to evaluate together. The positions that a failed device leaves are sent out again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::queue::{Queue, Request, Response};
 use super::{Device, MULTIPLEXING};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
-/// The backend; see the module.
+/// The backend `demux` or `multiplexing`.
 #[derive(Debug)]
 pub(super) struct Dispatch {
     info: BackendInfo,
-    shared: Arc<DispatchState>,
+    state: Arc<DispatchState>,
 }
 
 /// What all evaluators share.
@@ -32,67 +32,63 @@ struct DispatchState {
     turn: AtomicUsize,
 }
 
-/// Where a share of a batch is handed in.
+/// A queue with the devices that serve it.
 #[derive(Debug)]
 struct Route {
     queue: Arc<Queue>,
-    /// The devices behind it.
-    pool: Vec<Arc<PooledDevice>>,
-    /// The share that it gets, relative to others.
+    devices: Vec<Arc<PooledDevice>>,
+    /// The part of a batch that goes this way, relative to the weights of other routes.
     weight: usize,
 }
 
 impl Route {
+    /// Returns a route to `devices`, whose queue `threads` threads serve.
+    fn to(devices: &[Arc<PooledDevice>], threads: usize) -> Route {
+        Route {
+            queue: Arc::new(Queue::new(threads)),
+            devices: devices.to_vec(),
+            weight: devices.iter().map(|device| device.info().preferred_batch).sum(),
+        }
+    }
+
     fn is_open(&self) -> bool {
-        self.pool.iter().any(|part| part.is_living())
+        self.devices.iter().any(|device| device.is_alive())
     }
 }
 
 impl Dispatch {
-    /// The backend `name`, `demux` or `multiplexing`, of `devices`, which are `pool`.
+    /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of `pool`.
     ///
     /// # Errors
     /// If the devices want positions encoded differently, one has no room for its evaluators, or the system refuses
     /// a thread.
-    pub(super) fn new(
-        name: &str,
-        pool: Arc<DevicePool>,
-        devices: &[Device],
-    ) -> Result<Dispatch, BackendError> {
-        let joins = name == MULTIPLEXING;
+    pub(super) fn new(pool: Arc<DevicePool>, devices: &[Device]) -> Result<Dispatch, BackendError> {
+        let joins = pool.name() == MULTIPLEXING;
         let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
         let mut info = pool.joint_info(how)?;
-        if !joins {
-            info.max_batch = pool.all().iter().map(|part| part.info().max_batch).sum();
-            info.preferred_batch = pool.all().iter().map(|part| part.info().preferred_batch).sum();
-        }
-        let route = |pool: &[Arc<PooledDevice>], threads: usize| Route {
-            queue: Arc::new(Queue::new(threads)),
-            pool: pool.to_vec(),
-            weight: pool.iter().map(|part| part.info().preferred_batch).sum(),
+        let routes = if joins {
+            vec![Route::to(pool.devices(), devices.iter().map(|device| device.threads).sum())]
+        } else {
+            info.max_batch = pool.devices().iter().map(|device| device.info().max_batch).sum();
+            info.preferred_batch = pool.devices().iter().map(|device| device.info().preferred_batch).sum();
+            let each = pool.devices().chunks(1).zip(devices);
+            each.map(|(pooled, device)| Route::to(pooled, device.threads)).collect()
         };
-        let routes: Vec<Route> = match joins {
-            true => vec![route(pool.all(), devices.iter().map(|device| device.threads).sum())],
-            false => {
-                let each = pool.all().iter().zip(devices);
-                each.map(|(part, device)| route(std::slice::from_ref(part), device.threads)).collect()
-            }
-        };
-        // From here on a failure drops the routes, which sends home the threads that are there.
-        let shared = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
-        for (index, (device, part)) in devices.iter().zip(shared.pool.all()).enumerate() {
+        // From here on a failure drops the routes, which ends the threads that were started.
+        let state = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
+        for (index, (device, pooled)) in devices.iter().zip(state.pool.devices()).enumerate() {
             let (route, join_up_to) = if joins { (0, device.join_up_to) } else { (index, 0) };
             for _ in 0..device.threads {
-                let device_thread = DeviceThread {
-                    pool: shared.pool.clone(),
-                    part: part.clone(),
-                    queue: shared.routes[route].queue.clone(),
+                let thread = DeviceThread {
+                    pool: state.pool.clone(),
+                    device: pooled.clone(),
+                    queue: state.routes[route].queue.clone(),
                     join_up_to,
                 };
-                device_thread.start()?;
+                thread.start()?;
             }
         }
-        Ok(Dispatch { info, shared })
+        Ok(Dispatch { info, state })
     }
 }
 
@@ -102,15 +98,15 @@ impl Backend for Dispatch {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        Ok(Box::new(Dispatcher(self.shared.clone())))
+        Ok(Box::new(Dispatcher(self.state.clone())))
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        self.shared.pool.busy_time()
+        self.state.pool.busy_time()
     }
 
     fn take_notes(&self) -> Vec<String> {
-        self.shared.pool.take_notes()
+        self.state.pool.take_notes()
     }
 }
 
@@ -120,7 +116,7 @@ impl Drop for DispatchState {
     }
 }
 
-/// Hands batches in and waits for them.
+/// Sends batches out and waits for them.
 struct Dispatcher(Arc<DispatchState>);
 
 impl Evaluator for Dispatcher {
@@ -132,15 +128,15 @@ impl Evaluator for Dispatcher {
                 return Err(self.0.pool.none_left());
             }
             let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
-            let (back, returns) = unbounded();
-            for (route, share) in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
-                let start = share.start;
-                let slots = batch[share].iter_mut().map(std::mem::take).collect();
+            let (back, responses) = unbounded();
+            for Share { route, range } in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
+                let start = range.start;
+                let slots = batch[range].iter_mut().map(std::mem::take).collect();
                 route.queue.push(Request { slots, start, back: back.clone() });
             }
-            // The loop below ends when the last request is finished.
+            // The loop below ends when the last request is answered.
             drop(back);
-            for Response { slots, start, is_evaluated } in returns {
+            for Response { slots, start, is_evaluated } in responses {
                 let range = start..start + slots.len();
                 batch[range.clone()].iter_mut().zip(slots).for_each(|(place, slot)| *place = slot);
                 if !is_evaluated {
@@ -152,8 +148,14 @@ impl Evaluator for Dispatcher {
     }
 }
 
-/// Cuts `range` by the weights of the routes; the first cut goes to another one each `turn`.
-fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'a Route, Range<usize>)> {
+/// The positions of a batch that go one way.
+struct Share<'a> {
+    route: &'a Route,
+    range: Range<usize>,
+}
+
+/// Cuts `range` by the weights of the `routes`, at least one; the first share goes to another route each `turn`.
+fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<Share<'a>> {
     let total: usize = routes.iter().map(|route| route.weight).sum();
     let mut weight = 0;
     let mut start = range.start;
@@ -163,42 +165,45 @@ fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'
         weight += route.weight;
         let end = range.start + (range.len() * weight).div_ceil(total.max(1)).min(range.len());
         if end > start {
-            shares.push((route, start..end));
+            shares.push(Share { route, range: start..end });
             start = end;
         }
     }
     shares
 }
 
-/// A thread of a device.
+/// A thread that evaluates on one device the positions of one queue.
 struct DeviceThread {
     pool: Arc<DevicePool>,
-    part: Arc<PooledDevice>,
+    device: Arc<PooledDevice>,
     queue: Arc<Queue>,
+    /// Positions up to which waiting batches are joined; 0 joins none.
     join_up_to: usize,
 }
 
 impl DeviceThread {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// If the device has no room for an evaluator, or the system refuses the thread.
     fn start(self) -> Result<(), BackendError> {
-        let evaluator = self.part.backend().evaluator()?;
-        let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.serve(evaluator));
-        thread.map(drop).map_err(|error| BackendError::Evaluation {
-            backend: MULTIPLEXING.into(),
-            reason: format!("the system refuses a thread for a device: {error}"),
-        })
+        let evaluator = self.device.backend().evaluator()?;
+        let backend = self.pool.name().to_owned();
+        let thread = std::thread::Builder::new().name("device".into()).spawn(move || self.run(evaluator));
+        thread.map(drop).map_err(|source| BackendError::Thread { backend, source })
     }
 
     /// Evaluates until the device fails or the backend is dropped.
-    fn serve(self, mut evaluator: Box<dyn Evaluator>) {
+    fn run(self, mut evaluator: Box<dyn Evaluator>) {
         let mut batch = Vec::new();
-        while let Some(mut requests) = self.queue.take(self.join_up_to, || self.part.is_living()) {
+        while let Some(mut requests) = self.queue.take(self.join_up_to, || self.device.is_alive()) {
             let counts: Vec<usize> = requests.iter().map(|request| request.slots.len()).collect();
             batch.extend(requests.iter_mut().flat_map(|request| request.slots.drain(..)));
-            let is_evaluated = self.pool.evaluate(&self.part, &mut *evaluator, &mut batch);
+            let is_evaluated = self.pool.evaluate(&self.device, &mut *evaluator, &mut batch);
             let mut slots = batch.drain(..);
             for (mut request, count) in requests.into_iter().zip(counts) {
                 request.slots.extend(slots.by_ref().take(count));
-                request.finish(is_evaluated);
+                request.answer(is_evaluated);
             }
         }
         self.queue.leave();

@@ -1,12 +1,12 @@
-//! Backends of several devices: each part is a backend of its own, and together they are one.
+//! Backends of several devices: each device has a backend of its own, and together they are one.
 //!
 //! | name | what becomes of a batch | where |
 //! |---|---|---|
 //! | `demux` | it is split over all devices | [`dispatch`] |
-//! | `multiplexing` | it waits for the next part that is free, which takes others along | [`dispatch`] |
+//! | `multiplexing` | it waits for the next device that is free, which takes others along | [`dispatch`] |
 //! | `roundrobin` | it goes to the devices in turn | [`round_robin`] |
 //!
-//! A part whose device fails drops out with a message, and the others evaluate what it leaves; only when none is left
+//! A device that fails drops out with a message, and the others evaluate what it leaves; only when none is left
 //! does an evaluation fail. Made by [`super::create`] from what [`super::config`] has read; knows devices only as
 //! [`Backend`]s.
 
@@ -33,28 +33,28 @@ pub const MULTIPLEXING: &str = "multiplexing";
 /// The name of the backend that takes turns.
 pub const ROUND_ROBIN: &str = "roundrobin";
 
-/// One of several devices.
+/// A device that a backend of several is to use.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// What messages call it.
+    /// Its name in messages.
     pub label: String,
-    /// What evaluates.
+    /// The backend that evaluates on it.
     pub backend: Arc<dyn Backend>,
     /// Batches that it evaluates at once, each on a thread of its own; `roundrobin` has no such threads.
     pub threads: usize,
-    /// Batches are joined up to so many positions; only `multiplexing` joins.
+    /// Positions up to which waiting batches are joined; only `multiplexing` joins.
     pub join_up_to: usize,
 }
 
-/// Makes one backend of several devices, at least one; `news` is what people should know of others that are missing.
+/// Makes one backend of several devices, at least one; `notes` come before those of the backend, as on devices that are
+/// missing.
 ///
 /// # Errors
-/// If `name` is none of this module's, the devices want positions encoded differently, or one has no room for its
-/// evaluators.
-pub fn join(name: &str, devices: Vec<Device>, news: Vec<String>) -> Result<Arc<dyn Backend>, BackendError> {
-    let pool = DevicePool::new(name, &devices, news);
+/// If the devices want positions encoded differently, or one has no room for its evaluators.
+pub fn join(name: &str, devices: Vec<Device>, notes: Vec<String>) -> Result<Arc<dyn Backend>, BackendError> {
+    let pool = DevicePool::new(name, &devices, notes);
     Ok(match name {
         ROUND_ROBIN => Arc::new(RoundRobin::new(pool)?),
-        _ => Arc::new(Dispatch::new(name, pool, &devices)?),
+        _ => Arc::new(Dispatch::new(pool, &devices)?),
     })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::device_pool::{DevicePool, PooledDevice};
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
-/// The backend; see the module.
+/// The backend `roundrobin`.
 #[derive(Debug)]
 pub(super) struct RoundRobin {
     info: BackendInfo,
@@ -17,7 +17,7 @@ pub(super) struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// The backend of `pool`.
+    /// Returns the backend of the devices of `pool`.
     ///
     /// # Errors
     /// If they want positions encoded differently.
@@ -33,11 +33,11 @@ impl Backend for RoundRobin {
     }
 
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
-        let living = self.pool.all().iter().filter(|part| part.is_living());
-        let evaluators = living
-            .map(|part| Ok((part.clone(), part.backend().evaluator()?)))
+        let alive = self.pool.devices().iter().filter(|device| device.is_alive());
+        let evaluators = alive
+            .map(|device| Ok((device.clone(), device.backend().evaluator()?)))
             .collect::<Result<_, BackendError>>()?;
-        Ok(Box::new(Turns { pool: self.pool.clone(), next: self.next.clone(), evaluators }))
+        Ok(Box::new(RoundRobinEvaluator { pool: self.pool.clone(), next: self.next.clone(), evaluators }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
@@ -50,22 +50,22 @@ impl Backend for RoundRobin {
 }
 
 /// One evaluator of each device.
-struct Turns {
+struct RoundRobinEvaluator {
     pool: Arc<DevicePool>,
     next: Arc<AtomicUsize>,
     evaluators: Vec<(Arc<PooledDevice>, Box<dyn Evaluator>)>,
 }
 
-impl Evaluator for Turns {
+impl Evaluator for RoundRobinEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
         loop {
-            self.evaluators.retain(|(part, _)| part.is_living());
+            self.evaluators.retain(|(device, _)| device.is_alive());
             let turn = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(index) = turn.checked_rem(self.evaluators.len()) else {
                 return Err(self.pool.none_left());
             };
-            let (part, evaluator) = &mut self.evaluators[index];
-            if self.pool.evaluate(part, &mut **evaluator, batch) {
+            let (device, evaluator) = &mut self.evaluators[index];
+            if self.pool.evaluate(device, &mut **evaluator, batch) {
                 return Ok(());
             }
         }

@@ -1,0 +1,251 @@
+//! The border to ONNX Runtime: batches become arrays `[batch, 112, 8, 8]`, arrays of known shapes become outputs.
+//!
+//! All runners fill and read tensors through this module, whatever memory the tensors lie in. The arrays are views of that
+//! memory; nothing is copied that need not be converted.
+
+use std::fmt::Debug;
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use ndarray::{ArrayView1, ArrayView2, ArrayViewD, ArrayViewMut4, Axis};
+use ort::session::SessionOutputs;
+use ort::value::PrimitiveTensorElementType;
+use thiserror::Error;
+
+use crate::network::weights::{TensorNames, ValueOutput};
+use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
+
+/// Why a batch could not be evaluated by ONNX Runtime.
+#[derive(Debug, Error)]
+pub(super) enum RunError {
+    /// The library failed.
+    #[error(transparent)]
+    Library(#[from] ort::Error),
+    /// The library gave no such output.
+    #[error("the output \"{name}\" did not come")]
+    MissingOutput {
+        /// The output's name.
+        name: String,
+    },
+    /// An output does not have a row of the expected width for each position.
+    #[error("the output \"{name}\" has the shape {shape:?}: {} numbers, not {expected}", .shape.iter().product::<usize>())]
+    OutputShape {
+        /// The output's name.
+        name: String,
+        /// The shape that it has.
+        shape: Vec<usize>,
+        /// The numbers that it should have.
+        expected: usize,
+    },
+    /// An output holds NaN or an infinity.
+    #[error("the network gave numbers that are not finite")]
+    NotFinite,
+}
+
+/// A number type of models.
+pub(super) trait TensorElement:
+    PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static
+{
+    /// Writes the dense tensor `[112, 8, 8]` into `out`.
+    fn write_planes(planes: &InputPlanes, out: &mut [Self]);
+    /// Returns the number as `f32`.
+    fn to_f32(self) -> f32;
+}
+
+impl TensorElement for f32 {
+    fn write_planes(planes: &InputPlanes, out: &mut [f32]) {
+        planes.write_dense(out);
+    }
+
+    fn to_f32(self) -> f32 {
+        self
+    }
+}
+
+impl TensorElement for f16 {
+    fn write_planes(planes: &InputPlanes, out: &mut [f16]) {
+        out.convert_from_f32_slice(&dense(planes));
+    }
+
+    fn to_f32(self) -> f32 {
+        f16::to_f32(self)
+    }
+}
+
+impl TensorElement for bf16 {
+    fn write_planes(planes: &InputPlanes, out: &mut [bf16]) {
+        out.convert_from_f32_slice(&dense(planes));
+    }
+
+    fn to_f32(self) -> f32 {
+        bf16::to_f32(self)
+    }
+}
+
+fn dense(planes: &InputPlanes) -> [f32; PLANES * 64] {
+    let mut dense = [0.0; _];
+    planes.write_dense(&mut dense);
+    dense
+}
+
+/// Writes the planes of all positions of `batch` into the first rows of `input`, `[batch or more, 112, 8, 8]`.
+///
+/// # Panics
+/// If `input` is not in standard layout, in which all tensors of ONNX Runtime are.
+pub(super) fn write_batch<T: TensorElement>(batch: &[EvalSlot], mut input: ArrayViewMut4<'_, T>) {
+    for (slot, mut planes) in batch.iter().zip(input.outer_iter_mut()) {
+        T::write_planes(&slot.planes, planes.as_slice_mut().expect("tensors are in standard layout"));
+    }
+}
+
+/// The outputs of a batch; each array has one row for each position.
+pub(super) struct BatchOutputs<'a, T> {
+    /// `[batch, 1858]`, raw logits.
+    policy: ArrayView2<'a, T>,
+    value: ValueRows<'a, T>,
+    /// `[batch]`, plies; `None` without a Moves Left Head.
+    moves_left: Option<ArrayView1<'a, T>>,
+}
+
+/// The value head's output.
+enum ValueRows<'a, T> {
+    /// `[batch, 3]`: probabilities of win, draw and loss for the side to move.
+    Wdl(ArrayView2<'a, T>),
+    /// `[batch]`: the expected result of the side to move in `-1..=1`.
+    Scalar(ArrayView1<'a, T>),
+}
+
+impl<'a, T: TensorElement> BatchOutputs<'a, T> {
+    /// Takes the outputs of `positions` positions; `output` returns the array of an output by its name.
+    ///
+    /// # Errors
+    /// If an output is missing or has another shape.
+    pub(super) fn of(
+        names: &TensorNames,
+        positions: usize,
+        output: impl Fn(&str) -> Result<ArrayViewD<'a, T>, RunError>,
+    ) -> Result<BatchOutputs<'a, T>, RunError> {
+        let rows = |name: &str, width: usize| {
+            let array = output(name)?;
+            let shape = array.shape().to_vec();
+            // Files differ in how they write a column of numbers: [batch], [batch, 1] or [batch, 1, 1].
+            array.into_shape_with_order((positions, width)).map_err(|_| RunError::OutputShape {
+                name: name.to_owned(),
+                shape,
+                expected: positions * width,
+            })
+        };
+        let column = |name: &str| Ok::<_, RunError>(rows(name, 1)?.index_axis_move(Axis(1), 0));
+        Ok(BatchOutputs {
+            policy: rows(&names.policy, POLICY_SIZE)?,
+            value: match &names.value {
+                ValueOutput::Wdl(name) => ValueRows::Wdl(rows(name, 3)?),
+                ValueOutput::Scalar(name) => ValueRows::Scalar(column(name)?),
+            },
+            moves_left: names.moves_left.as_deref().map(column).transpose()?,
+        })
+    }
+
+    /// Fills the outputs of all slots of `batch` from the rows of their places.
+    ///
+    /// # Errors
+    /// If a number is not finite.
+    pub(super) fn read_into(&self, batch: &mut [EvalSlot]) -> Result<(), RunError> {
+        batch.iter_mut().enumerate().try_for_each(|(row, slot)| self.read_row(row, slot))
+    }
+
+    fn read_row(&self, row: usize, slot: &mut EvalSlot) -> Result<(), RunError> {
+        let (q, d) = match &self.value {
+            ValueRows::Wdl(wdl) => {
+                let [win, draw, loss] = [0, 1, 2].map(|column| wdl[[row, column]].to_f32());
+                (win - loss, draw)
+            }
+            ValueRows::Scalar(value) => (value[row].to_f32(), 0.0),
+        };
+        let m = self.moves_left.map_or(0.0, |plies| plies[row].to_f32().max(0.0));
+        slot.evaluation = Evaluation { q, d, m };
+        let policy = self.policy.row(row);
+        slot.logits.clear();
+        slot.logits.extend(slot.moves.iter().map(|&index| policy[usize::from(index)].to_f32()));
+        let is_finite = (q + d + m + slot.logits.iter().sum::<f32>()).is_finite();
+        if is_finite { Ok(()) } else { Err(RunError::NotFinite) }
+    }
+}
+
+/// Returns the array of the output `name`.
+///
+/// # Errors
+/// If there is no such output, or it holds numbers of another type.
+pub(super) fn output_array<'a, T: TensorElement>(
+    outputs: &'a SessionOutputs,
+    name: &str,
+) -> Result<ArrayViewD<'a, T>, RunError> {
+    let output = outputs.get(name).ok_or_else(|| RunError::MissingOutput { name: name.to_owned() })?;
+    Ok(output.try_extract_array()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array1, Array2, Array3, Array4};
+
+    use super::*;
+
+    fn names() -> TensorNames {
+        TensorNames {
+            input: "input".into(),
+            policy: "policy".into(),
+            value: ValueOutput::Wdl("wdl".into()),
+            moves_left: Some("mlh".into()),
+        }
+    }
+
+    /// Reads a batch of 2 whose policy logits are their own places, with the array `mlh`.
+    fn read(wdl: &Array2<f32>, mlh: ArrayViewD<'_, f32>) -> Result<Vec<EvalSlot>, RunError> {
+        let policy = Array2::from_shape_fn((2, POLICY_SIZE), |(row, column)| (10_000 * row + column) as f32);
+        let slot = EvalSlot { moves: [3, 1857].into_iter().collect(), ..EvalSlot::default() };
+        let mut batch = vec![slot; 2];
+        let output = |name: &str| match name {
+            "policy" => Ok(policy.view().into_dyn()),
+            "wdl" => Ok(wdl.view().into_dyn()),
+            "mlh" => Ok(mlh.clone()),
+            _ => Err(RunError::MissingOutput { name: name.into() }),
+        };
+        BatchOutputs::of(&names(), 2, output)?.read_into(&mut batch)?;
+        Ok(batch)
+    }
+
+    #[test]
+    fn every_position_gets_its_row() {
+        let wdl = Array2::from_shape_vec((2, 3), vec![0.5, 0.25, 0.25, 0.125, 0.5, 0.375]).unwrap();
+        for mlh in [
+            Array1::from_vec(vec![7.0, -1.0]).into_dyn(),
+            Array3::from_shape_vec((2, 1, 1), vec![7.0, -1.0]).unwrap().into_dyn(),
+        ] {
+            let batch = read(&wdl, mlh.view()).unwrap();
+            assert_eq!(batch[0].evaluation, Evaluation { q: 0.25, d: 0.25, m: 7.0 });
+            assert_eq!(batch[1].evaluation, Evaluation { q: -0.25, d: 0.5, m: 0.0 });
+            assert_eq!(batch[1].logits[..], [10_003.0, 11_857.0]);
+        }
+    }
+
+    #[test]
+    fn outputs_of_another_shape_and_numbers_that_are_not_finite_are_refused() {
+        let wdl = Array2::from_elem((2, 3), 0.25);
+        let error = read(&wdl, Array1::from_vec(vec![1.0; 3]).view().into_dyn()).unwrap_err().to_string();
+        assert_eq!(error, "the output \"mlh\" has the shape [3]: 3 numbers, not 2");
+        let error = read(&Array2::from_elem((2, 3), f32::INFINITY), Array1::zeros(2).view().into_dyn());
+        assert!(matches!(error, Err(RunError::NotFinite)));
+    }
+
+    #[test]
+    fn a_batch_fills_the_first_rows_of_its_array() {
+        let mut slot = EvalSlot::default();
+        slot.planes.masks[1] = 1 << 63;
+        slot.planes.values[1] = 0.5;
+        let mut input = Array4::<bf16>::default((3, PLANES, 8, 8));
+        write_batch(&[slot.clone(), slot], input.view_mut());
+        let squares: Vec<_> = input.indexed_iter().filter(|(_, number)| number.to_f32() != 0.0).collect();
+        let half = bf16::from_f32(0.5);
+        assert_eq!(squares, [((0, 1, 7, 7), &half), ((1, 1, 7, 7), &half)]);
+    }
+}
