@@ -5,13 +5,14 @@
 //! Without evaluation cache; trees of a middlegame with 48 moves. Threads are compared run by run in turn, and medians
 //! are shown, so that other work of the machine does less harm.
 
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use zeitnot::chess::History;
+use zeitnot::engine::Settings;
 use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
-use zeitnot::options::Settings;
 use zeitnot::search::{SearchInfo, SearchSummary};
 use zeitnot::time::GoLimits;
 
@@ -142,13 +143,11 @@ fn busy_share(engine: &mut Engine, nodes: u64) -> (f64, f64) {
 }
 
 fn engine(backend: &str, threads: usize) -> Engine {
-    let settings = Settings {
-        backend: backend.into(),
-        threads: threads as i64,
-        nn_cache_size: 0,
-        smart_pruning_factor: 0.0,
-        ..Settings::default()
-    };
+    let mut settings = Settings::default();
+    settings.network.backend = backend.into();
+    settings.network.threads = NonZero::new(threads);
+    settings.memory.nn_cache_size = 0;
+    settings.stoppers.smart_pruning_factor = 0.0;
     let mut engine = Engine::new(settings).expect("the settings are valid");
     engine.prepare().expect("synthetic backends are always to be had");
     engine

@@ -8,7 +8,7 @@
 //!
 //! use zeitnot::chess::History;
 //! use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
-//! use zeitnot::options::Settings;
+//! use zeitnot::engine::Settings;
 //! use zeitnot::search::SearchInfo;
 //! use zeitnot::time::GoLimits;
 //!
@@ -55,13 +55,13 @@
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
 //! | [`lab`] | the laboratory: matches, replayed games, moves-left estimators, training data |
 //! | [`engine`] | ties options, network, game and search together |
-//! | [`options`] | UCI options and flags, declared once |
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |
 //! | [`time`] | time managers and all other rules that end a search; numbers in, verdicts out |
 //! | [`report`] | tables, plots and pages of the commands' results |
 //! | [`network`] | network files, input planes, policy indices, backends that evaluate |
 //! | [`chess`] | the rules: positions, the game so far, notation |
+//! | [`options`] | how options are declared: types, ranges, UCI lines, flags |
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 //! | `cpu_time` | the CPU time of this process |
 //! | `huge_pages` | huge pages of memory |

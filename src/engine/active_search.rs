@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
     use crate::chess::History;
+    use crate::engine::Settings;
     use crate::engine::{Engine, GoRequest};
-    use crate::options::Settings;
     use crate::time::GoLimits;
 
     /// Panics at the first information about a search.
@@ -141,7 +141,9 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_watcher_costs_no_move() {
-        let mut engine = Engine::new(Settings { backend: "random".into(), ..Settings::default() }).unwrap();
+        let mut settings = Settings::default();
+        settings.network.backend = "random".into();
+        let mut engine = Engine::new(settings).unwrap();
         for _ in 0..2 {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = channel();

@@ -5,19 +5,18 @@ use std::time::Instant;
 
 use super::memory::tree_limit;
 use super::root_tablebase::RootTablebase;
-use super::{EngineError, GoRequest, loading, wait_for};
+use super::{EngineError, GoRequest, Settings, wait_for};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
-use crate::options::Settings;
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
 use crate::search::{
-    EndReason, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
+    EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
 use crate::time::{
-    Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, NodesTimeOptions, SearchEnd, SearchStats, StopReason,
-    StopperOptions, TimeManager, Timekeeper, manager_with_slowmover,
+    Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, SearchEnd, SearchStats, StopReason, TimeManager,
+    TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
 /// A node counts its visits in 32 bits; searches end before that overflows.
@@ -40,6 +39,7 @@ pub(super) struct GameState {
     tree: Option<GameTree>,
     /// What the tree's edges and values depend on.
     made_with: SearchParams,
+    rescaled_by: Rescale,
     reclaimer: Reclaimer,
     timekeeper: Timekeeper,
     /// Of the present search.
@@ -58,12 +58,13 @@ impl GameState {
         settings: &Settings,
         reclaimer: Reclaimer,
     ) -> Result<GameState, EngineError> {
-        let manager = time_manager(settings)?;
+        let manager = time_manager(&settings.time)?;
         Ok(GameState {
             tree: None,
             made_with: SearchParams::default(),
+            rescaled_by: Rescale::default(),
             reclaimer,
-            timekeeper: Timekeeper::new(manager, stopper_options(settings)),
+            timekeeper: Timekeeper::new(manager, settings.stoppers.clone()),
             facts: MoveFacts::default(),
             moves_made: 0,
         })
@@ -80,31 +81,30 @@ impl GameState {
         resources: &SearchResources<'_>,
     ) -> Result<Search, EngineError> {
         let settings = resources.settings;
-        let rescale = loading::rescale(settings, &request.limits, position.current().turn())?;
-        let params = loading::search_params(settings, rescale);
-        let (tree, root) = self.set_position(position, &params, resources.draining)?;
+        let rescale = settings.contempt.rescale(position.current().turn(), request.limits.infinite)?;
+        let params = &settings.search;
+        let (tree, root) = self.set_position(position, params, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let visits = u64::from(tree.node(root).visits());
-        let tables = resources.tables.filter_root_moves(position, request.root_moves, settings);
+        let tables = resources.tables.filter_root_moves(position, request.root_moves, &settings.tablebase);
         request.root_moves = tables.root_moves;
         let chain = self.start_move(&request, tables.sound_moves, resources);
-        let limit = request
-            .limits
-            .nodes
-            .filter(|_| !request.limits.is_open_ended())
-            .map(|nodes| if settings.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) });
+        let limit = request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
+            if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
+        });
         let account = chain.max_new_nodes().unwrap_or(u64::MAX);
         let context = SearchContext {
             tree,
             root,
             history: position.clone(),
             root_moves: request.root_moves,
-            params,
+            params: params.clone(),
+            rescale,
             cache: resources.cache.clone(),
             tablebase: tables.below,
             backend: resources.backend.clone(),
             backend_info: resources.backend.info().clone(),
-            reporting: loading::reporting(settings),
+            reporting: settings.info.reporting(),
             started: request.received,
         };
         Ok(Search::new(SearchSpec {
@@ -120,15 +120,17 @@ impl GameState {
         &mut self,
         history: &History,
         params: &SearchParams,
+        rescale: Rescale,
         draining: &[Arc<Search>],
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
         let old = &self.made_with;
         let same_edges =
             (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
-        if !same_edges || !old.rescale.gives_same_values(&params.rescale) {
+        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) {
             self.tree = None;
         }
         self.made_with = params.clone();
+        self.rescaled_by = rescale;
         let tree = match &mut self.tree {
             Some(tree) => {
                 let draining = draining.to_vec();
@@ -148,7 +150,7 @@ impl GameState {
         sound_moves: Option<usize>,
         resources: &SearchResources<'_>,
     ) -> Chain {
-        self.timekeeper.set_options(stopper_options(resources.settings));
+        self.timekeeper.set_options(resources.settings.stoppers.clone());
         self.facts = self.facts(request, resources.settings, resources.backend.info());
         if let Some(choices) = sound_moves {
             self.facts.legal_moves = choices as u32;
@@ -159,7 +161,7 @@ impl GameState {
     fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
-            overhead_ms: settings.move_overhead_ms as f64,
+            overhead_ms: settings.time.move_overhead.as_millis() as f64,
             elapsed_ms: request.received.elapsed().as_secs_f64() * 1000.0,
             first_move: self.moves_made == 0,
             has_moves_left: backend.has_moves_left,
@@ -224,22 +226,8 @@ impl Drop for GameState {
     }
 }
 
-fn stopper_options(settings: &Settings) -> StopperOptions {
-    StopperOptions {
-        smart_pruning_factor: settings.smart_pruning_factor,
-        smart_pruning_minimum_batches: settings.smart_pruning_minimum_batches as u64,
-        nodes_as_playouts: settings.nodes_as_playouts,
-        minimum_kld_gain: settings.minimum_kld_gain_per_node,
-        kld_gain_interval: settings.kld_gain_average_interval as u64,
-        nodestime: NodesTimeOptions {
-            nodes_per_ms: settings.nodestime as f64,
-            dynamic: settings.nodestime_dynamic,
-        },
-    }
-}
-
 /// The time manager that the options choose.
-pub(super) fn time_manager(settings: &Settings) -> Result<Box<dyn TimeManager>, ParamError> {
-    let named = Some(settings.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
-    manager_with_slowmover(named, settings.slowmover)
+pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
+    let named = Some(options.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
+    manager_with_slowmover(named, options.slowmover)
 }

@@ -1,9 +1,23 @@
 //! How `RamLimitMb` is shared between evaluation cache, batches and tree, and when a cache has to be made anew.
 
+use std::num::NonZero;
+
+use super::Settings;
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
-use crate::options::Settings;
+use crate::network::encode::HistoryFill;
+use crate::options::option_group;
 use crate::search::buffer_bytes;
+
+option_group! {
+    /// How much memory a search may take.
+    pub struct MemoryOptions {
+        /// Evaluations that are kept for positions met again.
+        nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
+        /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is no limit, and less than 20 counts as 20. The search goes on there: what it has looked at least makes room.
+        ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
+    }
+}
 
 /// One part in so many of `RamLimitMb` is for the evaluation cache, at most.
 const CACHE_PART: usize = 4;
@@ -14,33 +28,38 @@ const SEARCH_BYTES: u64 = 500_000;
 const THREAD_BYTES: u64 = 1_000_000;
 
 /// The least `RamLimitMb`: smaller trees are of no use to a search.
-const LEAST_MB: i64 = 20;
+const LEAST_MB: usize = 20;
 
-/// `RamLimitMb` in bytes, if there is a limit.
-fn memory_limit(settings: &Settings) -> Option<usize> {
-    (settings.ram_limit_mb > 0).then_some(settings.ram_limit_mb.max(LEAST_MB) as usize * 1_000_000)
-}
+impl MemoryOptions {
+    /// Returns `RamLimitMb` in bytes, if there is a limit.
+    fn limit_bytes(&self) -> Option<usize> {
+        self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000)
+    }
 
-/// Evaluations that the cache may hold.
-pub(super) fn cache_capacity(settings: &Settings) -> usize {
-    let wanted = settings.nn_cache_size as usize;
-    memory_limit(settings).map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_PART, wanted))
+    /// Returns how many evaluations the cache may hold.
+    pub(super) fn cache_capacity(&self) -> usize {
+        let wanted = self.nn_cache_size;
+        self.limit_bytes().map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_PART, wanted))
+    }
 }
 
 /// Bytes that are left for the tree; all there are if there is no limit.
 pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
-    let others = EvalCache::full_bytes(cache_capacity(settings)) as u64
+    let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)
         + SEARCH_BYTES;
-    memory_limit(settings).map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
+    settings.memory.limit_bytes().map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
 }
 
 /// Bytes of all search threads with their batches.
 fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
     let info = backend.info();
-    let or_chosen = |option: i64, chosen: usize| if option == 0 { chosen } else { option as usize };
-    let threads = or_chosen(settings.threads, info.preferred_threads);
-    let positions = or_chosen(settings.minibatch_size, backend.batch_size()).min(info.max_batch);
+    let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
+    let positions = match settings.search.minibatch_size {
+        0 => backend.batch_size(),
+        size => size as usize,
+    };
+    let positions = positions.min(info.max_batch);
     threads as u64 * (THREAD_BYTES + buffer_bytes(positions))
 }
 
@@ -48,16 +67,16 @@ fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
 #[derive(Debug, PartialEq)]
 pub(super) struct CacheSettings {
     capacity: usize,
-    policy_temperature: f64,
-    history_fill: &'static str,
+    policy_temperature: f32,
+    history_fill: HistoryFill,
 }
 
 impl CacheSettings {
     pub(super) fn of(settings: &Settings) -> CacheSettings {
         CacheSettings {
-            capacity: cache_capacity(settings),
-            policy_temperature: settings.policy_temperature,
-            history_fill: settings.history_fill,
+            capacity: settings.memory.cache_capacity(),
+            policy_temperature: settings.search.policy_temperature,
+            history_fill: settings.search.history_fill,
         }
     }
 }

@@ -5,10 +5,12 @@
 
 mod active_search;
 mod game;
+mod info_options;
 mod loading;
 mod memory;
 mod player;
 mod root_tablebase;
+mod settings;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +23,7 @@ use crate::network::cache::EvalCache;
 use crate::network::discover::DiscoverError;
 use crate::network::weights::UnknownHead;
 use crate::network::{BackendError, BackendInfo};
-use crate::options::{OptionError, Settings};
+use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
 use crate::search::{ContemptError, Search, SearchInfo, SearchResult};
@@ -29,11 +31,15 @@ use crate::time::GoLimits;
 
 use active_search::{ActiveSearch, SearchReporter};
 use game::{GameState, SearchResources};
+pub use info_options::{InfoOptions, ScoreType};
 use loading::LoadedNetwork;
-pub use loading::{open_backend, weights_path};
-use memory::{CacheSettings, cache_capacity};
+pub use loading::{NetworkOptions, open_backend};
+use memory::CacheSettings;
+pub use memory::MemoryOptions;
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use root_tablebase::RootTablebase;
+pub use root_tablebase::TablebaseOptions;
+pub use settings::Settings;
 
 /// Why the engine could not do as it was told.
 #[derive(Debug, Error)]
@@ -146,7 +152,7 @@ impl Engine {
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         check(&settings)?;
         Ok(Engine {
-            cache: Arc::new(EvalCache::new(cache_capacity(&settings))),
+            cache: Arc::new(EvalCache::new(settings.memory.cache_capacity())),
             cache_settings: CacheSettings::of(&settings),
             game: None,
             position: History::start(),
@@ -177,7 +183,7 @@ impl Engine {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
         check(&settings)?;
-        let chosen_by = |s: &Settings| (s.time_manager.clone(), s.slowmover);
+        let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
         if chosen_by(&settings) != chosen_by(&self.settings) {
             // A manager lives for one game; another one begins anew.
             self.finish();
@@ -193,7 +199,9 @@ impl Engine {
     /// If the network or its backend cannot be had; an earlier network stays in force.
     pub fn prepare(&mut self) -> Result<Option<BackendInfo>, EngineError> {
         let (settings, old) = (&self.settings, &self.network);
-        let Some(network) = LoadedNetwork::load_if_changed(settings, old.as_ref())? else { return Ok(None) };
+        let Some(network) = LoadedNetwork::load_if_changed(&settings.network, old.as_ref())? else {
+            return Ok(None);
+        };
         self.finish();
         let info = network.info().clone();
         self.network = Some(network);
@@ -204,7 +212,7 @@ impl Engine {
     }
 
     fn new_cache(&mut self) {
-        self.cache = Arc::new(EvalCache::new(cache_capacity(&self.settings)));
+        self.cache = Arc::new(EvalCache::new(self.settings.memory.cache_capacity()));
         self.cache_settings = CacheSettings::of(&self.settings);
     }
 
@@ -217,7 +225,7 @@ impl Engine {
     /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
     /// them, if that is anything new; tables that cannot be opened are no hindrance to a search.
     pub fn open_tablebase(&mut self) -> Option<String> {
-        self.tables.open_if_changed(&self.settings)
+        self.tables.open_if_changed(&self.settings.tablebase)
     }
 
     /// Begins a new game: nothing learnt from the last one is kept.
@@ -292,7 +300,7 @@ impl Engine {
             None => GameState::new(&self.settings)?,
         };
         self.draining.retain(|search| !search.progress.is_idle());
-        if loading::is_contempt_without_side(&self.settings, &request.limits)? {
+        if self.settings.contempt.lacks_side(request.limits.infinite)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
         let resources = SearchResources {
@@ -387,10 +395,10 @@ impl Drop for Engine {
 
 /// Checks the options whose text has a grammar of its own.
 fn check(settings: &Settings) -> Result<(), EngineError> {
-    game::time_manager(settings)?;
-    BackendConfig::parse(&settings.backend, &settings.backend_options)?;
-    loading::heads(settings)?;
-    loading::contempt(settings)?;
+    game::time_manager(&settings.time)?;
+    BackendConfig::parse(&settings.network.backend, &settings.network.backend_options)?;
+    settings.network.heads()?;
+    settings.contempt.advantage()?;
     Ok(())
 }
 

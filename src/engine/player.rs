@@ -9,14 +9,13 @@ use std::time::Instant;
 
 use super::game::{GameState, SearchResources};
 use super::root_tablebase::RootTablebase;
-use super::{EngineError, GoRequest, check, loading};
+use super::{EngineError, GoRequest, Settings, check, loading};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
-use crate::options::Settings;
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, SearchResult, SteppedSearch};
-use crate::time::{GoLimits, MoveReport, NodesTimeOptions};
+use crate::time::{GoLimits, MoveReport};
 
 /// Options, network and tables that many games share.
 #[derive(Debug)]
@@ -34,7 +33,7 @@ impl EngineSetup {
     /// If an option is no good or the network cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
-        let backend = loading::open_backend(&settings)?;
+        let backend = loading::open_backend(&settings.network)?;
         EngineSetup::with_backend(settings, backend)
     }
 
@@ -45,13 +44,13 @@ impl EngineSetup {
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let mut tables = RootTablebase::default();
-        let notes = tables.open_if_changed(&settings).into_iter().collect();
+        let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
         Ok(EngineSetup { settings, backend, tables, notes })
     }
 
     /// Would the options `settings` make the very same backend as this setup's?
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
-        loading::same_backend(&self.settings, settings)
+        self.settings.network.has_backend_of(&settings.network)
     }
 
     /// The options.
@@ -71,11 +70,7 @@ impl EngineSetup {
 
     /// Nodes that count as a millisecond with so many pieces on the board; `None` if real time counts.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<f64> {
-        let options = NodesTimeOptions {
-            nodes_per_ms: self.settings.nodestime as f64,
-            dynamic: self.settings.nodestime_dynamic,
-        };
-        options.rate(pieces as u32)
+        self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
 
@@ -113,10 +108,10 @@ impl EnginePlayer {
     /// If the time manager is no good.
     pub fn new(setup: Arc<EngineSetup>, seed: u64) -> Result<EnginePlayer, EngineError> {
         // 0 would draw anew each time.
-        let random_seed = 1 + (seed % (i32::MAX as u64)) as i64;
-        let settings = Settings { random_seed, ..setup.settings.clone() };
+        let mut settings = setup.settings.clone();
+        settings.search.seed = 1 + seed % (i32::MAX as u64);
         let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
-        let cache = Arc::new(EvalCache::new(settings.nn_cache_size as usize));
+        let cache = Arc::new(EvalCache::new(settings.memory.nn_cache_size));
         Ok(EnginePlayer { setup, settings, game, cache, stepped: None, started: Instant::now() })
     }
 

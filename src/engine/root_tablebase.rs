@@ -3,8 +3,18 @@
 use std::sync::Arc;
 
 use crate::chess::{History, Move};
-use crate::options::Settings;
+use crate::options::option_group;
 use crate::tablebase::{RootPace, RootTables, Tablebase};
+
+option_group! {
+    /// Which endgame tables are opened, and how they choose the root moves.
+    pub struct TablebaseOptions {
+        /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
+        syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths";
+        /// With DTZ tables: search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win.
+        syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
+    }
+}
 
 /// The tables that the options name, opened once.
 #[derive(Debug, Default)]
@@ -30,13 +40,13 @@ pub(super) struct FilteredRootMoves {
 }
 
 impl RootTablebase {
-    /// Opens what `settings` name, unless that is what was opened last. Returns what people should know, if that is
+    /// Opens what `options` name, unless that is what was opened last. Returns what people should know, if that is
     /// anything new.
-    pub(super) fn open_if_changed(&mut self, settings: &Settings) -> Option<String> {
-        if settings.syzygy_path == self.folders {
+    pub(super) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<String> {
+        if options.syzygy_path == self.folders {
             return self.take_read_error();
         }
-        *self = RootTablebase { folders: settings.syzygy_path.clone(), ..RootTablebase::default() };
+        *self = RootTablebase { folders: options.syzygy_path.clone(), ..RootTablebase::default() };
         if self.folders.is_empty() {
             return None;
         }
@@ -58,7 +68,7 @@ impl RootTablebase {
         &self,
         game: &History,
         wanted: Vec<Move>,
-        settings: &Settings,
+        options: &TablebaseOptions,
     ) -> FilteredRootMoves {
         let untouched = |root_moves| FilteredRootMoves {
             root_moves,
@@ -67,7 +77,7 @@ impl RootTablebase {
             hits: 0,
         };
         let Some(tablebase) = &self.tablebase else { return untouched(wanted) };
-        let pace = if settings.syzygy_fast_play { RootPace::Fastest } else { RootPace::Free };
+        let pace = if options.syzygy_fast_play { RootPace::Fastest } else { RootPace::Free };
         let candidates = if wanted.is_empty() { game.legal_moves().to_vec() } else { wanted.clone() };
         let Some(found) = tablebase.root_moves(game, &candidates, pace) else { return untouched(wanted) };
         FilteredRootMoves {

@@ -23,6 +23,7 @@ use std::str::FromStr;
 
 use super::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
+use crate::options::OptionChoice;
 
 pub use transform::Transform;
 
@@ -116,6 +117,11 @@ pub enum HistoryFill {
     Always,
 }
 
+impl OptionChoice for HistoryFill {
+    const CHOICES: &'static [(&'static str, HistoryFill)] =
+        &[("no", HistoryFill::No), ("fen_only", HistoryFill::FenOnly), ("always", HistoryFill::Always)];
+}
+
 /// A text that names no [`HistoryFill`].
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("unknown history fill \"{0}\"; valid: no, fen_only, always")]
@@ -126,12 +132,7 @@ impl FromStr for HistoryFill {
 
     /// Reads Lc0's names: `no`, `fen_only`, `always`.
     fn from_str(text: &str) -> Result<HistoryFill, HistoryFillError> {
-        match text {
-            "no" => Ok(HistoryFill::No),
-            "fen_only" => Ok(HistoryFill::FenOnly),
-            "always" => Ok(HistoryFill::Always),
-            _ => Err(HistoryFillError(text.to_owned())),
-        }
+        HistoryFill::from_name(text).ok_or_else(|| HistoryFillError(text.to_owned()))
     }
 }
 

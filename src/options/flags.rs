@@ -1,53 +1,43 @@
-//! Options as command-line flags: `Settings` can be flattened into any clap command.
+//! Options as command-line flags.
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Command};
 
-use super::{OptionKind, OptionSpec, Settings};
+use super::{OptionError, OptionKind, OptionSpec};
 
-impl Settings {
-    /// Adds the flags of some options to `command`, for commands in which the others mean nothing.
-    pub fn augment_with(command: Command, flags: &[&str]) -> Command {
-        let wanted = Settings::SPECS.iter().filter(|spec| flags.contains(&spec.flag));
-        command.args(wanted.map(flag))
-    }
+/// Adds a flag for each of `specs` to `command`, unless it has an argument of that name itself.
+pub fn add_flags(
+    command: Command,
+    specs: impl Iterator<Item = &'static OptionSpec>,
+    check: fn(&OptionSpec, &str) -> Result<(), OptionError>,
+) -> Command {
+    let taken: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+    let free = specs.filter(|spec| !taken.iter().any(|id| id == spec.flag));
+    command.args(free.map(|spec| flag(spec, check)))
 }
 
-impl Args for Settings {
-    fn augment_args(command: Command) -> Command {
-        // A command's own argument of the same name has precedence.
-        let taken: Vec<_> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-        let free = Settings::SPECS.iter().filter(|spec| !taken.iter().any(|id| id == spec.flag));
-        command.args(free.map(flag))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Settings::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Settings {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut settings = Settings::default();
-        settings.update_from_arg_matches(matches)?;
-        Ok(settings)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for spec in Settings::SPECS {
-            if let Ok(Some(text)) = matches.try_get_one::<String>(spec.flag) {
-                self.set(spec.name, text).map_err(|e| clap::Error::raw(ErrorKind::ValueValidation, e))?;
-            }
+/// Hands the options that stand on the command line to `set`, with their values.
+///
+/// # Errors
+/// If `set` refuses one.
+pub fn read_flags(
+    matches: &ArgMatches,
+    specs: &[OptionSpec],
+    mut set: impl FnMut(&OptionSpec, &str) -> Result<(), OptionError>,
+) -> Result<(), clap::Error> {
+    for spec in specs {
+        if let Ok(Some(text)) = matches.try_get_one::<String>(spec.flag) {
+            set(spec, text).map_err(|error| clap::Error::raw(ErrorKind::ValueValidation, error))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
-fn flag(spec: &'static OptionSpec) -> Arg {
+fn flag(spec: &'static OptionSpec, check: fn(&OptionSpec, &str) -> Result<(), OptionError>) -> Arg {
     let arg = Arg::new(spec.flag)
         .long(spec.flag)
-        .help(format!("{} [{}; default: {}]", spec.help.trim(), spec.expected(), spec.default_text()))
-        .value_parser(move |text: &str| spec.parse(text).map(|_| text.to_string()))
+        .help(format!("{} [{}; default: {}]", spec.help, spec.expected(), spec.default_text()))
+        .value_parser(move |text: &str| check(spec, text).map(|()| text.to_string()))
         .help_heading("Engine options");
     match spec.kind {
         OptionKind::Switch { .. } => {
@@ -57,31 +47,5 @@ fn flag(spec: &'static OptionSpec) -> Arg {
         OptionKind::Decimal { .. } => arg.value_name("X").allow_negative_numbers(true),
         OptionKind::Choice { .. } => arg.value_name("WORD"),
         OptionKind::Text { .. } => arg.value_name("TEXT"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(args: &[&str]) -> Result<Settings, clap::Error> {
-        let command = Settings::augment_args(Command::new("zeitnot"));
-        Settings::from_arg_matches(&command.try_get_matches_from(args)?)
-    }
-
-    #[test]
-    fn flags_set_options() {
-        let settings =
-            parse(&["zeitnot", "--threads=3", "--show-wdl", "--cpuct", "2", "--weights", "a b.pb.gz"])
-                .unwrap();
-        assert_eq!((settings.threads, settings.show_wdl, settings.cpuct), (3, true, 2.0));
-        assert_eq!(settings.weights_file, "a b.pb.gz");
-        assert!(!parse(&["zeitnot", "--show-wdl=false"]).unwrap().show_wdl);
-    }
-
-    #[test]
-    fn bad_values_are_refused_with_the_range() {
-        let error = parse(&["zeitnot", "--threads=900"]).unwrap_err().to_string();
-        assert!(error.contains("an integer from 0 to 256"), "{error}");
     }
 }

@@ -1,13 +1,19 @@
-//! Options: each one declared once, in [`settings`], with its UCI name, flag, range, default and help.
+//! How options are declared: each one once, with its type, default, range, UCI name, flag and help.
 //!
-//! From the declaration come the UCI `option` lines, the command-line flags, the range checks and the reference
-//! that `zeitnot options` prints. Names that only Lc0 has use for are in [`lc0_ignored`]. Used by `engine`, `uci` and `tools`; uses those below it for defaults.
+//! [`option_group!`] declares a group of options as a struct, at the place where they are used; groups may hold other groups.
+//! `engine` composes all of them into its [`Settings`](crate::engine::Settings). From the declarations come the UCI `option`
+//! lines, the command-line flags, the range checks and the reference that `zeitnot options` prints. `lc0_ignored` has the
+//! names that only Lc0 has use for. Uses nothing else of this program.
 
 mod flags;
+mod group;
 mod kind;
 mod lc0_ignored;
-mod settings;
+mod value;
 
-pub use kind::{OptionError, OptionKind, OptionSpec, OptionValue};
-pub use lc0_ignored::{ignored_flag, ignored_option};
-pub use settings::Settings;
+pub use flags::{add_flags, read_flags};
+pub(crate) use group::option_group;
+pub use group::{OptionGroup, nearest_name};
+pub use kind::{OptionError, OptionKind, OptionSpec};
+pub use lc0_ignored::{IGNORED_OPTIONS, ignored_flag, ignored_option};
+pub use value::{OptionChoice, OptionValue};

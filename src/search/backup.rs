@@ -14,7 +14,7 @@ use crate::network::{EvalSlot, Evaluation, softmax};
 pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
     let root_turn = search.context.history.current().turn();
     let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
-    let (v, d) = search.context.params.rescale.apply((-evaluation.q, evaluation.d), mover);
+    let (v, d) = search.context.rescale.apply((-evaluation.q, evaluation.d), mover);
     NodeValue { v, d, m: evaluation.m }
 }
 

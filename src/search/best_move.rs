@@ -34,7 +34,7 @@ fn draw_candidates(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove
     let visited = ranked.iter().filter(|root_move| root_move.is_visited());
     let visited_policy = visited.map(|root_move| root_move.policy).sum();
     let parent_q = select::parent_q(snapshot.root.mean, search.draw_score(0));
-    let fpu = select::fpu(search.context.params.root_fpu, parent_q, visited_policy);
+    let fpu = select::fpu(search.context.params.root_fpu(), parent_q, visited_policy);
     let candidate = |root_move: &&RootMove| DrawCandidate {
         visits: root_move.node.visits,
         q: if root_move.is_visited() { root_move.q } else { fpu },

@@ -9,33 +9,63 @@ use thiserror::Error;
 
 use super::wdl::Rescale;
 use crate::chess::Color;
+use crate::options::{OptionChoice, option_group};
 
 /// An entry of the option `Contempt` that is none.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
 pub struct ContemptError(String);
 
-/// The options that decide how values are rescaled.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ContemptParams {
-    /// Elo by which the favoured side is the stronger one.
-    pub advantage: f64,
-    /// `ContemptMaxValue`: larger advantages count as this.
-    pub max_advantage: f64,
-    /// `WDLContemptAttenuation`: factor on the effect of the advantage.
-    pub attenuation: f64,
-    /// `WDLCalibrationElo`: Elo of the favoured side; 0 chooses the model by draw rates.
-    pub calibration_elo: f64,
-    /// `WDLDrawRateReference`: the draw rate that the network expects.
-    pub draw_rate_reference: f64,
-    /// `WDLDrawRateTarget`: the draw rate to expect instead; 0 keeps the network's.
-    pub draw_rate_target: f64,
-    /// `WDLBookExitBias`: μ of the positions from which the Elo was measured.
-    pub book_exit_bias: f64,
-    /// `WDLMaxS`: scales of the network above this count as this.
-    pub max_s: f64,
-    /// `WDLEvalObjectivity`: share of the contempt that is taken back where values are shown.
-    pub objectivity: f64,
+/// The side that contempt favours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContemptMode {
+    /// The side that searches, except in infinite search.
+    Play,
+    /// White.
+    White,
+    /// Black.
+    Black,
+    /// None.
+    Disable,
+}
+
+impl OptionChoice for ContemptMode {
+    const CHOICES: &'static [(&'static str, ContemptMode)] = &[
+        ("play", ContemptMode::Play),
+        ("white_side_analysis", ContemptMode::White),
+        ("black_side_analysis", ContemptMode::Black),
+        ("disable", ContemptMode::Disable),
+    ];
+}
+
+option_group! {
+    /// The options that decide how the network's values are rescaled for contempt and accuracy of play.
+    pub struct ContemptOptions {
+        /// Elo by which we are stronger than the opponent: a number, or NAME=NUMBER for opponents by UCI_Opponent, separated by commas. Empty: UCI_RatingAdv.
+        advantages: String = String::new(), "Contempt", "contempt";
+        /// The side that contempt favours; `play` is the side that searches, except in infinite search.
+        mode: ContemptMode = ContemptMode::Play, "ContemptMode", "contempt-mode";
+        /// Larger contempt counts as this, Elo.
+        max_advantage: f64 = 420.0, in 0.0..=10_000.0, "ContemptMaxValue", "contempt-max-value";
+        /// Elo of the favoured side, from which draw rate and accuracy of play follow; 0 leaves them as the network has them.
+        calibration_elo: f64 = 0.0, in 0.0..=10_000.0, "WDLCalibrationElo", "wdl-calibration-elo";
+        /// Factor on the effect of contempt: 1 is realistic, 0.5 to 0.6 plays best.
+        attenuation: f64 = 1.0, in -10.0..=10.0, "WDLContemptAttenuation", "wdl-contempt-attenuation";
+        /// Results that are less certain than this count as this certain under contempt; raise it for odds games.
+        max_s: f64 = 1.4, in 0.0..=10.0, "WDLMaxS", "wdl-max-s";
+        /// Share of contempt that is taken out of the values shown.
+        objectivity: f64 = 1.0, in 0.0..=1.0, "WDLEvalObjectivity", "wdl-eval-objectivity";
+        /// Draw rate to expect in equal positions; 0 keeps the network's. Without effect under WDLCalibrationElo.
+        draw_rate_target: f64 = 0.0, in 0.0..=0.999, "WDLDrawRateTarget", "wdl-draw-rate-target";
+        /// Draw rate in equal positions that the network predicts.
+        draw_rate_reference: f64 = 0.5, in 0.001..=0.999, "WDLDrawRateReference", "wdl-draw-rate-reference";
+        /// Mean advantage of the openings from which the Elo was measured. Without effect under WDLCalibrationElo.
+        book_exit_bias: f64 = 0.65, in -2.0..=2.0, "WDLBookExitBias", "wdl-book-exit-bias";
+        /// The opponent, as GUIs name it: title, Elo, computer or human, name.
+        opponent: String = String::new(), "UCI_Opponent", "opponent";
+        /// Elo by which we are stronger, as some GUIs tell it; what contempt starts from.
+        rating_advantage: f64 = 0.0, in -10_000.0..=10_000.0, "UCI_RatingAdv", "rating-adv";
+    }
 }
 
 /// The advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries `value` or `name=value`,
@@ -62,10 +92,41 @@ pub fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Resu
     Ok(named.unwrap_or(unnamed))
 }
 
-impl ContemptParams {
-    /// The rescaling, in favour of `favoured` if there is such a side.
-    pub fn rescale(&self, favoured: Option<Color>) -> Rescale {
-        let advantage = self.advantage.clamp(-self.max_advantage, self.max_advantage);
+impl ContemptOptions {
+    /// Returns how values are rescaled when `turn` moves at the root, in a search that is `infinite` or not.
+    ///
+    /// # Errors
+    /// If an entry of `Contempt` is of neither form.
+    pub fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
+        let favoured = match self.mode {
+            ContemptMode::Play => (!infinite).then_some(turn),
+            ContemptMode::White => Some(Color::White),
+            ContemptMode::Black => Some(Color::Black),
+            ContemptMode::Disable => None,
+        };
+        Ok(self.rescale_for(favoured, self.advantage()?))
+    }
+
+    /// Returns true if the options ask for contempt but favour no side in an infinite search.
+    ///
+    /// # Errors
+    /// If an entry of `Contempt` is of neither form.
+    pub fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
+        let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
+        Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
+    }
+
+    /// Returns the Elo by which the favoured side is the stronger one.
+    ///
+    /// # Errors
+    /// If an entry of `Contempt` is of neither form.
+    pub fn advantage(&self) -> Result<f64, ContemptError> {
+        advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
+    }
+
+    /// Returns the rescaling for an advantage of so many Elo, in favour of `favoured` if there is such a side.
+    fn rescale_for(&self, favoured: Option<Color>, advantage: f64) -> Rescale {
+        let advantage = advantage.clamp(-self.max_advantage, self.max_advantage);
         let (ratio, diff) = match self.calibration_elo {
             0.0 => self.by_draw_rates(advantage),
             elo => self.by_elo(elo, elo - advantage),
@@ -132,26 +193,31 @@ fn mu_of_elo(elo: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const DEFAULTS: ContemptParams = ContemptParams {
-        advantage: 0.0,
-        max_advantage: 420.0,
-        attenuation: 1.0,
-        calibration_elo: 0.0,
-        draw_rate_reference: 0.5,
-        draw_rate_target: 0.0,
-        book_exit_bias: 0.65,
-        max_s: 1.4,
-        objectivity: 1.0,
-    };
-
-    fn assert_rescale(params: ContemptParams, ratio: f64, diff: f64) {
-        let rescale = params.rescale(Some(Color::White));
+    fn assert_rescale(options: ContemptOptions, ratio: f64, diff: f64) {
+        let rescale = options.rescale(Color::White, false).unwrap();
         assert!((rescale.ratio - ratio).abs() < 1e-5 && (rescale.diff - diff).abs() < 1e-5, "{rescale:?}");
     }
 
     #[test]
     fn nothing_happens_by_default() {
-        assert_eq!(DEFAULTS.rescale(Some(Color::White)), Rescale::default());
+        let options = ContemptOptions::default();
+        assert_eq!(options.rescale(Color::White, false), Ok(Rescale::default()));
+        assert_eq!(options.lacks_side(true), Ok(false));
+    }
+
+    #[test]
+    fn the_mode_chooses_the_side() {
+        let favoured = |mode, infinite| {
+            let options = ContemptOptions { rating_advantage: 100.0, mode, ..ContemptOptions::default() };
+            options.rescale(Color::Black, infinite).unwrap().favoured
+        };
+        assert_eq!(favoured(ContemptMode::Play, false), Some(Color::Black));
+        assert_eq!(favoured(ContemptMode::Play, true), None);
+        assert_eq!(favoured(ContemptMode::White, true), Some(Color::White));
+        assert_eq!(favoured(ContemptMode::Black, true), Some(Color::Black));
+        assert_eq!(favoured(ContemptMode::Disable, false), None);
+        let options = ContemptOptions { rating_advantage: 100.0, ..ContemptOptions::default() };
+        assert_eq!((options.lacks_side(true), options.lacks_side(false)), (Ok(true), Ok(false)));
     }
 
     #[test]
@@ -159,12 +225,22 @@ mod tests {
         // The scale at 50 % draws is 1 / ln 3 = 0.910239; without a target the ratio is 1.
         // diff = ln 3 / (sech²(0.175 · ln 3) + sech²(0.825 · ln 3)) · ln 10 / 200 · 100
         //      = 1.098612 / (0.963929 + 0.482495) · 1.151293 = 0.874449
-        assert_rescale(ContemptParams { advantage: 100.0, ..DEFAULTS }, 1.0, 0.874_449);
+        assert_rescale(
+            ContemptOptions { rating_advantage: 100.0, ..ContemptOptions::default() },
+            1.0,
+            0.874_449,
+        );
         // 80 % draws: 1 / ln 9, half of it. Bias 1: sech²(0) + sech²(ln 9) = 1 + 0.048186.
-        let sharper = ContemptParams { draw_rate_target: 0.8, book_exit_bias: 1.0, ..DEFAULTS };
-        assert_rescale(ContemptParams { advantage: 100.0, ..sharper }, 0.5, 0.603_340);
+        let sharper =
+            ContemptOptions { draw_rate_target: 0.8, book_exit_bias: 1.0, ..ContemptOptions::default() };
+        assert_rescale(ContemptOptions { rating_advantage: 100.0, ..sharper.clone() }, 0.5, 0.603_340);
         // 1000 Elo count as 420, and half of the effect is taken: 1.098612 / (2 · 0.75) · 4.835429 / 2.
-        let capped = ContemptParams { advantage: 1000.0, book_exit_bias: 0.0, attenuation: 0.5, ..DEFAULTS };
+        let capped = ContemptOptions {
+            rating_advantage: 1000.0,
+            book_exit_bias: 0.0,
+            attenuation: 0.5,
+            ..ContemptOptions::default()
+        };
         assert_rescale(capped, 1.0, 1.770_754);
     }
 
@@ -172,10 +248,18 @@ mod tests {
     fn elo_worked_by_hand() {
         // 2737 is the midpoint: 2737 + 125 · ln 2 = 2823.643; scale 1 / (1/15 + exp(6.643867 − 6.75)) = 1.035227;
         // times ln 3: 1.137313
-        assert_rescale(ContemptParams { calibration_elo: 2737.0, ..DEFAULTS }, 1.137_313, 0.0);
+        assert_rescale(
+            ContemptOptions { calibration_elo: 2737.0, ..ContemptOptions::default() },
+            1.137_313,
+            0.0,
+        );
         // 2800 against 2700: 2871.883 and 2796.236; scales 0.931042 and 1.099135, together 1.018562;
         // μ −4.703099 and −5.585289; (ln 3)² · 0.882190 = 1.064758
-        let stronger = ContemptParams { calibration_elo: 2800.0, advantage: 100.0, ..DEFAULTS };
+        let stronger = ContemptOptions {
+            calibration_elo: 2800.0,
+            rating_advantage: 100.0,
+            ..ContemptOptions::default()
+        };
         assert_rescale(stronger, 1.119_005, 1.064_758);
     }
 

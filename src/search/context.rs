@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::tree::{Node, NodeId, Tree};
-use super::{Reporting, SearchParams};
+use super::{Reporting, Rescale, SearchParams};
 use crate::chess::{History, Move};
 use crate::network::{Backend, BackendInfo, PositionEncoding, cache::EvalCache};
 use crate::tablebase::Tablebase;
@@ -23,6 +23,8 @@ pub(crate) struct SearchContext {
     pub(crate) root_moves: Vec<Move>,
     /// The options of the search.
     pub(crate) params: SearchParams,
+    /// How the network's values are changed for accuracy of play and contempt.
+    pub(crate) rescale: Rescale,
     /// Evaluations of earlier visits.
     pub(crate) cache: Arc<EvalCache>,
     /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be

@@ -179,7 +179,7 @@ impl Gatherer {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
         let (exploration, fpu) = search.context.params.formula_at(plies);
-        let exploration = select::exploration(exploration, node.visits());
+        let exploration = select::exploration(&exploration, node.visits());
         let draw_score = search.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;

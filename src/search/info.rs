@@ -128,11 +128,11 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove])
 }
 
 fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
-    let SearchContext { params, history, backend_info, .. } = &search.context;
+    let SearchContext { rescale, history, backend_info, .. } = &search.context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
     // Without visits a move is taken to be worth what the root is.
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
-    let shown = params.rescale.shown((mean.v, mean.d), history.current().turn());
+    let shown = rescale.shown((mean.v, mean.d), history.current().turn());
     PvLine {
         q: select::child_q(mean, search.draw_score(0)),
         wl: shown.wl,

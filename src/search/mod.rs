@@ -39,12 +39,12 @@ mod wdl;
 mod worker;
 mod worker_progress;
 
-pub use contempt::{ContemptError, ContemptParams, advantage_over};
+pub use contempt::{ContemptError, ContemptMode, ContemptOptions};
 pub use controller::SearchResult;
 pub use info::{MoveStatsWhen, PvLine, Reporting, SearchInfo, centipawns};
 pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
 pub use noise::NoiseParams;
-pub use params::{Exploration, FirstPlayUrgency, SearchParams};
+pub use params::{Exploration, FirstPlayUrgency, FpuStrategy, RootFpuStrategy, SearchParams};
 pub use quota::CollisionScaling;
 pub use stepped::NextStep;
 pub use stop_controller::EndReason;

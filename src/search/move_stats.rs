@@ -77,7 +77,7 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot) -> RootStats {
     let has_moves_left = search.context.backend_info.has_moves_left;
     let terms = ScoreTerms {
         fpu: select::fpu(fpu, select::parent_q(mean, search.draw_score(0)), visited_policy),
-        exploration: select::exploration(exploration, snapshot.root.visits),
+        exploration: select::exploration(&exploration, snapshot.root.visits),
         moves_left: MovesLeftUtility::new(params, has_moves_left, (mean.v, mean.m)),
     };
     let mut history = search.context.history.clone();
@@ -141,8 +141,8 @@ fn root_stats(search: &Search, snapshot: &RootSnapshot) -> NodeStats {
 
 /// Returns a mean, for the side to move at the root, as it is shown.
 fn mean_stats(search: &Search, mean: NodeValue) -> MeanStats {
-    let SearchContext { params, history, .. } = &search.context;
-    let shown = params.rescale.shown((mean.v, mean.d), history.current().turn());
+    let SearchContext { rescale, history, .. } = &search.context;
+    let shown = rescale.shown((mean.v, mean.d), history.current().turn());
     MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + search.draw_score(0) * shown.d }
 }
 

@@ -4,18 +4,16 @@
 
 use std::f64::consts::TAU;
 
-/// How much noise, and of what kind.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NoiseParams {
-    /// `DirichletNoiseEpsilon`: share of the noise in the policy.
-    pub epsilon: f32,
-    /// `DirichletNoiseAlpha`: the smaller, the fewer moves get most of the noise.
-    pub alpha: f64,
-}
+use crate::options::option_group;
 
-impl Default for NoiseParams {
-    fn default() -> Self {
-        NoiseParams { epsilon: 0.0, alpha: 0.3 }
+option_group! {
+    /// How much noise is mixed into the root's policy, and of what kind.
+    #[derive(Copy)]
+    pub struct NoiseParams {
+        /// Share of noise in the policy of the root's moves.
+        epsilon: f32 = 0.0, in 0.0..=1.0, "DirichletNoiseEpsilon", "noise-epsilon";
+        /// The smaller, the fewer moves get most of that noise.
+        alpha: f64 = 0.3, in 0.0..=1e7, "DirichletNoiseAlpha", "noise-alpha";
     }
 }
 

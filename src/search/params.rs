@@ -1,130 +1,187 @@
-//! What the search can be tuned by. Names and defaults are those of Lc0's options.
+//! The parameters of the search, with Lc0's names and defaults.
 
 use super::{CollisionScaling, NoiseParams, TemperatureParams};
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
+use crate::options::{OptionChoice, option_group};
 
 /// How the exploration constant grows with a node's visits: `init + factor · ln((visits + base) / base)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
-    /// `CPuct`: the constant at few visits.
+    /// The constant at few visits (`CPuct`).
     pub init: f32,
-    /// `CPuctBase`: visits over which it grows.
+    /// The visits over which it grows (`CPuctBase`).
     pub base: f32,
-    /// `CPuctFactor`: how fast it grows.
+    /// How fast it grows (`CPuctFactor`).
     pub factor: f32,
 }
 
-/// The value taken for a move without visits.
+/// The value that is taken for a move without visits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstPlayUrgency {
-    /// So much worse than the parent, per root of visited policy.
+    /// The parent's value less this much per root of visited policy.
     Reduction(f32),
     /// This value.
     Absolute(f32),
 }
 
-/// Parameters of one search; fixed while it runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SearchParams {
-    /// The exploration constant of the PUCT formula, below the root.
-    pub exploration: Exploration,
-    /// The same at the root: `CPuctAtRoot`, `CPuctBaseAtRoot`, `CPuctFactorAtRoot`, if `RootHasOwnCpuctParams`.
-    pub root_exploration: Exploration,
-    /// `FpuStrategy` and `FpuValue`, below the root.
-    pub fpu: FirstPlayUrgency,
-    /// `FpuStrategyAtRoot` and `FpuValueAtRoot`.
-    pub root_fpu: FirstPlayUrgency,
-    /// `DrawScore`: what White gets for a draw, Black gets the opposite; a win is 1, a loss −1.
-    pub draw_score: f32,
-    /// `PolicyTemperature`: logits are divided by it before the softmax.
-    pub policy_temperature: f32,
-    /// `MinibatchSize`: positions per batch; 0 leaves it to the backend.
-    pub minibatch_size: u32,
-    /// `MaxCollisionEvents`: leaves under evaluation that one gathering may run into.
-    pub max_collision_events: u32,
-    /// `MaxCollisionVisits`: visits that one gathering may lose to such leaves.
-    pub max_collision_visits: u32,
-    /// How those visits grow with the tree.
-    pub collision_scaling: CollisionScaling,
-    /// `OutOfOrderEval`: leaves whose value is known at once take no places in a batch.
-    pub out_of_order_eval: bool,
-    /// `MaxOutOfOrderEvalsFactor`: visits to such leaves before a gathering goes to evaluation, in batch sizes.
-    pub max_out_of_order_factor: f32,
-    /// `NodesPerSecondLimit`: no more new visits per second than this; 0 is no limit.
-    pub nps_limit: f64,
-    /// `MaxPrefetch`: a batch that is shorter is filled up with positions that are likely to be wanted soon.
-    pub max_prefetch: u32,
-    /// `MovesLeftMaxEffect`: the most that the plies left can add to a value.
-    pub moves_left_max_effect: f32,
-    /// `MovesLeftThreshold`: values beyond which they count.
-    pub moves_left_threshold: f32,
-    /// `MovesLeftSlope`: effect of one ply.
-    pub moves_left_slope: f32,
-    /// `MovesLeftConstantFactor`, `MovesLeftScaledFactor`, `MovesLeftQuadraticFactor`: how the effect grows with the
-    /// value.
-    pub moves_left_factors: [f32; 3],
-    /// `StickyEndgames`: a proven result of a move decides its parent where it can.
-    pub sticky_endgames: bool,
-    /// `TwoFoldDraws`: a position that repeats one in the tree is taken for a draw.
-    pub two_fold_draws: bool,
-    /// Noise on the root's policy.
-    pub noise: NoiseParams,
-    /// Drawing the move to play.
-    pub temperature: TemperatureParams,
-    /// `RandomSeed`: what noise and draws are made from, with the position; 0 makes them differ each time.
-    pub seed: u64,
-    /// `HistoryFill`: what stands for positions before the known game.
-    pub history_fill: HistoryFill,
-    /// How the network's values are changed for accuracy of play and contempt.
-    pub rescale: super::Rescale,
+/// What the number in `FpuValue` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FpuStrategy {
+    /// How much worse than its parent an unvisited move is taken to be.
+    Reduction,
+    /// The value of an unvisited move.
+    Absolute,
 }
 
-impl SearchParams {
-    /// What `side` gets for a draw.
-    pub fn draw_score_for(&self, side: Color) -> f32 {
-        side.fold_wb(self.draw_score, -self.draw_score)
-    }
+impl OptionChoice for FpuStrategy {
+    const CHOICES: &'static [(&'static str, FpuStrategy)] =
+        &[("reduction", FpuStrategy::Reduction), ("absolute", FpuStrategy::Absolute)];
+}
 
-    /// The exploration constant and the first-play urgency of a node `plies` below the root.
-    pub(crate) fn formula_at(&self, plies: usize) -> (&Exploration, FirstPlayUrgency) {
-        match plies {
-            0 => (&self.root_exploration, self.root_fpu),
-            _ => (&self.exploration, self.fpu),
+impl FpuStrategy {
+    fn with(self, value: f32) -> FirstPlayUrgency {
+        match self {
+            FpuStrategy::Reduction => FirstPlayUrgency::Reduction(value),
+            FpuStrategy::Absolute => FirstPlayUrgency::Absolute(value),
         }
     }
 }
 
-impl Default for SearchParams {
-    fn default() -> Self {
-        let exploration = Exploration { init: 1.745, base: 38739.0, factor: 3.894 };
-        let fpu = FirstPlayUrgency::Reduction(0.33);
-        SearchParams {
-            exploration,
-            root_exploration: exploration,
-            fpu,
-            root_fpu: fpu,
-            draw_score: 0.0,
-            policy_temperature: 1.359,
-            minibatch_size: 0,
-            max_collision_events: 917,
-            max_collision_visits: 80_000,
-            collision_scaling: CollisionScaling::default(),
-            out_of_order_eval: true,
-            max_out_of_order_factor: 2.4,
-            nps_limit: 0.0,
-            max_prefetch: 0,
-            moves_left_max_effect: 0.0345,
-            moves_left_threshold: 0.8,
-            moves_left_slope: 0.0027,
-            moves_left_factors: [0.0, 1.6521, -0.6521],
-            sticky_endgames: true,
-            two_fold_draws: true,
-            noise: NoiseParams::default(),
-            temperature: TemperatureParams::default(),
-            seed: 0,
-            history_fill: HistoryFill::FenOnly,
-            rescale: super::Rescale::default(),
+/// What the number in `FpuValueAtRoot` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootFpuStrategy {
+    /// How much worse than the root an unvisited move is taken to be.
+    Reduction,
+    /// The value of an unvisited move.
+    Absolute,
+    /// Nothing: the root's moves are treated like all others.
+    Same,
+}
+
+impl OptionChoice for RootFpuStrategy {
+    const CHOICES: &'static [(&'static str, RootFpuStrategy)] = &[
+        ("reduction", RootFpuStrategy::Reduction),
+        ("absolute", RootFpuStrategy::Absolute),
+        ("same", RootFpuStrategy::Same),
+    ];
+}
+
+option_group! {
+    /// The parameters of one search, which are fixed while it runs. Names and defaults are those of Lc0's options.
+    pub struct SearchParams {
+        /// Positions per batch; 0 takes the fastest, which is measured while searching where the backend does not know it.
+        minibatch_size: u32 = 0, in 0..=65536, "MinibatchSize", "minibatch-size";
+        /// Exploration constant of the PUCT formula.
+        cpuct: f32 = 1.745, in 0.0..=100.0, "CPuct", "cpuct";
+        /// Visits over which the exploration constant grows.
+        cpuct_base: f32 = 38739.0, in 1.0..=1e9, "CPuctBase", "cpuct-base";
+        /// How fast the exploration constant grows.
+        cpuct_factor: f32 = 3.894, in 0.0..=1000.0, "CPuctFactor", "cpuct-factor";
+        /// The exploration constant at the root is made of the three options that follow, not of the ones above.
+        root_has_own_cpuct_params: bool = false, "RootHasOwnCpuctParams", "root-has-own-cpuct-params";
+        /// Exploration constant at the root, under RootHasOwnCpuctParams.
+        cpuct_at_root: f32 = 1.745, in 0.0..=100.0, "CPuctAtRoot", "cpuct-at-root";
+        /// Visits over which it grows, under RootHasOwnCpuctParams.
+        cpuct_base_at_root: f32 = 38739.0, in 1.0..=1e9, "CPuctBaseAtRoot", "cpuct-base-at-root";
+        /// How fast it grows, under RootHasOwnCpuctParams.
+        cpuct_factor_at_root: f32 = 3.894, in 0.0..=1000.0, "CPuctFactorAtRoot", "cpuct-factor-at-root";
+        /// What FpuValue is: how much worse than its parent an unvisited move is taken to be, or its value.
+        fpu_strategy: FpuStrategy = FpuStrategy::Reduction, "FpuStrategy", "fpu-strategy";
+        /// How much worse than its parent an unvisited move is taken to be, per root of visited policy; or its value.
+        fpu_value: f32 = 0.33, in -100.0..=100.0, "FpuValue", "fpu-value";
+        /// The same for the root's moves; `same` takes FpuStrategy and FpuValue there too.
+        fpu_strategy_at_root: RootFpuStrategy = RootFpuStrategy::Same, "FpuStrategyAtRoot", "fpu-strategy-at-root";
+        /// What FpuValue is for the root's moves, unless FpuStrategyAtRoot is `same`.
+        fpu_value_at_root: f32 = 1.0, in -100.0..=100.0, "FpuValueAtRoot", "fpu-value-at-root";
+        /// What a draw is worth to White, and with the other sign to Black; a win is 1. -1 is Armageddon: Black wins a draw.
+        draw_score: f32 = 0.0, in -1.0..=1.0, "DrawScore", "draw-score";
+        /// The policy's logits are divided by this before the softmax.
+        policy_temperature: f32 = 1.359, in 0.1..=10.0, "PolicyTemperature", "policy-softmax-temp";
+        /// Noise on the policy of the root's moves.
+        noise: NoiseParams;
+        /// How the move to play is drawn.
+        temperature: TemperatureParams;
+        /// Seed of noise and draws: the same seed gives the same ones in the same position. 0: they differ each time.
+        seed: u64 = 0, in 0..=2_147_483_647, "RandomSeed", "random-seed";
+        /// What the network sees for positions before the known game.
+        history_fill: HistoryFill = HistoryFill::FenOnly, "HistoryFill", "history-fill";
+        /// The most that the Moves Left Head can add to a move's value.
+        moves_left_max_effect: f32 = 0.0345, in 0.0..=1.0, "MovesLeftMaxEffect", "moves-left-max-effect";
+        /// The Moves Left Head counts only where the value is beyond this.
+        moves_left_threshold: f32 = 0.8, in 0.0..=1.0, "MovesLeftThreshold", "moves-left-threshold";
+        /// What a ply less or more adds to a move's value.
+        moves_left_slope: f32 = 0.0027, in 0.0..=1.0, "MovesLeftSlope", "moves-left-slope";
+        /// Part of that effect that does not depend on the value.
+        moves_left_constant_factor: f32 = 0.0, in -1.0..=1.0, "MovesLeftConstantFactor", "moves-left-constant-factor";
+        /// Part of that effect that grows with the value.
+        moves_left_scaled_factor: f32 = 1.6521, in -2.0..=2.0, "MovesLeftScaledFactor", "moves-left-scaled-factor";
+        /// Part of that effect that grows with the square of the value.
+        moves_left_quadratic_factor: f32 = -0.6521, in -1.0..=1.0, "MovesLeftQuadraticFactor", "moves-left-quadratic-factor";
+        /// A move that certainly wins, loses or draws decides the position before it where it can.
+        sticky_endgames: bool = true, "StickyEndgames", "sticky-endgames";
+        /// A position that repeats one in the tree is taken for a draw.
+        two_fold_draws: bool = true, "TwoFoldDraws", "two-fold-draws";
+        /// Leaves under evaluation that one batch's gathering may run into.
+        max_collision_events: u32 = 917, in 1..=65536, "MaxCollisionEvents", "max-collision-events";
+        /// Visits that one batch's gathering may lose to such leaves.
+        max_collision_visits: u32 = 80_000, in 1..=100_000_000, "MaxCollisionVisits", "max-collision-visits";
+        /// How the visits that may be lost to collisions grow with the tree.
+        collision_scaling: CollisionScaling;
+        /// Leaves whose value is known at once, finished games and positions in the cache, take no places in a batch. They are backed up on the spot in any case.
+        out_of_order_eval: bool = true, "OutOfOrderEval", "out-of-order-eval";
+        /// Visits to such leaves after which a batch goes to evaluation, however short it is; in batch sizes.
+        max_out_of_order_factor: f32 = 2.4, in 0.0..=100.0, "MaxOutOfOrderEvalsFactor", "max-out-of-order-evals-factor";
+        /// A batch of fewer positions is filled up to so many with those that are likely to be wanted soon. For devices to which a larger batch costs nothing; Lc0's default is 32, ours 0, as on a CPU each position costs its time.
+        max_prefetch: u32 = 0, in 0..=1024, "MaxPrefetch", "max-prefetch";
+        /// Visits per second that a search makes at most; 0 is no limit.
+        nps_limit: f64 = 0.0, in 0.0..=1e6, "NodesPerSecondLimit", "nps-limit";
+    }
+}
+
+impl SearchParams {
+    /// Returns what `side` gets for a draw; a win is 1, a loss −1.
+    pub fn draw_score_for(&self, side: Color) -> f32 {
+        side.fold_wb(self.draw_score, -self.draw_score)
+    }
+
+    /// Returns the exploration constant below the root.
+    pub(crate) fn exploration(&self) -> Exploration {
+        Exploration { init: self.cpuct, base: self.cpuct_base, factor: self.cpuct_factor }
+    }
+
+    /// Returns the exploration constant at the root.
+    pub(crate) fn root_exploration(&self) -> Exploration {
+        if self.root_has_own_cpuct_params {
+            Exploration {
+                init: self.cpuct_at_root,
+                base: self.cpuct_base_at_root,
+                factor: self.cpuct_factor_at_root,
+            }
+        } else {
+            self.exploration()
+        }
+    }
+
+    /// Returns the first-play urgency below the root.
+    pub(crate) fn fpu(&self) -> FirstPlayUrgency {
+        self.fpu_strategy.with(self.fpu_value)
+    }
+
+    /// Returns the first-play urgency of the root's moves.
+    pub(crate) fn root_fpu(&self) -> FirstPlayUrgency {
+        match self.fpu_strategy_at_root {
+            RootFpuStrategy::Reduction => FirstPlayUrgency::Reduction(self.fpu_value_at_root),
+            RootFpuStrategy::Absolute => FirstPlayUrgency::Absolute(self.fpu_value_at_root),
+            RootFpuStrategy::Same => self.fpu(),
+        }
+    }
+
+    /// Returns the exploration constant and the first-play urgency of a node `plies` below the root.
+    pub(crate) fn formula_at(&self, plies: usize) -> (Exploration, FirstPlayUrgency) {
+        match plies {
+            0 => (self.root_exploration(), self.root_fpu()),
+            _ => (self.exploration(), self.fpu()),
         }
     }
 }

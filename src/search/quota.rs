@@ -3,22 +3,19 @@
 //! Called by `gather`. The bounds and their defaults are those of Lc0's options.
 
 use super::SearchParams;
+use crate::options::option_group;
 
-/// How the visits that a gathering may lose to collisions grow with the tree: from 1 at `start` visits of the root to
-/// all that are allowed at `end`, along a power of the way between.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CollisionScaling {
-    /// `MaxCollisionVisitsScalingStart`
-    pub start: u32,
-    /// `MaxCollisionVisitsScalingEnd`; 0: all are allowed in any tree.
-    pub end: u32,
-    /// `MaxCollisionVisitsScalingPower`
-    pub power: f32,
-}
-
-impl Default for CollisionScaling {
-    fn default() -> Self {
-        CollisionScaling { start: 28, end: 145_000, power: 1.25 }
+option_group! {
+    /// How the visits that a gathering may lose to collisions grow with the tree: from 1 at `start` visits of the root to
+    /// all that are allowed at `end`, along a power of the way between.
+    #[derive(Copy)]
+    pub struct CollisionScaling {
+        /// Visits of the root up to which only one visit may be lost to collisions.
+        start: u32 = 28, in 1..=100_000, "MaxCollisionVisitsScalingStart", "max-collision-visits-scaling-start";
+        /// Visits of the root from which on MaxCollisionVisits may be lost; 0: in any tree.
+        end: u32 = 145_000, in 0..=100_000_000, "MaxCollisionVisitsScalingEnd", "max-collision-visits-scaling-end";
+        /// How the visits that may be lost grow between these two: 1 is evenly, more is late.
+        power: f32 = 1.25, in 0.01..=100.0, "MaxCollisionVisitsScalingPower", "max-collision-visits-scaling-power";
     }
 }
 

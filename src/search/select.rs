@@ -71,7 +71,11 @@ impl<'a> MovesLeftUtility<'a> {
             true => (q.abs() - threshold).max(0.0) / (1.0 - threshold),
             false => q.abs(),
         };
-        let [constant, linear, square] = params.moves_left_factors;
+        let (constant, linear, square) = (
+            params.moves_left_constant_factor,
+            params.moves_left_scaled_factor,
+            params.moves_left_quadratic_factor,
+        );
         -length * q.signum() * (constant + linear * x + square * x * x)
     }
 }
@@ -157,7 +161,7 @@ mod tests {
 
     #[test]
     fn cpuct_grows_with_visits() {
-        let params = SearchParams::default().exploration;
+        let params = SearchParams::default().exploration();
         assert_eq!(cpuct(&params, 0), 1.745);
         // 1.745 + 3.894 · ln 2 at as many visits as the base
         assert!((cpuct(&params, 38739) - 4.444_115).abs() < 1e-4);
@@ -165,14 +169,14 @@ mod tests {
 
     #[test]
     fn exploration_counts_the_visits_of_children() {
-        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration };
+        let params = Exploration { factor: 0.0, ..SearchParams::default().exploration() };
         assert_eq!(exploration(&params, 1), 1.745);
         assert_eq!(exploration(&params, 101), 17.45);
     }
 
     #[test]
     fn fpu_falls_with_visited_policy() {
-        let strategy = SearchParams::default().fpu;
+        let strategy = SearchParams::default().fpu();
         assert_eq!(fpu(strategy, 0.25, 0.0), 0.25);
         // 0.25 − 0.33 · √0.49
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);

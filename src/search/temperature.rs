@@ -1,36 +1,25 @@
 //! Drawing the move to play instead of taking the best, so that games differ. The rules are those of Lc0.
 
-/// How the move is drawn. All 0 but the cutoff of values: the best move is played.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TemperatureParams {
-    /// `Temperature`: a move's chance is its visits to the power of 1 / temperature. 0 takes the best.
-    pub initial: f32,
-    /// `TempDecayMoves`: moves of the game over which the temperature falls to 0; 0: it does not fall.
-    pub decay_moves: u32,
-    /// `TempDecayDelayMoves`: moves of the game before it falls.
-    pub decay_delay_moves: u32,
-    /// `TempCutoffMove`: from this move of the game on the one of the endgame holds; 0: never.
-    pub cutoff_move: u32,
-    /// `TempEndgame`: temperature after that, and the least to which the other one falls.
-    pub endgame: f32,
-    /// `TempValueCutoff`: moves whose expected score is lower than the most visited one's by more than this are not
-    /// drawn, percent.
-    pub value_cutoff: f32,
-    /// `TempVisitOffset`: added to each move's visits; those below 0 are not drawn.
-    pub visit_offset: f32,
-}
+use crate::options::option_group;
 
-impl Default for TemperatureParams {
-    fn default() -> Self {
-        TemperatureParams {
-            initial: 0.0,
-            decay_moves: 0,
-            decay_delay_moves: 0,
-            cutoff_move: 0,
-            endgame: 0.0,
-            value_cutoff: 100.0,
-            visit_offset: 0.0,
-        }
+option_group! {
+    /// How the move is drawn. All 0 but the cutoff of values: the best move is played.
+    #[derive(Copy)]
+    pub struct TemperatureParams {
+        /// The move to play is drawn: a move's chance is its visits to the power of 1 / temperature. 0 plays the best move.
+        initial: f32 = 0.0, in 0.0..=100.0, "Temperature", "temperature";
+        /// Moves of the game over which the temperature falls to 0; 0: it does not fall.
+        decay_moves: u32 = 0, in 0..=640, "TempDecayMoves", "tempdecay-moves";
+        /// Moves of the game before the temperature begins to fall.
+        decay_delay_moves: u32 = 0, in 0..=100, "TempDecayDelayMoves", "tempdecay-delay-moves";
+        /// From this move of the game on TempEndgame is the temperature; 0: never.
+        cutoff_move: u32 = 0, in 0..=1000, "TempCutoffMove", "temp-cutoff-move";
+        /// Temperature from TempCutoffMove on, and the least to which it falls before.
+        endgame: f32 = 0.0, in 0.0..=100.0, "TempEndgame", "temp-endgame";
+        /// Moves whose expected score is lower than the most visited one's by more than this are not drawn, percent.
+        value_cutoff: f32 = 100.0, in 0.0..=100.0, "TempValueCutoff", "temp-value-cutoff";
+        /// Added to each move's visits before the draw; moves below 0 are not drawn.
+        visit_offset: f32 = 0.0, in -1000.0..=1000.0, "TempVisitOffset", "temp-visit-offset";
     }
 }
 

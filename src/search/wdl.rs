@@ -7,6 +7,7 @@
 //! evaluation enters the tree, and the move of the mean is taken back where values are shown (the model of Lc0's "WDL
 //! rescale"). Called by `backup`, `info` and `move_stats`; `contempt` says by how much.
 
+use super::contempt::ContemptOptions;
 use crate::chess::Color;
 
 /// Probabilities nearer than this to 0 or 1 say too little of the distribution's shape.
@@ -66,7 +67,8 @@ pub struct Rescale {
 impl Default for Rescale {
     /// Changes nothing.
     fn default() -> Self {
-        Rescale { ratio: 1.0, diff: 0.0, favoured: None, max_s: 1.4, objectivity: 1.0 }
+        let ContemptOptions { max_s, objectivity, .. } = ContemptOptions::default();
+        Rescale { ratio: 1.0, diff: 0.0, favoured: None, max_s, objectivity }
     }
 }
 

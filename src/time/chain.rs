@@ -9,34 +9,23 @@ use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
 use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, PlayoutLimit};
+use crate::options::option_group;
 
-/// The UCI options that shape the chain.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StopperOptions {
-    /// `SmartPruningFactor`; 0 switches smart pruning off.
-    pub smart_pruning_factor: f64,
-    /// `SmartPruningMinimumBatches`.
-    pub smart_pruning_minimum_batches: u64,
-    /// `NodesAsPlayouts`: `go nodes` counts playouts of this search instead of visits in the tree.
-    pub nodes_as_playouts: bool,
-    /// `MinimumKLDGainPerNode`; 0 switches the rule off.
-    pub minimum_kld_gain: f64,
-    /// `KLDGainAverageInterval`, nodes.
-    pub kld_gain_interval: u64,
-    /// `nodestime` and `nodestime-dynamic`.
-    pub nodestime: NodesTimeOptions,
-}
-
-impl Default for StopperOptions {
-    fn default() -> Self {
-        StopperOptions {
-            smart_pruning_factor: 1.33,
-            smart_pruning_minimum_batches: 0,
-            nodes_as_playouts: false,
-            minimum_kld_gain: 0.0,
-            kld_gain_interval: 100,
-            nodestime: NodesTimeOptions::default(),
-        }
+option_group! {
+    /// The options of the rules that end a search.
+    pub struct StopperOptions {
+        /// Nodes in the place of time.
+        nodestime: NodesTimeOptions;
+        /// Stop when the best move cannot be overtaken in the remaining visits divided by this; 0 is off.
+        smart_pruning_factor: f64 = 1.33, in 0.0..=10.0, "SmartPruningFactor", "smart-pruning-factor";
+        /// Batches before smart pruning may stop a search.
+        smart_pruning_minimum_batches: u64 = 0, in 0..=10_000, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
+        /// Stop when a node changes the distribution of visits by less than this; 0 is off.
+        minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node";
+        /// Nodes between two looks at that change.
+        kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval";
+        /// `go nodes` counts the visits of this search only, not those kept from earlier ones.
+        nodes_as_playouts: bool = false, "NodesAsPlayouts", "nodes-as-playouts";
     }
 }
 
@@ -284,7 +273,7 @@ mod tests {
 
     #[test]
     fn under_nodestime_only_nodes_pass() {
-        let nodestime = NodesTimeOptions { nodes_per_ms: 10.0, dynamic: false };
+        let nodestime = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
         let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
         let limits = GoLimits { movetime_ms: Some(100.0), ..GoLimits::default() };
         let clock = |time_ms| GoLimits { time_ms: Some(time_ms), ..GoLimits::default() };

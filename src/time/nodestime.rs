@@ -6,14 +6,17 @@
 
 use super::facts::MoveFacts;
 use super::limits::GoLimits;
+use crate::options::option_group;
 
-/// The options `nodestime` and `nodestime-dynamic`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct NodesTimeOptions {
-    /// Nodes per millisecond; 0 switches it off.
-    pub nodes_per_ms: f64,
-    /// Lets the rate rise towards the endgame, as that of real engines does.
-    pub dynamic: bool,
+option_group! {
+    /// How nodes count as time.
+    #[derive(Copy)]
+    pub struct NodesTimeOptions {
+        /// Nodes that count as a millisecond, so that games are the same on any machine under any load; 0 is off.
+        nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
+        /// Under nodestime: the rate rises towards the endgame, as that of real engines does.
+        dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic";
+    }
 }
 
 /// By how much the dynamic rate has risen when only the kings are left.
@@ -24,7 +27,7 @@ impl NodesTimeOptions {
     pub fn rate(&self, pieces: u32) -> Option<f64> {
         let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
         let gain = if self.dynamic { 1.0 + ENDGAME_GAIN * gone } else { 1.0 };
-        (self.nodes_per_ms > 0.0).then_some(self.nodes_per_ms * gain)
+        (self.nodes_per_ms > 0).then_some(f64::from(self.nodes_per_ms) * gain)
     }
 }
 
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_dynamic_rate_rises_towards_the_endgame() {
-        let fixed = NodesTimeOptions { nodes_per_ms: 10.0, dynamic: false };
+        let fixed = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
         assert_eq!((fixed.rate(32), fixed.rate(2)), (Some(10.0), Some(10.0)));
         let dynamic = NodesTimeOptions { dynamic: true, ..fixed };
         assert_eq!(

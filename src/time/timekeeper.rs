@@ -139,7 +139,7 @@ mod tests {
 
     /// Plays 30 moves at a speed that changes all the time and returns the nodes of each.
     fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<u64> {
-        let nodestime = NodesTimeOptions { nodes_per_ms: 1.0, dynamic: true };
+        let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
         let options = StopperOptions { nodestime, ..StopperOptions::default() };
         let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
         let mut nodes_of_moves = Vec::new();

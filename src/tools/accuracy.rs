@@ -12,7 +12,6 @@ use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, Variant};
 use crate::network::encode::InputFormat;
 use crate::network::{Backend, EvalSlot, Evaluator};
-use crate::options::Settings;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 /// Games that are played side by side; also the batch size.
@@ -36,11 +35,9 @@ pub(super) struct AccuracyArgs {
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // The tested one first: it may need a library of its own, and a program has but one. Any will do for the reference.
     let tested = args.network.backend()?;
-    let settings = Settings {
-        backend: args.reference.clone(),
-        backend_options: String::new(),
-        ..args.network.settings.clone()
-    };
+    let mut settings = args.network.settings.clone();
+    settings.network.backend = args.reference.clone();
+    settings.network.backend_options.clear();
     let reference = NetworkArgs { settings }.backend()?;
     let (format, other) = (reference.info().input_format, tested.info().input_format);
     if format != other {

@@ -11,8 +11,8 @@ use serde::Serialize;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, MoveList, Variant};
+use crate::engine::Settings;
 use crate::network::{Backend, BatchEvaluator, EvalSlot};
-use crate::options::Settings;
 
 /// The largest batch; more would only delay the first answers.
 const MAX_BATCH: usize = 256;
@@ -132,10 +132,8 @@ struct PositionEvaluator {
 
 impl PositionEvaluator {
     fn new(backend: &dyn Backend, settings: &Settings) -> Result<PositionEvaluator, Failure> {
-        // The option's choices are the names of the variants.
-        let history_fill = settings.history_fill.parse().unwrap_or_default();
         Ok(PositionEvaluator {
-            batch: BatchEvaluator::new(backend, history_fill, MAX_BATCH)?,
+            batch: BatchEvaluator::new(backend, settings.search.history_fill, MAX_BATCH)?,
             has_moves_left: backend.info().has_moves_left,
             variant: super::variant(settings.chess960),
         })

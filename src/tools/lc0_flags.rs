@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 
-use crate::options::{OptionKind, Settings, ignored_flag};
+use crate::engine::Settings;
+use crate::options::{OptionKind, ignored_flag};
 
 /// Lc0's letters with our flags.
 const LETTERS: [(char, &str); 8] = [
@@ -79,7 +80,7 @@ fn long(text: &str, is_plain: bool) -> String {
 }
 
 fn is_switch(flag: &str) -> bool {
-    Settings::SPECS.iter().any(|spec| spec.flag == flag && matches!(spec.kind, OptionKind::Switch { .. }))
+    Settings::specs().iter().any(|spec| spec.flag == flag && matches!(spec.kind, OptionKind::Switch { .. }))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use super::Failure;
 use super::output::eprint_message;
 use crate::engine;
+use crate::engine::Settings;
 use crate::network::Backend;
-use crate::options::Settings;
 
 /// The flags of the options that matter to such commands.
 const FLAGS: [&str; 7] =
@@ -27,8 +27,8 @@ impl NetworkArgs {
     /// # Errors
     /// If the network, the backend's name or its parameters are no good, or the backend is not to be had.
     pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
-        let backend = engine::open_backend(&self.settings)?;
-        if self.settings.weights_file.is_empty() {
+        let backend = engine::open_backend(&self.settings.network)?;
+        if self.settings.network.weights_file.is_empty() {
             eprint_message(format_args!("using {}", backend.info().description));
         }
         backend.take_notes().iter().for_each(eprint_message);

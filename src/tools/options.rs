@@ -6,14 +6,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{ExitStatus, Failure, Output};
-use crate::options::{OptionKind, OptionSpec, Settings};
+use crate::engine::Settings;
+use crate::options::{OptionKind, OptionSpec};
 
 /// The reference.
 struct OptionTable(&'static [OptionSpec]);
 
 /// Runs the command.
 pub(super) fn run(output: &mut Output) -> Result<ExitStatus, Failure> {
-    let reference = OptionTable(Settings::SPECS);
+    let reference = OptionTable(Settings::specs());
     let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
     output.write(&options, &reference)?;
     Ok(ExitStatus::Success)
@@ -32,13 +33,13 @@ struct OptionJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    choices: Option<&'static [&'static str]>,
+    choices: Option<Vec<&'static str>>,
     help: &'static str,
 }
 
 impl OptionJson {
     fn of(spec: &OptionSpec) -> OptionJson {
-        let (r#type, default, range) = match spec.kind {
+        let (r#type, default, range) = match &spec.kind {
             OptionKind::Switch { default } => ("check", json!(default), None),
             OptionKind::Integer { default, min, max } => {
                 ("spin", json!(default), Some((json!(min), json!(max))))
@@ -50,20 +51,11 @@ impl OptionJson {
             OptionKind::Text { default } => ("string", json!(default), None),
         };
         let (min, max) = range.unzip();
-        let choices = match spec.kind {
-            OptionKind::Choice { choices, .. } => Some(choices),
+        let choices = match &spec.kind {
+            OptionKind::Choice { choices, .. } => Some(choices.clone()),
             _ => None,
         };
-        OptionJson {
-            name: spec.name,
-            flag: spec.flag,
-            r#type,
-            default,
-            min,
-            max,
-            choices,
-            help: spec.help.trim(),
-        }
+        OptionJson { name: spec.name, flag: spec.flag, r#type, default, min, max, choices, help: spec.help }
     }
 }
 
@@ -87,15 +79,15 @@ impl fmt::Display for OptionTable {
 
 /// What an option does; the words that it may be stand here, as they would make their column too wide.
 fn help(spec: &OptionSpec) -> String {
-    match spec.kind {
-        OptionKind::Choice { choices, .. } => format!("{} One of {}.", spec.help.trim(), choices.join(", ")),
-        _ => spec.help.trim().into(),
+    match &spec.kind {
+        OptionKind::Choice { choices, .. } => format!("{} One of {}.", spec.help, choices.join(", ")),
+        _ => spec.help.into(),
     }
 }
 
 /// Name, flag, default and range of an option.
 fn row(spec: &OptionSpec) -> [String; 4] {
-    let range = match spec.kind {
+    let range = match &spec.kind {
         OptionKind::Integer { min, max, .. } => format!("{min} to {max}"),
         OptionKind::Decimal { min, max, .. } => format!("{min} to {max}"),
         OptionKind::Choice { choices, .. } => format!("{} words", choices.len()),
@@ -111,9 +103,9 @@ mod tests {
 
     #[test]
     fn every_option_is_a_line_under_the_head() {
-        let text = OptionTable(Settings::SPECS).to_string();
+        let text = OptionTable(Settings::specs()).to_string();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), Settings::SPECS.len() + 1);
+        assert_eq!(lines.len(), Settings::specs().len() + 1);
         let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
         let columns: Vec<_> =
             threads.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();

@@ -5,8 +5,7 @@ use std::io;
 use clap::Args;
 
 use super::{ExitStatus, Failure};
-use crate::engine::weights_path;
-use crate::options::Settings;
+use crate::engine::Settings;
 
 #[derive(Debug, Args, Default)]
 pub(super) struct UciArgs {
@@ -17,7 +16,7 @@ pub(super) struct UciArgs {
 /// Runs the command: speaks UCI on stdin and stdout. A network file on the command line that isn't there ends it at once:
 /// whoever started it would else lose games without one.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
-    if let Some(path) = weights_path(&args.settings).filter(|path| !path.exists()) {
+    if let Some(path) = args.settings.network.named_file().filter(|path| !path.exists()) {
         let path = path.display();
         return Err(Failure::Input(format!(
             "--weights: there is no file {path}; leave it out to play with a network in models/"

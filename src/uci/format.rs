@@ -3,49 +3,14 @@
 use std::fmt::Write;
 
 use super::move_stats;
-use super::score::ScoreType;
+use super::score;
 use crate::chess::{History, Move};
-use crate::engine::SearchAnswer;
-use crate::options::Settings;
+use crate::engine::{InfoOptions, ScoreType, SearchAnswer};
 use crate::search::{PvLine, SearchInfo};
 
-/// What `info` lines show beside the usual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct InfoFields {
-    /// `UCI_ShowWDL`
-    pub(super) wdl: bool,
-    /// `UCI_ShowMovesLeft`
-    pub(super) moves_left: bool,
-    /// `UCI_ShowEPS`
-    pub(super) eps: bool,
-    /// `VerboseMoveStats`
-    pub(super) move_stats: bool,
-    /// More than one line is asked for.
-    pub(super) multi_pv: bool,
-    /// `PerPVCounters`
-    pub(super) nodes_per_line: bool,
-    /// `ScoreType`
-    pub(super) score: ScoreType,
-}
-
-impl InfoFields {
-    /// What the options ask for.
-    pub(super) fn of(settings: &Settings) -> InfoFields {
-        InfoFields {
-            wdl: settings.show_wdl,
-            moves_left: settings.show_moves_left,
-            eps: settings.show_eps,
-            move_stats: settings.verbose_move_stats,
-            multi_pv: settings.multi_pv > 1,
-            nodes_per_line: settings.per_pv_counters,
-            score: ScoreType::from_name(settings.score_type),
-        }
-    }
-}
-
 /// One `info` line per line of play.
-pub(super) fn info(root: &History, info: &SearchInfo, shown: InfoFields) -> Vec<String> {
-    info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), shown)).collect()
+pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
+    info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), options)).collect()
 }
 
 /// The figures of root moves, if there are any, one to a line.
@@ -57,32 +22,32 @@ fn info_line(
     root: &History,
     info: &SearchInfo,
     (index, line): (usize, &PvLine),
-    shown: InfoFields,
+    options: &InfoOptions,
 ) -> String {
     let mut text = format!(
         "info depth {} seldepth {} time {} nodes {} score {}",
         info.depth,
         info.seldepth,
         info.time.as_millis(),
-        if shown.nodes_per_line { line.nodes } else { info.nodes },
-        score(line, shown.score)
+        if options.per_pv_counters { line.nodes } else { info.nodes },
+        score(line, options.score_type)
     );
     // Writing to a string cannot fail.
-    if shown.wdl {
+    if options.show_wdl {
         let [w, d, l] = wdl(line.wl, line.d);
         let _ = write!(text, " wdl {w} {d} {l}");
     }
-    if shown.moves_left
+    if options.show_moves_left
         && let Some(plies) = line.moves_left
     {
         let _ = write!(text, " movesleft {}", moves_left(plies));
     }
     let _ = write!(text, " nps {}", info.nps);
-    if shown.eps {
+    if options.show_eps {
         let _ = write!(text, " eps {}", info.eps);
     }
     let _ = write!(text, " hashfull {} tbhits {}", info.hashfull, info.tablebase_hits);
-    if shown.multi_pv {
+    if options.multi_pv > 1 {
         let _ = write!(text, " multipv {}", index + 1);
     }
     let _ = write!(text, " pv {}", moves(root, &line.moves).join(" "));
@@ -97,7 +62,7 @@ fn moves_left(plies: f32) -> u32 {
 fn score(line: &PvLine, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),
-        None => format!("cp {}", form.score(line)),
+        None => format!("cp {}", score::score(form, line)),
     }
 }
 
@@ -171,21 +136,21 @@ mod tests {
             info(
                 &root,
                 &search,
-                InfoFields {
-                    wdl: true,
-                    moves_left: true,
-                    eps: true,
-                    move_stats: false,
-                    multi_pv: true,
-                    nodes_per_line: true,
-                    score: ScoreType::Centipawn
+                &InfoOptions {
+                    show_wdl: true,
+                    show_moves_left: true,
+                    show_eps: true,
+                    multi_pv: 2,
+                    per_pv_counters: true,
+                    score_type: ScoreType::Centipawn,
+                    ..InfoOptions::default()
                 }
             ),
             ["info depth 3 seldepth 9 time 1234 nodes 60 score cp 14 wdl 300 500 200 movesleft 50 \
               nps 81 eps 63 hashfull 2 tbhits 5 multipv 1 pv e2e4"]
         );
         assert_eq!(
-            info(&root, &search, InfoFields::default()),
+            info(&root, &search, &InfoOptions::default()),
             ["info depth 3 seldepth 9 time 1234 nodes 100 score cp 7 nps 81 hashfull 2 tbhits 5 pv e2e4"]
         );
     }

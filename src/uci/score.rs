@@ -2,63 +2,26 @@
 //!
 //! Pure functions from a value to the number after `score cp`. Used by `format`.
 
+use crate::engine::ScoreType;
 use crate::search::{PvLine, centipawns};
-
-/// Form of a score.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ScoreType {
-    /// Hundredths of a pawn from win minus loss.
-    Centipawn,
-    /// The same from the value that the search works with.
-    CentipawnWithDrawScore,
-    /// As Lc0 wrote it in 2019.
-    Centipawn2019,
-    /// As Lc0 wrote it in 2018.
-    Centipawn2018,
-    /// Expected points, hundredths of a percent.
-    WinPercentage,
-    /// The value that the search works with, ten-thousandths.
-    Q,
-    /// Win minus loss, ten-thousandths.
-    WinMinusLoss,
-    /// Hundredths of the mean advantage, where 100 is an even chance to win.
-    #[default]
-    WdlMu,
-}
 
 /// Above this share of draws and the likelier of win and loss, the mean advantage says nothing any more.
 const SURE_RESULT: f32 = 0.996;
 
-impl ScoreType {
-    /// The form of this name, which is one of the option's choices.
-    pub(super) fn from_name(name: &str) -> ScoreType {
-        match name {
-            "centipawn" => ScoreType::Centipawn,
-            "centipawn_with_drawscore" => ScoreType::CentipawnWithDrawScore,
-            "centipawn_2019" => ScoreType::Centipawn2019,
-            "centipawn_2018" => ScoreType::Centipawn2018,
-            "win_percentage" => ScoreType::WinPercentage,
-            "Q" => ScoreType::Q,
-            "W-L" => ScoreType::WinMinusLoss,
-            _ => ScoreType::WdlMu,
-        }
-    }
-
-    /// The score of a line, cut towards zero as Lc0 does.
-    pub(super) fn score(self, line: &PvLine) -> i32 {
-        let (wl, q) = (f64::from(line.wl), f64::from(line.q));
-        let score = match self {
-            ScoreType::Centipawn => centipawns(wl),
-            ScoreType::CentipawnWithDrawScore => centipawns(q),
-            ScoreType::Centipawn2019 => 295.0 * wl / (1.0 - 0.976_953_126 * wl.powi(14)),
-            ScoreType::Centipawn2018 => 290.680_623_072 * (1.548_090_806 * wl).tan(),
-            ScoreType::WinPercentage => 5000.0 + 5000.0 * wl,
-            ScoreType::Q => 10_000.0 * q,
-            ScoreType::WinMinusLoss => 10_000.0 * wl,
-            ScoreType::WdlMu => mu_or_centipawns(line),
-        };
-        score as i32
-    }
+/// Returns the score of a line in the form `form`, cut towards zero as Lc0 does.
+pub(super) fn score(form: ScoreType, line: &PvLine) -> i32 {
+    let (wl, q) = (f64::from(line.wl), f64::from(line.q));
+    let score = match form {
+        ScoreType::Centipawn => centipawns(wl),
+        ScoreType::CentipawnWithDrawScore => centipawns(q),
+        ScoreType::Centipawn2019 => 295.0 * wl / (1.0 - 0.976_953_126 * wl.powi(14)),
+        ScoreType::Centipawn2018 => 290.680_623_072 * (1.548_090_806 * wl).tan(),
+        ScoreType::WinPercentage => 5000.0 + 5000.0 * wl,
+        ScoreType::Q => 10_000.0 * q,
+        ScoreType::WinMinusLoss => 10_000.0 * wl,
+        ScoreType::WdlMu => mu_or_centipawns(line),
+    };
+    score as i32
 }
 
 /// The mean advantage while it says something, else centipawns that fit to it.
@@ -77,14 +40,14 @@ fn mu_or_centipawns(line: &PvLine) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{OptionKind, Settings};
+    use crate::options::OptionChoice;
 
     fn line(wl: f32, d: f32, mu: Option<f32>) -> PvLine {
         PvLine { q: wl, wl, d, mu, nodes: 1, moves_left: None, mate: None, moves: Vec::new() }
     }
 
     fn score(name: &str, line: &PvLine) -> i32 {
-        ScoreType::from_name(name).score(line)
+        super::score(ScoreType::from_name(name).unwrap(), line)
     }
 
     #[test]
@@ -138,17 +101,5 @@ mod tests {
             let best = score(form, &line(1.0, 0.0, None));
             assert!((10_000..20_000).contains(&best), "{form} {best}");
         }
-    }
-
-    #[test]
-    fn the_options_choices_are_the_forms() {
-        let OptionKind::Choice { choices, default } = Settings::spec("ScoreType").unwrap().kind else {
-            panic!()
-        };
-        let forms: Vec<_> = choices.iter().map(|name| ScoreType::from_name(name)).collect();
-        for (i, form) in forms.iter().enumerate() {
-            assert!(!forms[..i].contains(form), "{form:?}");
-        }
-        assert_eq!(ScoreType::from_name(default), ScoreType::default());
     }
 }

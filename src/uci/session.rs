@@ -4,11 +4,11 @@ use std::io::{self, BufRead, Write};
 use std::time::{Duration, Instant};
 
 use super::command::{GoCommand, UciCommand};
-use super::format::{self, InfoFields};
+use super::format;
 use super::output::UciOutput;
 use crate::chess::{History, Move};
-use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
-use crate::options::{self, Settings};
+use crate::engine::{Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings};
+use crate::options::{OptionSpec, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, MoveStart, Timing};
 
@@ -27,7 +27,7 @@ pub fn run(
     input: impl BufRead,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
-    let output = UciOutput::new(output, &settings.log_file);
+    let output = UciOutput::new(output, &settings.info.log_file);
     let mut session = Session {
         engine: Engine::new(settings)?,
         output,
@@ -95,11 +95,11 @@ impl Session {
     }
 
     fn set_option(&mut self, name: &str, value: &str) {
-        if let Some(instead) = options::ignored_option(name) {
+        if let Some(instead) = ignored_option(name) {
             return self.output.note(&format!("option {name} has no effect: {instead}"));
         }
         self.report(|engine| engine.set_option(name, value));
-        self.output.log_to(&self.engine.settings().log_file);
+        self.output.log_to(&self.engine.settings().info.log_file);
     }
 
     /// Does something to the engine and tells if it went wrong.
@@ -112,7 +112,7 @@ impl Session {
     fn introduce(&self) {
         let version = env!("CARGO_PKG_VERSION");
         self.output.lines([format!("id name Zeitnot {version}"), "id author the Zeitnot authors".into()]);
-        self.output.lines(Settings::SPECS.iter().map(|spec| spec.uci_line()));
+        self.output.lines(Settings::specs().iter().map(OptionSpec::uci_line));
         self.output.line("uciok");
     }
 
@@ -142,7 +142,8 @@ impl Session {
 
     /// When the clock of the move began to run whose `go` was read at `received`.
     fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
-        let timing = if self.engine.settings().strict_timing { Timing::Strict } else { Timing::FromPosition };
+        let timing =
+            if self.engine.settings().time.strict_timing { Timing::Strict } else { Timing::FromPosition };
         let start_ms = self.move_start.go_read(self.milliseconds(received), limits, timing);
         self.began + Duration::from_secs_f64(start_ms / 1000.0)
     }
@@ -153,12 +154,8 @@ impl Session {
         let received = self.clock_started(received, &limits);
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
         let request = GoRequest { limits, root_moves, received };
-        let settings = self.engine.settings();
-        let listener = UciListener {
-            output: self.output.clone(),
-            shown: InfoFields::of(settings),
-            verbose_time: settings.verbose_time,
-        };
+        let options = self.engine.settings().info.clone();
+        let listener = UciListener { output: self.output.clone(), options };
         self.engine.go(request, Box::new(listener));
     }
 
@@ -178,16 +175,14 @@ impl Session {
 /// Tells the GUI about a search.
 struct UciListener {
     output: UciOutput,
-    shown: InfoFields,
-    /// `VerboseTime`; a log gets the time report in any case.
-    verbose_time: bool,
+    options: InfoOptions,
 }
 
 impl Listener for UciListener {
     fn info(&mut self, root: &History, info: &SearchInfo) {
-        self.output.lines(format::info(root, info, self.shown));
+        self.output.lines(format::info(root, info, &self.options));
         let stats = format::stats(root, info);
-        if self.shown.move_stats {
+        if self.options.verbose_move_stats {
             self.output.note(&stats.join("\n"));
         } else {
             stats.iter().for_each(|line| self.output.log_remark(line));
@@ -202,8 +197,9 @@ impl Listener for UciListener {
         self.output.line(if is_mate { "info depth 0 score mate 0" } else { "info depth 0 score cp 0" });
     }
 
+    /// Tells the GUI if `VerboseTime` asks for it; a log gets the report in any case.
     fn time_report(&mut self, text: &str) {
-        if self.verbose_time {
+        if self.options.verbose_time {
             self.output.note(text);
         } else {
             self.output.log_remark(text);

@@ -3,12 +3,13 @@
 mod fetch;
 
 use std::fs;
+use std::num::NonZero;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use zeitnot::chess::{Color, History, Position, Terminal, Variant};
+use zeitnot::engine::Settings;
 use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
-use zeitnot::options::Settings;
 use zeitnot::search::{SearchInfo, SearchResult};
 use zeitnot::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot::time::GoLimits;
@@ -137,12 +138,18 @@ impl Listener for Reporter {
 }
 
 fn settings(folders: &str) -> Settings {
-    Settings { backend: "random".into(), threads: 1, syzygy_path: folders.into(), ..Settings::default() }
+    let mut settings = Settings::default();
+    settings.network.backend = "random".into();
+    settings.network.threads = NonZero::new(1);
+    settings.tablebase.syzygy_path = folders.into();
+    settings
 }
 
 impl Player {
     fn new(folders: &str, fast_play: bool) -> Player {
-        Player::with(Settings { syzygy_fast_play: fast_play, ..settings(folders) })
+        let mut settings = settings(folders);
+        settings.tablebase.syzygy_fast_play = fast_play;
+        Player::with(settings)
     }
 
     fn with(settings: Settings) -> Player {
@@ -221,7 +228,8 @@ fn a_mate_goes_before_a_win_by_the_tables() {
     // 1.Ra8 is mate, 1.Rxb1 a win by the tables.
     let fen = "7k/8/6K1/8/8/8/7P/Rn6 w - - 0 1";
     // Smart pruning would end the search at the first win it finds.
-    let settings = Settings { smart_pruning_factor: 0.0, ..settings(fetch::tables()) };
+    let mut settings = settings(fetch::tables());
+    settings.stoppers.smart_pruning_factor = 0.0;
     let (mv, result) = Player::with(settings).search(fen, &[], 2000);
     assert!(result.summary.tablebase_hits > 0);
     assert_eq!((mv.as_str(), result.info.unwrap().lines[0].mate), ("a1a8", Some(1)));

@@ -20,11 +20,11 @@ use super::searcher::Searcher;
 use super::selection::Selection;
 use super::{Estimator, MovesLeftError, MovesLeftSource};
 use crate::chess::{Color, History};
+use crate::engine::Settings;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
 use crate::network::Backend;
-use crate::options::Settings;
 
 /// Games that wait for a thread.
 const QUEUE: usize = 64;
@@ -235,8 +235,7 @@ fn evaluate_all(
     work: &Receiver<GameWork>,
     messages: &Sender<MeasureMessage>,
 ) -> Result<(), MovesLeftError> {
-    // The option's choices are the names of the variants.
-    let fill = task.settings.history_fill.parse().unwrap_or_default();
+    let fill = task.settings.search.history_fill;
     let mut batch = GameEvaluator::new(task.backend, fill, task.batch)?;
     let mut searcher = task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?;
     let estimators = Defaults::new();

@@ -1,13 +1,14 @@
 //! Searches positions, each from an empty tree, for what the Moves Left Head says on average over the tree.
 
+use std::num::NonZero;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use super::MovesLeftError;
 use super::rows::PositionRow;
 use crate::chess::{History, Variant};
+use crate::engine::Settings;
 use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
-use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult};
 use crate::time::GoLimits;
 
@@ -20,7 +21,9 @@ pub(super) struct Searcher {
 impl Searcher {
     /// An engine of one thread that nothing but the number of nodes stops.
     pub(super) fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
-        let settings = Settings { threads: 1, smart_pruning_factor: 0.0, ..settings.clone() };
+        let mut settings = settings.clone();
+        settings.network.threads = NonZero::new(1);
+        settings.stoppers.smart_pruning_factor = 0.0;
         let mut engine = Engine::new(settings)?;
         engine.prepare()?;
         Ok(Searcher { engine, nodes })

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{KIWIPETE, TestBench};
 use crate::search::tree::{GameTree, Node, NodeId, NodeState, NodeValue, ProofOutcome, Reclaimer, Tree};
-use crate::search::{Exploration, FirstPlayUrgency, Search};
+use crate::search::{RootFpuStrategy, Search};
 
 /// How visits came about, and so how much the walker may ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,8 +220,12 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         // After Kh1 Black mates; other moves are tried only when that is certain.
         let mut bench =
             TestBench::new("random", 1, &format!("fen 1r4k1/5ppp/8/8/8/8/5PPP/6K1 w - - {rule50} 30"));
-        bench.params.root_fpu = FirstPlayUrgency::Absolute(-1.0);
-        bench.params.root_exploration = Exploration { init: 0.01, base: 1.0, factor: 0.0 };
+        bench.params.fpu_strategy_at_root = RootFpuStrategy::Absolute;
+        bench.params.fpu_value_at_root = -1.0;
+        bench.params.root_has_own_cpuct_params = true;
+        bench.params.cpuct_at_root = 0.01;
+        bench.params.cpuct_base_at_root = 1.0;
+        bench.params.cpuct_factor_at_root = 0.0;
         let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
         let root = search.context.tree.node(search.context.root);
         let best = result.best.unwrap();

@@ -69,6 +69,7 @@ impl TestBench {
             root,
             history,
             params: self.params.clone(),
+            rescale: Rescale::default(),
             cache: Arc::new(EvalCache::new(10_000)),
             tablebase: None,
             backend: self.backend.clone(),
@@ -306,7 +307,7 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
 fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
     use crate::time::{NodesTimeOptions, StopReason};
 
-    let nodestime = NodesTimeOptions { nodes_per_ms: 1.0, dynamic: false };
+    let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: false };
     for (options, by_clock) in [
         (StopperOptions { nodestime, ..StopperOptions::default() }, None),
         (StopperOptions::default(), Some(EndReason::Rule(StopReason::Nodes))),

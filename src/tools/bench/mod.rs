@@ -13,9 +13,9 @@ use super::output::{OutputFormat, eprint_message};
 use super::{ExitStatus, Failure, Output};
 use crate::chess::History;
 use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
+use crate::engine::{NetworkOptions, Settings};
 use crate::network::discover::DiscoverError;
 use crate::network::{BackendInfo, Processor};
-use crate::options::Settings;
 use crate::search::{SearchInfo, SearchResult, SearchSummary};
 use crate::time::GoLimits;
 
@@ -90,8 +90,10 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
 /// An engine with its backend made ready: the network that was named or is found, else the backend `random`.
 fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     // No rule but the limit ends a search.
-    let settings = Settings { smart_pruning_factor: 0.0, ..args.settings.clone() };
-    let is_named = !settings.weights_file.is_empty() || settings.backend != Settings::default().backend;
+    let mut settings = args.settings.clone();
+    settings.stoppers.smart_pruning_factor = 0.0;
+    let network = &settings.network;
+    let is_named = !network.weights_file.is_empty() || network.backend != NetworkOptions::default().backend;
     let mut engine = Engine::new(settings)?;
     match engine.prepare() {
         Err(EngineError::Network(DiscoverError::NoneFound { .. })) if !is_named => {
@@ -106,7 +108,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     engine.take_notes().iter().for_each(eprint_message);
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     // One core unless the user wants more.
-    if args.settings.threads == 0 && backend.processor == Processor::Cpu {
+    if args.settings.network.threads.is_none() && backend.processor == Processor::Cpu {
         engine.set_option("Threads", "1")?;
         engine.prepare()?;
     }

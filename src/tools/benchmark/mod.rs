@@ -14,7 +14,7 @@ mod page;
 mod positions;
 mod report;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -23,10 +23,10 @@ use super::bench::{BenchFigures, HEAD, cpu_time, read_positions, search};
 use super::output::{OutputFormat, eprint_message};
 use super::{ExitStatus, Failure, Output};
 use crate::engine::Engine;
+use crate::engine::{NetworkOptions, Settings};
 use crate::network::backends::BackendConfig;
 use crate::network::discover;
 use crate::network::weights::HeadChoice;
-use crate::options::Settings;
 use crate::time::GoLimits;
 use compare::{Comparison, EarlierRun};
 use machine::MachineInfo;
@@ -106,12 +106,14 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let old =
         args.compare.as_deref().map(|file| Ok::<_, Failure>((file, EarlierRun::read(file)?))).transpose()?;
     // No rule but the limit ends a search, and nobody waits for the answer.
-    let settings = Settings { smart_pruning_factor: 0.0, move_overhead_ms: 0, ..args.settings.clone() };
+    let mut settings = args.settings.clone();
+    settings.stoppers.smart_pruning_factor = 0.0;
+    settings.time.move_overhead = Duration::ZERO;
     let mut engine = Engine::new(settings)?;
     engine.prepare()?;
     engine.take_notes().iter().for_each(eprint_message);
     let mut report = measure(&mut engine, positions, &limits, output)?;
-    report.network = network_hash(&args.settings)?;
+    report.network = network_hash(&args.settings.network)?;
     report.options =
         args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     if let Some((file, old)) = old {
@@ -221,13 +223,13 @@ fn limit_text(limits: &GoLimits) -> String {
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
 }
 
-/// SHA-256 of the network that `settings` name or that is found, if their backend takes one.
-fn network_hash(settings: &Settings) -> Result<Option<String>, Failure> {
-    let config = BackendConfig::parse(&settings.backend, &settings.backend_options)?;
+/// SHA-256 of the network that `options` name or that is found, if their backend takes one.
+fn network_hash(options: &NetworkOptions) -> Result<Option<String>, Failure> {
+    let config = BackendConfig::parse(&options.backend, &options.backend_options)?;
     if !config.needs_network() {
         return Ok(None);
     }
-    let named = (!settings.weights_file.is_empty()).then(|| Path::new(&settings.weights_file));
-    let file = discover::load(named, HeadChoice::default()).map_err(crate::engine::EngineError::from)?;
+    let file = discover::load(options.named_file(), HeadChoice::default())
+        .map_err(crate::engine::EngineError::from)?;
     Ok(Some(file.sha256))
 }

@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::side::SideArgs;
 use crate::engine::EngineSetup;
+use crate::engine::Settings;
 use crate::lab::matches::{Adjudication, DrawRule, MatchRules, Openings, SideLimit, WinRule};
-use crate::options::Settings;
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::TimeControl;
@@ -104,9 +104,10 @@ pub(super) fn limits(args: &MatchArgs, sides: &[SideArgs; 2]) -> Result<[SideLim
 pub(super) fn teams(sides: &[SideArgs; 2], rules: &MatchRules) -> Result<[Arc<EngineSetup>; 2], Failure> {
     let settings = [0, 1].map(|index| {
         let mut settings = sides[index].settings.clone();
-        if matches!(rules.limits[index], SideLimit::Nodes(_)) && settings.nodestime == 0 {
+        if matches!(rules.limits[index], SideLimit::Nodes(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
+        {
             // The rule looks at real time; games would not be the same again.
-            settings.smart_pruning_factor = 0.0;
+            settings.stoppers.smart_pruning_factor = 0.0;
         }
         settings
     });
@@ -175,14 +176,13 @@ pub(super) fn adjudication(args: &MatchArgs) -> Result<Adjudication, Failure> {
 
 pub(super) fn threads(args: &MatchArgs) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    if args.settings.threads == 0 { cores() } else { args.settings.threads as usize }
+    args.settings.network.threads.map_or_else(cores, NonZero::get)
 }
 
 pub(super) fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> usize {
-    let runs_in_real_time = sides
-        .iter()
-        .zip(rules.limits)
-        .any(|(side, limit)| matches!(limit, SideLimit::Clock(_)) && side.settings.nodestime == 0);
+    let runs_in_real_time = sides.iter().zip(rules.limits).any(|(side, limit)| {
+        matches!(limit, SideLimit::Clock(_)) && side.settings.stoppers.nodestime.nodes_per_ms == 0
+    });
     let per_thread = if runs_in_real_time { 1 } else { GAMES_PER_THREAD };
     args.concurrency.map_or(threads(args) * per_thread, |games| games as usize)
 }

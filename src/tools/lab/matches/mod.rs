@@ -21,7 +21,6 @@ use sha2::{Digest, Sha256};
 
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{self, MatchConfig, MatchRules, PgnTags, Schedule};
-use crate::options::Settings;
 use crate::tools::{ExitStatus, Failure, Output};
 
 pub(super) use args::MatchArgs;
@@ -137,16 +136,15 @@ impl MatchRecorder<'_> {
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
     let mut hash = Sha256::new();
     for team in &config.teams {
-        let settings = team.settings();
-        let file = std::path::Path::new(&settings.weights_file).file_name().unwrap_or_default();
-        let settings = Settings {
-            weights_file: file.to_string_lossy().into_owned(),
-            syzygy_path: String::from(if settings.syzygy_path.is_empty() { "" } else { "tables" }),
-            log_file: String::new(),
-            threads: 0,
-            ..settings.clone()
-        };
-        hash.update(format!("{settings:?}"));
+        let mut settings = team.settings().clone();
+        let file = std::path::Path::new(&settings.network.weights_file).file_name().unwrap_or_default();
+        settings.network.weights_file = file.to_string_lossy().into_owned();
+        if !settings.tablebase.syzygy_path.is_empty() {
+            settings.tablebase.syzygy_path = "tables".into();
+        }
+        settings.info.log_file.clear();
+        settings.network.threads = None;
+        settings.values().for_each(|(flag, value)| hash.update(format!("--{flag}={value}\n")));
     }
     let MatchRules { limits, adjudication, seed } = &config.rules;
     let has_tables = adjudication.tables.is_some();

@@ -1,7 +1,7 @@
 //! What the user says of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 
+use crate::engine::Settings;
 use crate::lab::matches::SideLimit;
-use crate::options::Settings;
 use crate::time::NoTimeControl;
 use crate::tools::Failure;
 
@@ -84,14 +84,16 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<SideArgs, Failure> {
-        SideArgs::parse(text, &Settings { cpuct: 2.0, ..Settings::default() }, "A")
+        let mut common = Settings::default();
+        common.search.cpuct = 2.0;
+        SideArgs::parse(text, &common, "A")
     }
 
     #[test]
     fn options_override_the_common_ones() {
         let side = parse("TimeManager=smooth(mle-legacy(midpoint=50),x=1), nodes=7,fpu-value=.5").unwrap();
-        assert_eq!(side.settings.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
-        assert_eq!((side.settings.cpuct, side.settings.fpu_value), (2.0, 0.5));
+        assert_eq!(side.settings.time.time_manager, "smooth(mle-legacy(midpoint=50),x=1)");
+        assert_eq!((side.settings.search.cpuct, side.settings.search.fpu_value), (2.0, 0.5));
         assert_eq!(side.limit, Some(SideLimit::Nodes(7)));
         assert!(side.name.starts_with("TimeManager="));
     }
@@ -99,7 +101,10 @@ mod tests {
     #[test]
     fn names_and_quotes() {
         let side = parse("name=new one,weights=\"a,b.pb.gz\",tc=5+0.1").unwrap();
-        assert_eq!((side.name.as_str(), side.settings.weights_file.as_str()), ("new one", "a,b.pb.gz"));
+        assert_eq!(
+            (side.name.as_str(), side.settings.network.weights_file.as_str()),
+            ("new one", "a,b.pb.gz")
+        );
         assert_eq!(side.limit.unwrap().to_string(), "5+0.1");
         assert_eq!(parse("").unwrap().name, "A");
     }

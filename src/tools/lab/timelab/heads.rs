@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::games::GameToReplay;
+use crate::engine::Settings;
 use crate::network::{Backend, BackendError, BatchEvaluator, Evaluation};
-use crate::options::Settings;
 use crate::time::RootEvaluation;
 
 /// The largest batch.
@@ -28,8 +28,7 @@ impl NetworkHeads {
         threads: usize,
     ) -> Result<NetworkHeads, BackendError> {
         let info = backend.info();
-        // The option's choices are the names of the variants.
-        let fill = settings.history_fill.parse().unwrap_or_default();
+        let fill = settings.search.history_fill;
         let batch = |_| BatchEvaluator::new(&**backend, fill, MAX_BATCH);
         Ok(NetworkHeads {
             has_wdl: info.has_wdl,

@@ -1,0 +1,77 @@
+//! The options that say what is told about a search. `uci` writes accordingly.
+
+use crate::options::{OptionChoice, option_group};
+use crate::search::{MoveStatsWhen, Reporting};
+
+/// The form in which a score is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScoreType {
+    /// Hundredths of a pawn from win minus loss.
+    Centipawn,
+    /// The same from the value that the search works with.
+    CentipawnWithDrawScore,
+    /// As Lc0 wrote it in 2019.
+    Centipawn2019,
+    /// As Lc0 wrote it in 2018.
+    Centipawn2018,
+    /// Expected points, hundredths of a percent.
+    WinPercentage,
+    /// The value that the search works with, ten-thousandths.
+    Q,
+    /// Win minus loss, ten-thousandths.
+    WinMinusLoss,
+    /// Hundredths of the mean advantage, where 100 is an even chance to win.
+    WdlMu,
+}
+
+impl OptionChoice for ScoreType {
+    const CHOICES: &'static [(&'static str, ScoreType)] = &[
+        ("centipawn", ScoreType::Centipawn),
+        ("centipawn_with_drawscore", ScoreType::CentipawnWithDrawScore),
+        ("centipawn_2019", ScoreType::Centipawn2019),
+        ("centipawn_2018", ScoreType::Centipawn2018),
+        ("win_percentage", ScoreType::WinPercentage),
+        ("Q", ScoreType::Q),
+        ("W-L", ScoreType::WinMinusLoss),
+        ("WDL_mu", ScoreType::WdlMu),
+    ];
+}
+
+option_group! {
+    /// What is told about a search, to the GUI and to the log.
+    pub struct InfoOptions {
+        /// Tell with each move how its time was budgeted and used, as an `info string`.
+        verbose_time: bool = false, "VerboseTime", "verbose-time";
+        /// Lines that are shown.
+        multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv";
+        /// Show each line's own visits as its nodes, in place of all of them.
+        per_pv_counters: bool = false, "PerPVCounters", "per-pv-counters";
+        /// How the score is shown.
+        score_type: ScoreType = ScoreType::WdlMu, "ScoreType", "score-type";
+        /// Tell after a search about every root move, as `info string` lines. A LogFile is told in any case.
+        verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
+        /// Tell about every root move with every information; without VerboseMoveStats only the LogFile.
+        log_live_stats: bool = false, "LogLiveStats", "log-live-stats";
+        /// File to which all that is read and written is added, with times and how each move's time was used; <stderr> is the console.
+        log_file: String = String::new(), "LogFile", "logfile";
+        /// Show win, draw and loss in permille.
+        show_wdl: bool = false, "UCI_ShowWDL", "show-wdl";
+        /// Show the positions that the network evaluates per second.
+        show_eps: bool = false, "UCI_ShowEPS", "show-eps";
+        /// Show the estimated moves left, where the network knows.
+        show_moves_left: bool = false, "UCI_ShowMovesLeft", "show-movesleft";
+    }
+}
+
+impl InfoOptions {
+    /// Returns what the search has to report.
+    pub(super) fn reporting(&self) -> Reporting {
+        let has_reader = self.verbose_move_stats || !self.log_file.is_empty();
+        let move_stats = match (has_reader, self.log_live_stats) {
+            (true, true) => MoveStatsWhen::Always,
+            (true, false) => MoveStatsWhen::AtEnd,
+            (false, _) => MoveStatsWhen::Never,
+        };
+        Reporting { lines: self.multi_pv, move_stats }
+    }
+}

@@ -1,0 +1,220 @@
+//! All options together: the groups of the modules below, in the order in which people see them.
+
+use std::sync::LazyLock;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+
+use super::info_options::InfoOptions;
+use super::loading::NetworkOptions;
+use super::memory::MemoryOptions;
+use super::root_tablebase::TablebaseOptions;
+use crate::options::{
+    OptionError, OptionGroup, OptionSpec, add_flags, nearest_name, option_group, read_flags,
+};
+use crate::search::{ContemptOptions, SearchParams};
+use crate::time::{StopperOptions, TimeOptions};
+
+option_group! {
+    /// The values of all options.
+    pub struct Settings {
+        /// Which network is loaded, and what evaluates it.
+        network: NetworkOptions;
+        /// How much memory a search may take.
+        memory: MemoryOptions;
+        /// The endgame tables.
+        tablebase: TablebaseOptions;
+        /// The parameters of the search.
+        search: SearchParams;
+        /// Contempt and accuracy of play.
+        contempt: ContemptOptions;
+        /// How the clock is used.
+        time: TimeOptions;
+        /// The rules that end a search.
+        stoppers: StopperOptions;
+        /// What is told about a search.
+        info: InfoOptions;
+        /// Castling is written king takes rook, as Chess960 needs it.
+        chess960: bool = false, "UCI_Chess960", "chess960";
+        /// The GUI may let the engine think on the opponent's time.
+        ponder: bool = false, "Ponder", "ponder";
+    }
+}
+
+/// Options that people look for beside those of another group: each is listed before the second one.
+const LISTED_BEFORE: [(&str, &str); 3] = [
+    ("MinibatchSize", "NNCacheSize"),
+    ("MoveOverheadMs", "SmartPruningFactor"),
+    ("VerboseTime", "MoveOverheadMs"),
+];
+
+static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
+    let mut specs = Settings::declared();
+    for (name, follower) in LISTED_BEFORE {
+        let place = |specs: &[OptionSpec], name| specs.iter().position(|spec| spec.name == name);
+        if let Some(from) = place(&specs, name) {
+            let spec = specs.remove(from);
+            let to = place(&specs, follower).unwrap_or(from);
+            specs.insert(to, spec);
+        }
+    }
+    specs
+});
+
+impl Settings {
+    /// Returns all options, in the order in which they are listed to people.
+    pub fn specs() -> &'static [OptionSpec] {
+        &SPECS
+    }
+
+    /// Returns the option with this UCI name, in any case, or with this flag.
+    ///
+    /// # Errors
+    /// [`OptionError::Unknown`], with the nearest name.
+    pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
+        Settings::specs().iter().find(|spec| spec.is_named(name)).ok_or_else(|| unknown(name))
+    }
+
+    /// Sets the option with this UCI name, in any case, or with this flag.
+    ///
+    /// # Errors
+    /// If the name is unknown or the value out of range; nothing has changed then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        if self.set_if_known(name, value)? { Ok(()) } else { Err(unknown(name)) }
+    }
+
+    /// Returns the flag and the value of every option, in the order of the list.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
+        Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
+    }
+
+    /// Returns the flag and the value of every option that is not at its default.
+    pub fn changed(&self) -> Vec<(&'static str, String)> {
+        let defaults = Settings::specs().iter().map(OptionSpec::default_text);
+        self.values()
+            .zip(defaults)
+            .filter(|((_, value), default)| value != default)
+            .map(|(set, _)| set)
+            .collect()
+    }
+
+    /// Adds the flags of some options to `command`, for commands in which the others mean nothing.
+    pub fn augment_with(command: Command, flags: &[&str]) -> Command {
+        let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
+        add_flags(command, wanted, check_value)
+    }
+}
+
+fn unknown(name: &str) -> OptionError {
+    let near = nearest_name(name, Settings::specs().iter().map(|spec| spec.name));
+    let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    OptionError::Unknown { name: name.into(), hint }
+}
+
+/// Checks a value that stands on the command line.
+fn check_value(spec: &OptionSpec, value: &str) -> Result<(), OptionError> {
+    Settings::default().set(spec.flag, value)
+}
+
+impl Args for Settings {
+    fn augment_args(command: Command) -> Command {
+        add_flags(command, Settings::specs().iter(), check_value)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Settings::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Settings {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut settings = Settings::default();
+        settings.update_from_arg_matches(matches)?;
+        Ok(settings)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        read_flags(matches, Settings::specs(), |spec, value| self.set(spec.flag, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{IGNORED_OPTIONS, ignored_flag, ignored_option};
+    use std::num::NonZero;
+
+    #[test]
+    fn defaults_lie_in_their_ranges_and_can_be_set_again() {
+        let mut settings = Settings::default();
+        for spec in Settings::specs() {
+            settings.set(spec.name, &spec.default_text()).unwrap_or_else(|e| panic!("{e}"));
+        }
+        assert_eq!(settings, Settings::default());
+        assert_eq!(settings.changed(), []);
+        assert_eq!(settings.values().count(), Settings::specs().len());
+    }
+
+    #[test]
+    fn names_and_flags_are_unique() {
+        for (i, a) in Settings::specs().iter().enumerate() {
+            for b in &Settings::specs()[..i] {
+                assert!(!a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag, "{} {}", a.name, b.name);
+            }
+        }
+    }
+
+    #[test]
+    fn some_options_are_listed_beside_those_of_another_group() {
+        let names: Vec<_> = Settings::specs().iter().map(|spec| spec.name).collect();
+        let after = |name| names[names.iter().position(|known| *known == name).unwrap() + 1];
+        assert_eq!((after("Threads"), after("MinibatchSize")), ("MinibatchSize", "NNCacheSize"));
+        assert_eq!((after("VerboseTime"), after("MoveOverheadMs")), ("MoveOverheadMs", "SmartPruningFactor"));
+        assert_eq!((names[0], names.last()), ("WeightsFile", Some(&"Ponder")));
+    }
+
+    #[test]
+    fn setting_by_any_case_and_refusing_the_rest() {
+        let mut settings = Settings::default();
+        settings.set("cpuct", "2.5").unwrap();
+        settings.set("uci_showwdl", "true").unwrap();
+        assert_eq!(settings.changed(), [("cpuct", "2.5".into()), ("show-wdl", "true".into())]);
+        assert_eq!((settings.search.cpuct, settings.info.show_wdl), (2.5, true));
+        let before = settings.clone();
+        assert_eq!(
+            settings.set("Thread", "2").unwrap_err().to_string(),
+            "unknown option \"Thread\"; did you mean Threads?"
+        );
+        assert_eq!(settings.set("Hash", "2").unwrap_err().to_string(), "unknown option \"Hash\"");
+        assert!(settings.set("Threads", "257").is_err());
+        assert_eq!(settings, before);
+    }
+
+    #[test]
+    fn no_option_of_ours_is_ignored() {
+        assert!(IGNORED_OPTIONS.iter().all(|(name, _)| Settings::spec(name).is_err()));
+        assert!(Settings::specs().iter().all(|spec| ignored_option(spec.name).is_none()));
+        assert!(Settings::specs().iter().all(|spec| ignored_flag(spec.flag).is_none()));
+    }
+
+    fn parse(args: &[&str]) -> Result<Settings, clap::Error> {
+        let command = Settings::augment_args(Command::new("zeitnot"));
+        Settings::from_arg_matches(&command.try_get_matches_from(args)?)
+    }
+
+    #[test]
+    fn flags_set_options() {
+        let settings =
+            parse(&["zeitnot", "--threads=3", "--show-wdl", "--cpuct", "2", "--weights", "a b.pb.gz"])
+                .unwrap();
+        assert_eq!(settings.network.threads, NonZero::new(3));
+        assert_eq!((settings.info.show_wdl, settings.search.cpuct), (true, 2.0));
+        assert_eq!(settings.network.weights_file, "a b.pb.gz");
+        assert!(!parse(&["zeitnot", "--show-wdl=false"]).unwrap().info.show_wdl);
+    }
+
+    #[test]
+    fn bad_values_are_refused_with_the_range() {
+        let error = parse(&["zeitnot", "--threads=900"]).unwrap_err().to_string();
+        assert!(error.contains("an integer from 0 to 256"), "{error}");
+    }
+}

@@ -1,0 +1,218 @@
+//! Groups of options: structs whose fields are options or other groups.
+
+use super::{OptionError, OptionSpec};
+
+/// A struct whose fields are options or other groups; [`option_group!`](super::option_group) declares one.
+pub trait OptionGroup: Default {
+    /// Returns all options of the group in the order of their declaration.
+    fn declared() -> Vec<OptionSpec>;
+
+    /// Sets the option that `name` means. Returns false if the group has no such option.
+    ///
+    /// # Errors
+    /// [`OptionError::Value`] if the value is not of the option's kind or outside its range; nothing has changed then.
+    fn set_if_known(&mut self, name: &str, value: &str) -> Result<bool, OptionError>;
+
+    /// Returns the value of the option with the flag `flag` as text; `None` if the group has no such option.
+    fn text_of(&self, flag: &str) -> Option<String>;
+}
+
+/// Returns the known name that differs least from `name`, if it differs by few letters only.
+pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_ascii_lowercase();
+    let (distance, best) = known
+        .map(|known| (edit_distance(&name, &known.to_ascii_lowercase()), known))
+        .min_by_key(|&(d, _)| d)?;
+    (distance <= 1 + best.len() / 4).then_some(best)
+}
+
+/// Returns Levenshtein's distance in bytes.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Declares a group of options.
+///
+/// An option's line has the help, the field with its type and default, the range where the type has one, the UCI name and the
+/// flag. A field without a default is another group.
+///
+/// ```ignore
+/// option_group! {
+///     /// How the clock is used.
+///     pub struct TimeOptions {
+///         /// Kept back from every clock, ms.
+///         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000, "MoveOverheadMs", "move-overhead";
+///         /// The rules that end a search.
+///         stoppers: StopperOptions;
+///     }
+/// }
+/// ```
+macro_rules! option_group {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis struct $group:ident {
+            $(
+                $(#[doc = $help:literal])+
+                $field:ident: $type:ty
+                $( = $default:expr, $(in $range:expr,)? $name:literal, $flag:literal )?;
+            )+
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Debug, PartialEq)]
+        $visibility struct $group {
+            $( $(#[doc = $help])+ pub $field: $type, )+
+        }
+
+        impl Default for $group {
+            fn default() -> Self {
+                $group { $( $field: $crate::options::option_group!(@default $type $(, $default)?), )+ }
+            }
+        }
+
+        impl $crate::options::OptionGroup for $group {
+            fn declared() -> Vec<$crate::options::OptionSpec> {
+                let mut specs = Vec::new();
+                let defaults = $group::default();
+                $( $crate::options::option_group!(
+                    @list specs, defaults.$field, $type, [$($help)+] $(, ($($range)?), $name, $flag)?
+                ); )+
+                specs
+            }
+
+            fn set_if_known(
+                &mut self,
+                name: &str,
+                value: &str,
+            ) -> Result<bool, $crate::options::OptionError> {
+                $( $crate::options::option_group!(
+                    @set self.$field, (name, value), $type, [$($help)+] $(, $default, ($($range)?), $name, $flag)?
+                ); )+
+                Ok(false)
+            }
+
+            fn text_of(&self, flag: &str) -> Option<String> {
+                $( $crate::options::option_group!(@text self.$field, flag $(, $flag)?); )+
+                None
+            }
+        }
+    };
+
+    (@default $type:ty) => { <$type>::default() };
+    (@default $type:ty, $default:expr) => { $default };
+
+    (@spec $type:ty, $default:expr, [$($help:literal)+], $range:expr, $name:literal, $flag:literal) => {
+        $crate::options::OptionSpec {
+            name: $name,
+            flag: $flag,
+            kind: <$type as $crate::options::OptionValue>::kind($default, &$range),
+            help: concat!($($help),+).trim_ascii(),
+        }
+    };
+
+    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+]) => {
+        $specs.extend(<$type as $crate::options::OptionGroup>::declared());
+        let _ = &$default;
+    };
+    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+], $range:tt, $name:literal, $flag:literal) => {
+        $specs.push($crate::options::option_group!(
+            @spec $type, &$default, [$($help)+], $range, $name, $flag
+        ));
+    };
+
+    (@set $place:expr, ($asked:ident, $value:ident), $type:ty, [$($help:literal)+]) => {
+        if $crate::options::OptionGroup::set_if_known(&mut $place, $asked, $value)? {
+            return Ok(true);
+        }
+    };
+    (@set $place:expr, ($asked:ident, $value:ident), $type:ty, [$($help:literal)+],
+        $default:expr, $range:tt, $name:literal, $flag:literal) => {
+        let default: $type = $default;
+        let spec = $crate::options::option_group!(@spec $type, &default, [$($help)+], $range, $name, $flag);
+        if spec.is_named($asked) {
+            $place = <$type as $crate::options::OptionValue>::parse($value, &$range)
+                .ok_or_else(|| spec.refuse($value))?;
+            return Ok(true);
+        }
+    };
+
+    (@text $place:expr, $asked:ident) => {
+        if let Some(text) = $crate::options::OptionGroup::text_of(&$place, $asked) {
+            return Some(text);
+        }
+    };
+    (@text $place:expr, $asked:ident, $flag:literal) => {
+        if $asked == $flag {
+            return Some($crate::options::OptionValue::text(&$place));
+        }
+    };
+}
+
+pub(crate) use option_group;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OptionKind;
+
+    option_group! {
+        /// A group inside another.
+        struct Inner {
+            /// Is it on?
+            is_on: bool = true, "IsOn", "is-on";
+        }
+    }
+
+    option_group! {
+        /// A group with a group.
+        struct Outer {
+            /// How many,
+            /// in all.
+            count: u32 = 2, in 1..=8, "Count", "how-many";
+            /// The inner one.
+            inner: Inner;
+        }
+    }
+
+    #[test]
+    fn options_are_listed_in_order() {
+        let specs = Outer::declared();
+        assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn"]);
+        assert_eq!(specs[0].help, "How many, in all.");
+        assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
+        assert_eq!(Outer::default().count, 2);
+    }
+
+    #[test]
+    fn options_are_set_by_name_or_flag() {
+        let mut outer = Outer::default();
+        assert_eq!(outer.set_if_known("how-many", "8"), Ok(true));
+        assert_eq!(outer.set_if_known("ison", "off"), Ok(true));
+        assert_eq!(outer.set_if_known("Size", "8"), Ok(false));
+        assert_eq!(
+            (outer.text_of("how-many"), outer.text_of("is-on")),
+            (Some("8".into()), Some("false".into()))
+        );
+        assert_eq!(outer.text_of("size"), None);
+        let error = outer.set_if_known("Count", "9").unwrap_err();
+        assert_eq!(error.to_string(), "option Count: \"9\" is not an integer from 1 to 8");
+        assert_eq!(outer.count, 8);
+    }
+
+    #[test]
+    fn names_that_are_nearly_right_are_known() {
+        let known = ["Threads", "CPuct"];
+        assert_eq!(nearest_name("thread", known.into_iter()), Some("Threads"));
+        assert_eq!(nearest_name("Hash", known.into_iter()), None);
+    }
+}
