@@ -1,12 +1,12 @@
-//! Large pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to be translated.
+//! Huge pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to be translated.
 //!
-//! Used for the weights of networks (128×10 ran 16 % faster one position at a time, 1.5 % at eight; 64×6 as before) and
+//! They serve for the weights of networks (128×10 ran 16 % faster one position at a time, 1.5 % at eight; 64×6 as before) and
 //! for the search tree.
 
-/// Bytes of a large page.
+/// The size of a huge page, bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks the system to back `memory` by large pages, as far as it holds whole ones. It works best before the memory is
+/// Asks the system to back `memory` by huge pages, as far as it holds whole ones. It works best before the memory is
 /// first written. The contents stay; where the system has no such pages, or refuses, nothing but speed is lost.
 #[cfg(target_os = "linux")]
 pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
@@ -22,7 +22,7 @@ pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     }
 }
 
-/// Large pages are asked for on Linux only.
+/// Does nothing: huge pages are asked for on Linux only.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn prefer_huge_pages<T>(_: &[T]) {}
 

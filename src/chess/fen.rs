@@ -22,7 +22,7 @@ const MAX_PIECES: usize = 16;
 /// best of many arrangements found by annealing has 242 moves; a [`MoveList`](super::MoveList) holds 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
 
-/// Why a position was refused. The text names the faulty part.
+/// Says why a position was refused. The text names the part that is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PositionError {
     /// The text after `position` starts with neither `startpos` nor `fen`.
@@ -49,13 +49,13 @@ pub enum PositionError {
     Move {
         /// Its place in the list, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// Why the move was refused.
         source: MoveError,
     },
 }
 
 impl Position {
-    /// The position of a FEN.
+    /// Reads the position of a FEN.
     ///
     /// # Errors
     /// [`PositionError::Syntax`] or [`PositionError::Impossible`].
@@ -64,13 +64,13 @@ impl Position {
         chess_of(setup).map(Position::from_chess).map_err(|kinds| impossible(fen, kinds))
     }
 
-    /// As [`Position::from_fen`], but the side that moved last may be in check, as in Lc0.
+    /// Reads a FEN as [`Position::from_fen`] does, but the side that moved last may be in check, as in Lc0.
     ///
     /// A network can evaluate such a position. Its legal moves include those that take the king, which must not be
     /// played; [`Position::parse_move`] refuses them.
     ///
     /// # Errors
-    /// As [`Position::from_fen`]; also if both sides are in check, or with an en-passant square.
+    /// The same as [`Position::from_fen`]; also if both sides are in check, or with an en-passant square.
     pub fn from_fen_to_evaluate(fen: &str) -> Result<Position, PositionError> {
         let setup = setup_of(fen)?;
         chess_of(setup.clone())
@@ -82,7 +82,7 @@ impl Position {
             .map_err(|kinds| impossible(fen, kinds))
     }
 
-    /// The FEN, with [`Position::en_passant`] as its en-passant square; castling rights as KQkq where the rook is
+    /// Writes the FEN, with [`Position::en_passant`] as its en-passant square; castling rights as KQkq where the rook is
     /// the outermost, else as the rook's file.
     pub fn to_fen(&self) -> String {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
@@ -95,7 +95,7 @@ impl Position {
 /// Reads the fields of a FEN and checks what shakmaty does not.
 fn setup_of(fen: &str) -> Result<Setup, PositionError> {
     let syntax = |reason| PositionError::Syntax { fen: fen.to_owned(), reason };
-    let setup = Fen::from_ascii(fen.as_bytes()).map_err(|error| syntax(fault_of(&error)))?.into_setup();
+    let setup = Fen::from_ascii(fen.as_bytes()).map_err(|error| syntax(syntax_reason(&error)))?.into_setup();
     if setup.pockets.is_some() || setup.remaining_checks.is_some() || setup.promoted.any() {
         return Err(syntax(OTHER_VARIANTS));
     }
@@ -106,7 +106,7 @@ fn setup_of(fen: &str) -> Result<Setup, PositionError> {
     Ok(setup)
 }
 
-/// The position of a setup, or what is wrong with it.
+/// Makes the position of a setup, or says what is wrong with it.
 fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
     // Castling mode Chess960 includes the standard one; how moves are written is decided elsewhere.
     Chess::from_setup(setup, CastlingMode::Chess960)
@@ -115,7 +115,7 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .map_err(|error| error.kinds())
 }
 
-/// The position of a setup in which the side to move could take the king. shakmaty makes none, but it plays a pass of
+/// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it plays a pass of
 /// the other side, whose check is then legal: its king is put where it stands.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
@@ -139,7 +139,7 @@ fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
 }
 
 fn impossible(fen: &str, kinds: PositionErrorKinds) -> PositionError {
-    PositionError::Impossible { fen: fen.to_owned(), reasons: reasons_of(kinds) }
+    PositionError::Impossible { fen: fen.to_owned(), reasons: impossible_reasons(kinds) }
 }
 
 fn has_playable_material(setup: &Setup) -> bool {
@@ -151,7 +151,7 @@ fn has_playable_material(setup: &Setup) -> bool {
     })
 }
 
-fn fault_of(error: &ParseFenError) -> &'static str {
+fn syntax_reason(error: &ParseFenError) -> &'static str {
     match error {
         ParseFenError::InvalidFen => "it is empty or has too many fields",
         ParseFenError::InvalidBoard => {
@@ -169,7 +169,7 @@ fn fault_of(error: &ParseFenError) -> &'static str {
     }
 }
 
-fn reasons_of(kinds: PositionErrorKinds) -> Vec<&'static str> {
+fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
     let texts = [
         (PositionErrorKinds::EMPTY_BOARD, "the board is empty"),
         (PositionErrorKinds::MISSING_KING, "a king is missing"),

@@ -20,32 +20,32 @@ pub struct History {
 #[derive(Clone, Debug)]
 struct Entry {
     position: Position,
-    /// Earlier occurrences, counted up to 2.
+    /// Number of earlier occurrences, counted up to 2.
     repetitions: u8,
     /// Plies back to the latest earlier occurrence; 0 without one.
     cycle: u32,
 }
 
 impl History {
-    /// A game of standard chess before its first move.
+    /// Returns a game of standard chess before its first move.
     pub fn start() -> History {
         History::from_position(Position::start(), Variant::Standard)
     }
 
-    /// A game that starts at `position`.
+    /// Returns a game that starts at `position`.
     pub fn from_position(position: Position, variant: Variant) -> History {
         History { entries: vec![Entry { position, repetitions: 0, cycle: 0 }], variant }
     }
 
-    /// A game that starts at the position of a FEN.
+    /// Returns a game that starts at the position of a FEN.
     ///
     /// # Errors
-    /// As [`Position::from_fen`].
+    /// The same as [`Position::from_fen`].
     pub fn from_fen(fen: &str, variant: Variant) -> Result<History, PositionError> {
         Ok(History::from_position(Position::from_fen(fen)?, variant))
     }
 
-    /// The game that UCI's `position` command tells: `startpos [moves …]` or `fen FEN [moves …]`.
+    /// Reads the game that UCI's `position` command tells: `startpos [moves …]` or `fen FEN [moves …]`.
     ///
     /// # Errors
     /// If it starts with another word, the FEN is refused, or a move is not legal; the text says which.
@@ -53,61 +53,61 @@ impl History {
         parse_uci_position(text, variant, Position::from_fen)
     }
 
-    /// As [`History::from_uci_position`], but takes the FENs of [`Position::from_fen_to_evaluate`] too.
+    /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of [`Position::from_fen_to_evaluate`] too.
     ///
     /// # Errors
-    /// As [`History::from_uci_position`].
+    /// The same as [`History::from_uci_position`].
     pub fn to_evaluate(text: &str, variant: Variant) -> Result<History, PositionError> {
         parse_uci_position(text, variant, Position::from_fen_to_evaluate)
     }
 
-    /// How castling is written in this game.
+    /// Tells how castling is written in this game.
     pub fn variant(&self) -> Variant {
         self.variant
     }
 
-    /// Number of positions, the first and the current one included; at least 1.
+    /// Returns the number of positions, the first and the current one included; at least 1.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// The position `index` plies after the first; `index` is below [`History::len`].
+    /// Returns the position `index` plies after the first; `index` is below [`History::len`].
     pub fn position(&self, index: usize) -> &Position {
         &self.entries[index].position
     }
 
-    /// The position now.
+    /// Returns the current position.
     pub fn current(&self) -> &Position {
         &self.last().position
     }
 
-    /// Earlier occurrences of the current position, counted up to 2.
+    /// Returns the number of earlier occurrences of the current position, counted up to 2.
     pub fn repetitions(&self) -> u8 {
         self.last().repetitions
     }
 
-    /// Earlier occurrences of the position at `index` by then, counted up to 2; `index` is below [`History::len`].
+    /// Returns how often the position at `index` had occurred before it, counted up to 2; `index` is below [`History::len`].
     pub fn repetitions_at(&self, index: usize) -> u8 {
         self.entries[index].repetitions
     }
 
-    /// Plies since the latest earlier occurrence of the current position; `None` if there is none.
+    /// Returns the plies since the latest earlier occurrence of the current position; `None` if there is none.
     pub fn plies_since_repetition(&self) -> Option<u32> {
         Some(self.last().cycle).filter(|&cycle| cycle > 0)
     }
 
-    /// Plies since the start of the game, by the FEN's move number: 0 before White's first move.
+    /// Returns the plies since the start of the game, by the FEN's move number: 0 before White's first move.
     pub fn game_ply(&self) -> u32 {
         self.current().game_ply()
     }
 
-    /// All legal moves, see [`Position::legal_moves`].
+    /// Returns all legal moves; see [`Position::legal_moves`].
     pub fn legal_moves(&self) -> MoveList {
         self.current().legal_moves()
     }
 
-    /// Plays `m`, which must be legal, see [`Position::play`].
+    /// Plays `m`, which must be legal; see [`Position::play`].
     pub fn push(&mut self, m: Move) {
         let position = self.current().play(m);
         let (repetitions, cycle) = match self.earlier_occurrence(&position) {
@@ -130,7 +130,7 @@ impl History {
         self.entries.truncate(len.max(1));
     }
 
-    /// What an evaluation of the current position depends on: [`Position::key`], the fifty-move counter and whether
+    /// Returns a key of all that an evaluation of the current position depends on: [`Position::key`], the fifty-move counter and whether
     /// the position occurred before. Which positions came before it is left out, as in Lc0's cache: they change a
     /// network's answer only a little, and transpositions could not share it.
     pub fn evaluation_key(&self) -> u64 {
@@ -138,7 +138,7 @@ impl History {
         self.current().key() ^ mixed(counters)
     }
 
-    /// The legal move that `uci` writes, see [`Position::parse_move`].
+    /// Reads a legal move in UCI notation; see [`Position::parse_move`].
     ///
     /// # Errors
     /// If it is not well written or not legal.
@@ -146,12 +146,12 @@ impl History {
         self.current().parse_move(uci)
     }
 
-    /// `m`, legal now, as this game's variant writes it, see [`Position::format_move`].
+    /// Writes `m`, which must be legal now, as this game's variant does; see [`Position::format_move`].
     pub fn format_move(&self, m: Move) -> String {
         self.current().format_move(m, self.variant)
     }
 
-    /// The latest position equal to `next`, the one that follows the current one, within its reversible stretch.
+    /// Finds the latest position equal to `next`, which follows the current one, among those that reversible moves connect with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);

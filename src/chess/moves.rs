@@ -18,7 +18,7 @@ pub struct Move(u16);
 pub type MoveList = ArrayVec<Move, 256>;
 
 impl Move {
-    /// A move from and to these squares; castling goes to the rook's square.
+    /// Makes a move from and to these squares; castling goes to the rook's square.
     ///
     /// `promotion` is a knight, bishop, rook or queen; other roles count as none.
     pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> Move {
@@ -32,17 +32,17 @@ impl Move {
         Move(from as u16 | (to as u16) << 6 | promotion << 12)
     }
 
-    /// The square it starts from.
+    /// Returns the square that the move starts from.
     pub const fn from_square(self) -> Square {
         Square::new((self.0 & 63) as u32)
     }
 
-    /// The square it goes to; the rook's square for castling.
+    /// Returns the square that the move goes to: the rook's square for castling.
     pub const fn to_square(self) -> Square {
         Square::new((self.0 >> 6 & 63) as u32)
     }
 
-    /// What a pawn turns into.
+    /// Returns the piece that a pawn is promoted to.
     pub const fn promotion(self) -> Option<Role> {
         match self.0 >> 12 {
             1 => Some(Role::Knight),
@@ -53,12 +53,12 @@ impl Move {
         }
     }
 
-    /// The 16 bits that [`Move::from_bits`] takes back.
+    /// Returns the 16 bits that [`Move::from_bits`] takes back.
     pub const fn to_bits(self) -> u16 {
         self.0
     }
 
-    /// The move with these bits. Every value is some move, though not a legal one.
+    /// Returns the move with these bits. Every value is some move, though not a legal one.
     pub const fn from_bits(bits: u16) -> Move {
         Move(bits)
     }
@@ -70,7 +70,7 @@ impl Move {
 }
 
 impl fmt::Debug for Move {
-    /// As in Chess960: `e2e4`, `e1h1`, `a7a8q`.
+    /// Writes the move as in Chess960: `e2e4`, `e1h1`, `a7a8q`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.from_square(), self.to_square())?;
         self.promotion().map_or(Ok(()), |role| write!(f, "{}", role.char()))

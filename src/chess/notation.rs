@@ -1,4 +1,4 @@
-//! Moves in UCI notation, both ways.
+//! Reads and writes moves in UCI notation and in standard algebraic notation.
 
 use shakmaty::san::{San, SanPlus};
 use shakmaty::{CastlingSide, File, Role, Square};
@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::moves::Move;
 use super::position::Position;
 
-/// How castling is written. The rules are the same: standard chess is one start position of Chess960.
+/// Tells how castling is written. The rules are the same: standard chess is one start position of Chess960.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// The king's two steps: `e1g1`.
@@ -17,16 +17,16 @@ pub enum Variant {
     Chess960,
 }
 
-/// Why a move was refused.
+/// Says why a move was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum MoveError {
-    /// Not of the form `e2e4` or `e7e8q`.
+    /// The text is not of the form `e2e4` or `e7e8q`.
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
     Syntax(String),
-    /// Not of the form `Nf3`.
+    /// The text is not of the form `Nf3`.
     #[error("\"{0}\" is not a move in algebraic notation (such as Nf3, exd5 or O-O)")]
     San(String),
-    /// Well written, but not legal.
+    /// The text is a move, but not a legal one.
     #[error("{text} is not legal in \"{fen}\"")]
     Illegal {
         /// The move as given.
@@ -37,13 +37,13 @@ pub enum MoveError {
 }
 
 impl Position {
-    /// The legal move that `uci` writes.
+    /// Reads a legal move in UCI notation.
     ///
     /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a knight,
     /// as in Lc0.
     ///
     /// # Errors
-    /// If it is not well written or not legal.
+    /// If the text is not a move, or the move is not legal.
     pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
         let (from, to, promotion) = squares_of(uci).ok_or_else(|| MoveError::Syntax(uci.to_owned()))?;
         let written = Move::new(from, to, promotion);
@@ -59,10 +59,10 @@ impl Position {
             .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
     }
 
-    /// The legal move that standard algebraic notation writes, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`.
+    /// Reads a legal move in standard algebraic notation, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`.
     ///
     /// # Errors
-    /// If it is not well written, not legal or ambiguous.
+    /// If the text is not a move, or the move is not legal or ambiguous.
     pub fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
         let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
             .map_err(|_| MoveError::San(san.to_owned()))?;
@@ -70,7 +70,7 @@ impl Position {
         written.to_move(self.chess()).map(Move::from_shakmaty).map_err(illegal)
     }
 
-    /// `m` in UCI notation; legal in this position.
+    /// Writes `m`, which must be legal in this position, in UCI notation.
     ///
     /// In [`Variant::Standard`] castling is the king's two steps; where king or rook stand elsewhere than in
     /// standard chess, the king takes the rook all the same, since other notation would be ambiguous.
@@ -87,14 +87,14 @@ impl Position {
         format!("{m:?}")
     }
 
-    /// `m` in standard algebraic notation, with its `+` or `#`; legal in this position.
+    /// Writes `m`, which must be legal in this position, in standard algebraic notation, with its `+` or `#`.
     pub fn format_san(&self, m: Move) -> String {
         self.to_shakmaty(m)
             .map(|m| SanPlus::from_move(self.chess().clone(), m).to_string())
             .unwrap_or_default()
     }
 
-    /// The castling that takes a king from `from` to `to`, at least two files away (one step is a plain king move).
+    /// Finds the castling that takes a king from `from` to `to`, at least two files away (one step is a plain king move).
     fn castling_of_king_steps(&self, from: Square, to: Square) -> Option<Move> {
         let king = self.board().king_of(self.turn())?;
         let side = CastlingSide::from_king_side(from < to);

@@ -1,8 +1,8 @@
-//! Counting move paths, the test of a move generator.
+//! Counts move paths: the usual test of a move generator.
 
 use super::position::Position;
 
-/// Number of legal move sequences of `depth` plies from `position`; 1 at depth 0.
+/// Counts the legal move sequences of `depth` plies from `position`; there is 1 at depth 0.
 ///
 /// The last ply is counted, not played.
 pub fn perft(position: &Position, depth: u32) -> u64 {

@@ -17,7 +17,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// The start of a game of standard chess.
+    /// Returns the start of a game of standard chess.
     pub fn start() -> Position {
         Position::from_chess(Chess::new())
     }
@@ -30,43 +30,43 @@ impl Position {
         position
     }
 
-    /// The side to move.
+    /// Returns the side to move.
     pub fn turn(&self) -> Color {
         self.chess.turn()
     }
 
-    /// Plies since the last capture or pawn move; a FEN may start it at any number, above 100 too.
+    /// Returns the plies since the last capture or pawn move; a FEN may start it at any number, above 100 too.
     pub fn rule50(&self) -> u32 {
         self.chess.halfmoves()
     }
 
-    /// Plies since the start of the game by the move number: 0 for White's first move, 1 for Black's.
+    /// Returns the plies since the start of the game by the move number: 0 for White's first move, 1 for Black's.
     pub fn game_ply(&self) -> u32 {
         let full_moves_done = self.chess.fullmoves().get() - 1;
         full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
     }
 
-    /// Where the pieces stand.
+    /// Returns the board: where the pieces stand.
     pub fn board(&self) -> &Board {
         self.chess.board()
     }
 
-    /// Pieces on the board, kings and pawns included.
+    /// Returns the number of pieces on the board, kings and pawns included.
     pub fn piece_count(&self) -> usize {
         self.board().occupied().count()
     }
 
-    /// The rooks with which either side may still castle.
+    /// Returns the rooks with which either side may still castle.
     pub fn castling_rights(&self) -> Bitboard {
         self.chess.castles().castling_rights()
     }
 
-    /// The rook with which `color` may still castle on `side`.
+    /// Returns the rook with which `color` may still castle on `side`.
     pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         self.chess.castles().rook(color, side)
     }
 
-    /// The square passed by the double push just played, as Lc0 sees it: only if an enemy pawn attacks it, be it
+    /// Returns the square passed by the double push just played, as Lc0 sees it: only if an enemy pawn attacks it, be it
     /// pinned or not. A FEN's square stands even if no pawn attacks it.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
@@ -78,28 +78,28 @@ impl Position {
         self.key
     }
 
-    /// Is it the start of standard chess, counters aside?
+    /// Says whether it is the start of standard chess, counters aside.
     pub fn is_standard_start(&self) -> bool {
         self.turn().is_white() && self.castling_rights() == Bitboard::CORNERS && *self.board() == Board::new()
     }
 
-    /// Is the side to move in check?
+    /// Says whether the side to move is in check.
     pub fn is_check(&self) -> bool {
         self.chess.is_check()
     }
 
-    /// All legal moves, always in the same order for the same position.
+    /// Returns all legal moves, always in the same order for the same position.
     pub fn legal_moves(&self) -> MoveList {
         self.chess.legal_moves().into_iter().map(Move::from_shakmaty).collect()
     }
 
-    /// Is the legal move `m` a capture, a promotion or a check?
+    /// Says whether the legal move `m` is a capture, a promotion or a check.
     pub fn is_tactical(&self, m: Move) -> bool {
         let is_capture = self.to_shakmaty(m).is_some_and(|m| m.is_capture());
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
-    /// Equal for the threefold repetition: same pieces, side, castling rights and en-passant flag.
+    /// Says whether the two count as the same for the threefold repetition: same pieces, side, castling rights and en-passant flag.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key
             && self.en_passant == other.en_passant
@@ -108,7 +108,7 @@ impl Position {
             && self.board() == other.board()
     }
 
-    /// The position after `m`.
+    /// Returns the position after `m`.
     ///
     /// `m` must be one of [`Position::legal_moves`]; anything else gives a meaningless position, or panics if
     /// there is no piece to move.
@@ -128,7 +128,7 @@ impl Position {
         Position { chess, en_passant, key }
     }
 
-    /// shakmaty's form of a move; `None` if no piece stands on its first square.
+    /// Returns shakmaty's form of a move; `None` if no piece stands on its first square.
     pub(super) fn to_shakmaty(&self, m: Move) -> Option<shakmaty::Move> {
         let (from, to) = (m.from_square(), m.to_square());
         let board = self.board();
@@ -143,7 +143,7 @@ impl Position {
         Some(shakmaty::Move::Normal { role, from, capture, to, promotion: m.promotion() })
     }
 
-    /// The key from nothing; [`Position::play`] keeps it up to date step by step.
+    /// Computes the key from scratch; [`Position::play`] keeps it up to date step by step.
     fn full_key(&self) -> u64 {
         let turn = if self.turn().is_white() { Zobrist64::zobrist_for_white_turn().0 } else { 0 };
         let pieces = self
@@ -153,13 +153,13 @@ impl Position {
         turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
     }
 
-    /// shakmaty's form of the position, for the crates that go with it.
+    /// Returns shakmaty's form of the position, for the crates that go with it.
     pub(crate) fn chess(&self) -> &Chess {
         &self.chess
     }
 }
 
-/// What a move of `color` changes in the key by taking pieces off and putting them on.
+/// Computes what a move of `color` changes in the key by taking pieces off and putting them on.
 fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     let key = |square, role: Role, color| Zobrist64::zobrist_for_piece(square, role.of(color)).0;
     match m {
@@ -182,7 +182,7 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     }
 }
 
-/// Castling rights by the rooks' squares, so that Chess960 positions with the right on another rook differ.
+/// Computes the key of castling rights, by the rooks' squares, so that Chess960 positions with the right on another rook differ.
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)

@@ -1,10 +1,10 @@
-//! How a game ends by the rules.
+//! Tells how a game ends by the rules.
 
 use super::history::History;
 use super::moves::MoveList;
 use super::position::Position;
 
-/// Why a position ends the game.
+/// Says why a position ends the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Terminal {
     /// The side to move is mated: it has lost. All others are draws.
@@ -20,7 +20,7 @@ pub enum Terminal {
 }
 
 impl History {
-    /// Is the game over now? `legal` are the legal moves of the current position.
+    /// Says whether and how the game is over now; `legal` are the legal moves of the current position.
     ///
     /// Draws count as if claimed at once; mate goes before them.
     pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
@@ -40,7 +40,7 @@ impl History {
 }
 
 impl Position {
-    /// Can neither side mate by any series of moves, judged by material alone? True for king against king, with a
+    /// Says whether neither side can mate by any series of moves, judged by material alone: king against king, with a
     /// single minor piece, and with any bishops that all stand on squares of one colour.
     pub fn has_insufficient_material(&self) -> bool {
         let board = self.board();

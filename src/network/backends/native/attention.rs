@@ -30,7 +30,7 @@ pub(super) struct AttentionHead {
     scale: f32,
 }
 
-/// What an evaluator of an attention head needs to compute in: rows of one position.
+/// Scratch memory of an attention head's evaluator: rows of one position.
 #[derive(Debug)]
 pub(super) struct AttentionScratch {
     /// The body's output.
@@ -66,19 +66,19 @@ impl AttentionHead {
         }
     }
 
-    /// Of an evaluation, but for the logits of single moves.
+    /// Returns the multiply-adds of an evaluation, without those for the logits of single moves.
     pub(super) fn multiply_adds(&self) -> usize {
         let layers = [&self.embedding, &self.query, &self.key];
         let encoders = self.encoders.iter().map(|encoder| encoder.multiply_adds(None));
         SQUARES * layers.into_iter().map(Layer::multiply_adds).sum::<usize>() + encoders.sum::<usize>()
     }
 
-    /// Padded channels of the boards that it reads.
+    /// Returns the padded channels of the boards that it reads.
     pub(super) fn inputs(&self) -> usize {
         padded(self.inputs)
     }
 
-    /// Scratch for one position.
+    /// Makes scratch memory for one position.
     pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>) -> AttentionScratch {
         let width = self.embedding.outputs();
         let stack = Stack { encoders: &self.encoders, shared: None, ffn: None, width };

@@ -10,7 +10,7 @@ use crate::network::policy_map::MOVES;
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};
 use crate::network::{EvalSlot, PLANES};
 
-/// Of the layer norms in an embedding by pieces.
+/// Epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
 /// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights more often.
 const GROUP_BYTES: usize = 2 << 20;
@@ -21,7 +21,7 @@ pub(super) struct AttentionBody {
     /// Channels of a square, as the file says.
     width: usize,
     input: Input,
-    /// In fp32: it reads exact numbers, and is small.
+    /// The embedding, in fp32: it reads exact numbers, and is small.
     embedding: Layer,
     /// `[64][channels]`: added to what the embedding makes of each square.
     constants: Option<Buffer>,
@@ -36,7 +36,7 @@ pub(super) struct AttentionBody {
     shared: Option<Layer>,
 }
 
-/// What the embedding reads.
+/// The input that the embedding reads.
 #[derive(Debug)]
 enum Input {
     Planes,
@@ -55,7 +55,7 @@ struct PieceLayer {
     bias: Buffer,
 }
 
-/// What an embedding by pieces does after its activation.
+/// The layers of an embedding by pieces behind its activation.
 #[derive(Debug)]
 struct PieceRest {
     norm1: Norm,
@@ -64,7 +64,7 @@ struct PieceRest {
     norm2: Norm,
 }
 
-/// What an evaluator of a body needs to compute in.
+/// Scratch memory of a body's evaluator.
 #[derive(Debug)]
 pub(super) struct BodyScratch {
     /// `[positions][64][inputs of the embedding]`
@@ -126,17 +126,17 @@ impl AttentionBody {
         }
     }
 
-    /// For people: channels and encoders.
+    /// Describes the body for people: channels and encoders.
     pub(super) fn description(&self) -> String {
         format!("{}x{} encoders", self.width, self.encoders.len())
     }
 
-    /// Padded channels of the boards that it writes.
+    /// Returns the padded channels of the boards that it writes.
     pub(super) fn channels(&self) -> usize {
         padded(self.width)
     }
 
-    /// Of an evaluation, but for a layer over the pieces.
+    /// Returns the multiply-adds of an evaluation, without those of a layer over the pieces.
     pub(super) fn multiply_adds(&self) -> usize {
         let tower = if let Input::Tower(tower) = &self.input { tower.multiply_adds() } else { 0 };
         let rest = self.rest.as_ref().map_or(0, |rest| SQUARES * rest.ffn.multiply_adds());
@@ -144,13 +144,13 @@ impl AttentionBody {
         tower + SQUARES * self.embedding.multiply_adds() + rest + encoders.sum::<usize>()
     }
 
-    /// Positions that are evaluated together.
+    /// Returns the number of positions that are evaluated together.
     pub(super) fn group(&self) -> usize {
         let row = self.encoders.iter().map(Encoder::widest).max().unwrap_or(0);
         (GROUP_BYTES / (SQUARES * row * size_of::<f32>()).max(1)).clamp(2, 16)
     }
 
-    /// Scratch for up to `positions` at once.
+    /// Makes scratch memory for up to `positions` at once.
     pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>, positions: usize) -> BodyScratch {
         let stack = Stack {
             encoders: &self.encoders,
@@ -191,7 +191,7 @@ impl AttentionBody {
         }
     }
 
-    /// Input planes to the rows that the first encoder reads.
+    /// Turns input planes into the rows that the first encoder reads.
     fn embed(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         self.read(kernels, batch, scratch);
         let width = stride(self.width);
@@ -211,7 +211,7 @@ impl AttentionBody {
         }
     }
 
-    /// Writes what the embedding reads.
+    /// Writes the input that the embedding reads.
     fn read(&self, kernels: &dyn Kernels, batch: &[EvalSlot], scratch: &mut BodyScratch) {
         let stride = self.embedding.inputs();
         if let (Input::Tower(tower), Some(of_tower)) = (&self.input, &mut scratch.tower) {
@@ -251,7 +251,7 @@ fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&m
     }
 }
 
-/// The squares in a mask.
+/// Iterates over the squares in a mask.
 fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let square = mask.trailing_zeros() as usize;
@@ -287,7 +287,7 @@ fn split_table(embedding: &mut Dense) -> Buffer {
     constants
 }
 
-/// A gate `[channels][64]` as `[64][channels]`, padded.
+/// Transposes a gate `[channels][64]` to `[64][channels]`, padded.
 fn by_square(gate: &[f32], channels: usize) -> Buffer {
     let stride = stride(channels);
     let mut turned = Buffer::zeros(SQUARES * stride);

@@ -1,4 +1,4 @@
-//! Memory for numbers, aligned to cache lines or large pages: scratch of an evaluator and packed weights.
+//! Memory for numbers, aligned to cache lines or huge pages: scratch of an evaluator and packed weights.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,7 +7,7 @@ use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 /// A cache line, and the widest vector of any kernel, in bytes.
 const LINE: usize = 64;
 
-/// A fixed number of numbers, the first of them at the start of a cache line, or of a large page if they fill one.
+/// A fixed number of numbers, the first of them at the start of a cache line, or of a huge page if they fill one.
 ///
 /// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a move of the
 /// buffer leaves the numbers where they are.
@@ -19,7 +19,7 @@ pub(super) struct Buffer<T = f32> {
 }
 
 impl<T: Clone + Default> Buffer<T> {
-    /// `length` zeros.
+    /// Makes a buffer of `length` zeros.
     pub(super) fn zeros(length: usize) -> Buffer<T> {
         let is_large = length * size_of::<T>() >= HUGE_PAGE;
         let alignment = if is_large { HUGE_PAGE } else { LINE } / size_of::<T>();

@@ -21,9 +21,9 @@ const SKEW: usize = 16;
 /// A 3×3 convolution with its weights packed.
 #[derive(Debug)]
 pub(super) enum Convolution {
-    /// In fp32.
+    /// Winograd's algorithm, in fp32.
     Winograd(WinogradConvolution),
-    /// In bf16, sums in fp32.
+    /// Products of tiles, in bf16 with sums in fp32.
     Tiled(TiledConvolution),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// For convolutions of `precision` with up to `channels` padded inputs and outputs of up to `positions` boards.
+    /// Makes scratch memory for convolutions with up to `channels` padded inputs and outputs of up to `positions` boards.
     pub(super) fn new(positions: usize, channels: usize, tiles: Option<&Arc<dyn Tiles>>) -> Scratch {
         let rows = positions * TILES;
         if tiles.is_some() {
@@ -70,7 +70,7 @@ impl Convolution {
         }
     }
 
-    /// Padded output channels.
+    /// Returns the padded output channels.
     pub(super) fn outputs(&self) -> usize {
         match self {
             Convolution::Winograd(convolution) => convolution.outputs,
@@ -78,7 +78,7 @@ impl Convolution {
         }
     }
 
-    /// Of a board.
+    /// Returns the multiply-adds for one board.
     pub(super) fn multiply_adds(&self) -> usize {
         match self {
             Convolution::Winograd(convolution) => POINTS * TILES * convolution.inputs * convolution.outputs,
@@ -105,14 +105,14 @@ impl Convolution {
     }
 }
 
-/// Where a convolution writes.
+/// The place that a convolution writes to.
 #[derive(Debug)]
 pub(super) struct Target<'a> {
     /// `[positions][10][10][outputs]`
     pub(super) boards: &'a mut [f32],
-    /// What happens to the outputs.
+    /// The operation on the outputs.
     pub(super) epilogue: Epilogue,
-    /// For [`Epilogue::Pool`]: `[positions][outputs]`, else empty.
+    /// The sums for [`Epilogue::Pool`], `[positions][outputs]`; else empty.
     pub(super) pool: &'a mut [f32],
 }
 
@@ -121,7 +121,7 @@ pub(super) struct Target<'a> {
 pub(super) struct WinogradConvolution {
     inputs: usize,
     outputs: usize,
-    /// For each block of outputs `[36][inputs][outputs of the block]`, packed.
+    /// `[36][inputs][outputs of the block]` for each block of outputs, packed.
     weights: Buffer,
     bias: Buffer,
 }
@@ -207,9 +207,9 @@ pub(super) struct TiledConvolution {
     tiles: Arc<dyn Tiles>,
     inputs: usize,
     outputs: usize,
-    /// Where the left operand of each product begins in a spread board.
+    /// The place in a spread board where the left operand of each product begins.
     offsets: Vec<u32>,
-    /// For each 32 outputs and each product: see [`TileProduct`].
+    /// The right operands for each 32 outputs and each product; see [`TileProduct`].
     weights: Buffer<u16>,
     bias: Buffer,
 }

@@ -9,16 +9,16 @@ use super::layer::{Arithmetic, Layer, Rounded, room, stride};
 use super::linear::{activate, padded};
 use crate::network::weights::{self, Activation, Dense, LayerNorm, SQUARES};
 
-/// Of the layer norms inside smolgen.
+/// Epsilon of the layer norms inside smolgen.
 const SMOLGEN_EPSILON: f32 = 1e-3;
 
 /// An encoder with its weights packed.
 #[derive(Debug)]
 pub(super) struct Encoder {
     heads: usize,
-    /// Of a head.
+    /// Numbers of a head's query.
     depth: usize,
-    /// To queries, keys and values side by side.
+    /// Computes queries, keys and values side by side.
     project: Layer,
     smolgen: Option<Smolgen>,
     output: Layer,
@@ -57,7 +57,7 @@ pub(super) struct Norm {
     epsilon: f32,
 }
 
-/// What encoders need to compute in: rows of all positions, but for the last three.
+/// Scratch memory of encoders: rows of all positions, but for the last three.
 #[derive(Debug)]
 pub(super) struct EncoderScratch {
     projected: Buffer,
@@ -69,7 +69,7 @@ pub(super) struct EncoderScratch {
     compressed: Buffer,
     squeezed: Buffer,
     generated: Buffer,
-    /// What was generated, a row for each head.
+    /// The generated numbers, a row for each head.
     by_head: Buffer,
     /// `[positions][heads][64][64]`: smolgen's additions.
     additions: Buffer,
@@ -95,7 +95,7 @@ pub(super) struct Stack<'a> {
 }
 
 impl EncoderScratch {
-    /// For up to `positions`.
+    /// Makes scratch memory for up to `positions`.
     pub(super) fn new(arithmetic: Arithmetic<'_>, positions: usize, stack: Stack<'_>) -> EncoderScratch {
         let Stack { encoders, shared, ffn, width } = stack;
         let largest = |size: fn(&Encoder) -> usize| encoders.iter().map(size).max().unwrap_or(0);
@@ -150,7 +150,7 @@ impl Encoder {
         }
     }
 
-    /// Of a position; `shared` is the matrix that smolgens share.
+    /// Returns the multiply-adds for a position; `shared` is the matrix that smolgens share.
     pub(super) fn multiply_adds(&self, shared: Option<&Layer>) -> usize {
         let smolgen = self.smolgen.as_ref().map_or(0, |smolgen| {
             SQUARES * smolgen.compress.multiply_adds()
@@ -163,7 +163,7 @@ impl Encoder {
         SQUARES * (layers + self.ffn.multiply_adds() + attention) + smolgen
     }
 
-    /// Numbers of the longest row that it writes.
+    /// Returns the length of the longest row that it writes.
     pub(super) fn widest(&self) -> usize {
         self.project.outputs().max(self.ffn.hidden.outputs())
     }
@@ -196,7 +196,7 @@ impl Encoder {
         self.norm2.apply(kernels, x, Some((branch, self.alpha)));
     }
 
-    /// `softmax(Q Kᵀ / sqrt(depth) + additions) V` of one head, into its columns of the scratch's `attended`.
+    /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of one head, into its columns of the scratch's `attended`.
     fn attend(
         &self,
         kernels: &dyn Kernels,
@@ -259,7 +259,7 @@ impl FeedForward {
         }
     }
 
-    /// Of a square.
+    /// Returns the multiply-adds for a square.
     pub(super) fn multiply_adds(&self) -> usize {
         self.hidden.multiply_adds() + self.output.multiply_adds()
     }
@@ -332,7 +332,7 @@ impl Smolgen {
 }
 
 impl Norm {
-    /// A norm with its numbers padded.
+    /// Makes a norm with its numbers padded.
     pub(super) fn new(norm: &LayerNorm, epsilon: f32) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| {
@@ -343,7 +343,7 @@ impl Norm {
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
-    /// `rows = norm(rows + factor * branch)` with `branch` and `factor`, or `norm(rows)` without; padding becomes 0.
+    /// Computes `rows = norm(rows + factor * branch)` with `branch` and `factor`, or `norm(rows)` without; padding becomes 0.
     pub(super) fn apply(&self, kernels: &dyn Kernels, rows: &mut [f32], branch: Option<(&[f32], f32)>) {
         let stride = self.gammas.len();
         kernels.normalize(Normalize {
@@ -360,7 +360,7 @@ impl Norm {
     }
 }
 
-/// Layers with the same inputs as one; the outputs of each begin at a multiple of what padding makes of their number.
+/// Joins layers with the same inputs to one; the outputs of each begin at a multiple of what padding makes of their number.
 fn side_by_side(layers: [&Dense; 3]) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     for layer in layers {

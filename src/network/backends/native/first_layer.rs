@@ -40,7 +40,7 @@ pub(super) struct FirstLayer {
 pub(super) struct ClassSums(Buffer);
 
 impl ClassSums {
-    /// For a layer of `channels` padded channels.
+    /// Makes scratch memory for a layer of `channels` padded channels.
     pub(super) fn new(channels: usize) -> ClassSums {
         ClassSums(Buffer::zeros(CLASSES * channels))
     }
@@ -84,7 +84,7 @@ impl FirstLayer {
         FirstLayer { channels, stamps, classes, bias }
     }
 
-    /// Padded outputs.
+    /// Returns the padded outputs.
     pub(super) fn channels(&self) -> usize {
         self.channels
     }
@@ -185,17 +185,17 @@ impl Pending<'_> {
     }
 }
 
-/// Is `plane` none of the pieces' planes: repetitions, castling, en passant, side, rule 50, ones?
+/// Says whether `plane` is none of the pieces' planes: repetitions, castling, en passant, side, rule 50, ones.
 fn is_other(plane: usize) -> bool {
     plane >= PLANES_PER_BOARD * HISTORY || plane % PLANES_PER_BOARD >= PIECES
 }
 
-/// The entry of the sum of a piece's filters from now back to `board`.
+/// Returns the entry of the sum of a piece's filters from now back to `board`.
 fn prefix_entry(piece: usize, board: usize) -> usize {
     PLANES + piece * HISTORY + board
 }
 
-/// 0 for the first of eight ranks or files, 2 for the last, 1 between.
+/// Returns 0 for the first of eight ranks or files, 2 for the last, 1 between.
 fn edge(coordinate: usize) -> usize {
     match coordinate {
         0 => 0,
@@ -208,7 +208,7 @@ fn class_of(square: usize) -> usize {
     edge(square / 8) * 3 + edge(square % 8)
 }
 
-/// Does the filter's `tap` see a square of the board from squares of `class`?
+/// Says whether the filter's `tap` sees a square of the board from squares of `class`.
 fn is_on_board(class: usize, tap: usize) -> bool {
     let inside = |edge: usize, offset: usize| !(edge == 0 && offset == 0 || edge == 2 && offset == 2);
     inside(class / 3, tap / 3) && inside(class % 3, tap % 3)

@@ -9,19 +9,19 @@ use super::kernels::{AddScaled, BLOCK_ROWS, Kernels, ROW_STEP, Round, TILE_DEPTH
 use super::linear::Linear;
 use crate::network::weights::Dense;
 
-/// What layers compute with: kernels, and the tiles if products shall be in bf16.
+/// The means that layers compute with: kernels, and the tiles if products shall be in bf16.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arithmetic<'a> {
     pub(super) kernels: &'a dyn Kernels,
     pub(super) tiles: Option<&'a Arc<dyn Tiles>>,
 }
 
-/// The length of a row of `size` numbers with its padding, which is 0.
+/// Returns the length of a row of `size` numbers with its padding, which is 0.
 pub(super) fn stride(size: usize) -> usize {
     size.next_multiple_of(TILE_DEPTH)
 }
 
-/// `rows` rounded up to those for which an output of a layer must have room.
+/// Returns `rows` rounded up to those for which an output of a layer must have room.
 pub(super) fn room(rows: usize) -> usize {
     rows.next_multiple_of(ROW_STEP)
 }
@@ -29,7 +29,7 @@ pub(super) fn room(rows: usize) -> usize {
 /// A dense layer with its weights packed: rows of `inputs` numbers to rows of `outputs`.
 #[derive(Debug)]
 pub(super) enum Layer {
-    /// In fp32.
+    /// A layer in fp32.
     Single(Linear),
     /// Products in bf16, sums in fp32.
     Half(HalfLayer),
@@ -41,9 +41,9 @@ pub(super) struct HalfLayer {
     tiles: Arc<dyn Tiles>,
     inputs: usize,
     outputs: usize,
-    /// Where the left operand of each step begins in a block of rows.
+    /// The places in a block of rows where the left operand of each step begins.
     offsets: Vec<u32>,
-    /// See [`TileProduct`].
+    /// The right operands; see [`TileProduct`].
     weights: Buffer<u16>,
     bias: Buffer,
 }
@@ -53,7 +53,7 @@ pub(super) struct HalfLayer {
 pub(super) struct Rounded(Buffer<u16>);
 
 impl Rounded {
-    /// For inputs of these rows and lengths of a row with its padding; none is needed without tiles.
+    /// Makes scratch memory for inputs of these rows and lengths of a row with its padding; none is needed without tiles.
     pub(super) fn new(arithmetic: Arithmetic<'_>, inputs: &[(usize, usize)]) -> Rounded {
         let sizes = inputs.iter().map(|&(rows, length)| rows.next_multiple_of(BLOCK_ROWS) * length);
         Rounded(Buffer::zeros(arithmetic.tiles.and_then(|_| sizes.max()).unwrap_or(0)))
@@ -82,7 +82,7 @@ impl Layer {
         }
     }
 
-    /// Length of an input row with its padding.
+    /// Returns the length of an input row with its padding.
     pub(super) fn inputs(&self) -> usize {
         match self {
             Layer::Single(layer) => layer.inputs,
@@ -90,7 +90,7 @@ impl Layer {
         }
     }
 
-    /// Length of an output row with its padding.
+    /// Returns the length of an output row with its padding.
     pub(super) fn outputs(&self) -> usize {
         match self {
             Layer::Single(layer) => layer.outputs,
@@ -98,12 +98,12 @@ impl Layer {
         }
     }
 
-    /// Of a row.
+    /// Returns the multiply-adds for a row.
     pub(super) fn multiply_adds(&self) -> usize {
         self.inputs() * self.outputs()
     }
 
-    /// `[rows][inputs]` to `[rows][outputs]`; the output must have [`room`].
+    /// Computes `[rows][outputs]` from `[rows][inputs]`; the output must have [`room`].
     pub(super) fn apply(
         &self,
         kernels: &dyn Kernels,
@@ -118,7 +118,7 @@ impl Layer {
     }
 }
 
-/// `dense` with as many outputs of 0 behind the others as padding wants.
+/// Returns `dense` with as many outputs of 0 behind the others as padding wants.
 fn padded(dense: &Dense) -> Dense {
     let mut dense = dense.clone();
     dense.outputs = stride(dense.outputs);

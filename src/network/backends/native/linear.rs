@@ -4,12 +4,12 @@ use super::buffer::Buffer;
 use super::kernels::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Kernels, Pointwise, Product};
 use crate::network::weights::{Activation, Convolution, Dense};
 
-/// `channels` rounded up to what the kernels take.
+/// Returns `channels` rounded up to what the kernels take.
 pub(super) fn padded(channels: usize) -> usize {
     channels.next_multiple_of(CHANNEL_STEP)
 }
 
-/// The kernels' name for an activation; `None` for the identity.
+/// Returns the kernels' name for an activation; `None` for the identity.
 pub(super) fn pointwise(activation: Activation) -> Option<Pointwise> {
     Some(match activation {
         Activation::None => return None,
@@ -112,7 +112,7 @@ impl Linear {
         })
     }
 
-    /// A 1×1 convolution as a layer per square.
+    /// Makes a layer per square of a 1×1 convolution.
     pub(super) fn pointwise_convolution(kernels: &dyn Kernels, convolution: &Convolution) -> Linear {
         let dense = Dense {
             inputs: convolution.inputs,
@@ -123,12 +123,12 @@ impl Linear {
         Linear::plain(kernels, &dense)
     }
 
-    /// Of a row.
+    /// Returns the multiply-adds for a row.
     pub(super) fn multiply_adds(&self) -> usize {
         self.inputs * self.outputs
     }
 
-    /// `[rows][inputs]` to `[rows][outputs]`.
+    /// Computes `[rows][outputs]` from `[rows][inputs]`.
     pub(super) fn apply(&self, kernels: &dyn Kernels, rows: usize, input: &[f32], output: &mut [f32]) {
         kernels.multiply(Product {
             count: 1,
@@ -145,7 +145,7 @@ impl Linear {
         });
     }
 
-    /// One board `[10][10][inputs]` to squares `[64][outputs]`.
+    /// Computes squares `[64][outputs]` from one board `[10][10][inputs]`.
     pub(super) fn apply_to_board(&self, kernels: &dyn Kernels, board: &[f32], squares: &mut [f32]) {
         kernels.multiply(Product {
             count: 8,
@@ -165,7 +165,7 @@ impl Linear {
     }
 }
 
-/// In which order a file flattens squares and channels.
+/// The order in which a file flattens squares and channels.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
     /// `[channels][64]`
@@ -175,7 +175,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// Where a square's channel stands.
+    /// Returns the place of a square's channel.
     pub(super) fn flatten(self, square: usize, channel: usize, channels: usize) -> usize {
         match self {
             Order::ChannelMajor => channel * 64 + square,

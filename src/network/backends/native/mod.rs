@@ -95,19 +95,19 @@ impl Native {
         Ok(Native { info, model: Arc::new(model) })
     }
 
-    /// Multiply-adds of the matrix products of an evaluation, for benchmarks. What else it takes (transforms, the sparse
+    /// Returns the multiply-adds of the matrix products of an evaluation, for benchmarks. What else it takes (transforms, the sparse
     /// first layer, single outputs of policy heads) is not counted.
     pub fn multiply_adds(&self) -> usize {
         self.model.multiply_adds()
     }
 }
 
-/// Does the backend evaluate such networks? All but attention bodies with a policy of convolutions.
+/// Says whether the backend evaluates such networks: all but attention bodies with a policy of convolutions.
 pub fn evaluates(network: &Network) -> bool {
     matches!(network.body, Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
 
-/// The names of the fp32 kernels that this CPU can run, the fastest first.
+/// Returns the names of the fp32 kernels that this CPU can run, the fastest first.
 pub fn available_kernels() -> Vec<&'static str> {
     kernels::available().iter().map(|kernels| kernels.name()).collect()
 }

@@ -21,7 +21,7 @@ const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
 #[derive(Debug)]
 pub(super) struct Model {
     kernels: Box<dyn Kernels>,
-    /// What is computed in bf16, if anything is, needs them.
+    /// The unit for products in bf16, if any are computed so.
     tiles: Option<Arc<dyn Tiles>>,
     body: Body,
     policy: Policy,
@@ -30,21 +30,21 @@ pub(super) struct Model {
     has_wdl: bool,
 }
 
-/// What makes boards for the heads.
+/// The body, which makes boards for the heads.
 #[derive(Debug)]
 enum Body {
     Tower(Tower),
     Attention(Box<AttentionBody>),
 }
 
-/// What a body computes in.
+/// Scratch memory of a body.
 #[derive(Debug)]
 enum BodyScratch {
     Tower(Box<TowerScratch>),
     Attention(Box<body::BodyScratch>),
 }
 
-/// What one evaluator computes in, for [`Model::group`] positions.
+/// Scratch memory of one evaluator, for [`Model::group`] positions.
 #[derive(Debug)]
 pub(super) struct Scratch {
     body: BodyScratch,
@@ -83,7 +83,7 @@ impl Model {
         })
     }
 
-    /// Multiply-adds of the matrix products of an evaluation.
+    /// Returns the multiply-adds of the matrix products of an evaluation.
     pub(super) fn multiply_adds(&self) -> usize {
         let heads = [&self.value].into_iter().chain(&self.moves_left);
         let body = match &self.body {
@@ -93,7 +93,7 @@ impl Model {
         body + self.policy.multiply_adds() + heads.map(Head::multiply_adds).sum::<usize>()
     }
 
-    /// For people: the size of the body.
+    /// Describes the size of the body for people.
     pub(super) fn description(&self) -> String {
         match &self.body {
             Body::Tower(tower) => format!("{}x{}", tower.filters(), tower.blocks()),
@@ -101,12 +101,12 @@ impl Model {
         }
     }
 
-    /// The kernels it was packed for.
+    /// Returns the kernels that the model was packed for.
     pub(super) fn kernels(&self) -> &dyn Kernels {
         &*self.kernels
     }
 
-    /// Positions that are evaluated together: more would leave the cache, fewer would read the weights more often.
+    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would read the weights more often.
     pub(super) fn group(&self) -> usize {
         match &self.body {
             Body::Tower(tower) => (TILE_BYTES / (tower.channels() * TILE_BYTES_PER_CHANNEL)).clamp(4, 16),
@@ -118,7 +118,7 @@ impl Model {
         Arithmetic { kernels: &*self.kernels, tiles: self.tiles.as_ref() }
     }
 
-    /// Scratch for one evaluator.
+    /// Makes scratch memory for one evaluator.
     pub(super) fn scratch(&self) -> Scratch {
         let positions = self.group();
         let body = match &self.body {
@@ -173,7 +173,7 @@ impl Model {
     }
 }
 
-/// Softmax of the logits of win, draw and loss.
+/// Computes an evaluation from the logits of win, draw and loss by softmax.
 fn from_wdl(logits: [f32; 3]) -> Evaluation {
     let largest = logits.iter().copied().fold(f32::MIN, f32::max);
     let [win, draw, loss] = logits.map(|logit| (logit - largest).exp());

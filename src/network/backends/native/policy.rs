@@ -42,7 +42,7 @@ pub(super) struct Convolution {
     bias: Vec<f32>,
 }
 
-/// What a body leaves for heads to compute in.
+/// Scratch memory of a body that its heads may use.
 #[derive(Debug)]
 pub(super) enum Workspace<'a> {
     /// A tower's: room for boards as large as its own, and for convolutions.
@@ -51,7 +51,7 @@ pub(super) enum Workspace<'a> {
     Nothing,
 }
 
-/// What an evaluator of a policy head needs to compute in.
+/// Scratch memory of a policy head's evaluator.
 #[derive(Debug)]
 pub(super) struct PolicyScratch {
     squares: Buffer,
@@ -74,7 +74,7 @@ impl Policy {
         }
     }
 
-    /// Of an evaluation, as far as they don't depend on the number of moves.
+    /// Returns the multiply-adds of an evaluation, as far as they don't depend on the number of moves.
     pub(super) fn multiply_adds(&self) -> usize {
         match self {
             Policy::Classical(head) => 64 * head.input.multiply_adds(),
@@ -83,7 +83,7 @@ impl Policy {
         }
     }
 
-    /// Scratch for one position at a time.
+    /// Makes scratch memory for one position at a time.
     pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>) -> PolicyScratch {
         let (squares, attention) = match self {
             Policy::Classical(head) => (64 * head.input.outputs, None),

@@ -18,7 +18,7 @@ pub(super) struct Tower {
     first: FirstLayer,
     blocks: Vec<Block>,
     activation: Activation,
-    /// What its convolutions are packed for, if not for the kernels.
+    /// The unit that its convolutions are packed for, if not for the kernels.
     tiles: Option<Arc<dyn Tiles>>,
 }
 
@@ -37,14 +37,14 @@ struct SqueezeExcite {
     excite: Linear,
 }
 
-/// What an evaluator of a tower needs to compute in.
+/// Scratch memory of a tower's evaluator.
 #[derive(Debug)]
 pub(super) struct TowerScratch {
     /// `[positions][10][10][channels]`: the tower's output.
     pub(super) boards: Buffer,
-    /// Of the same size: outputs of a block's first convolution; free for heads afterwards.
+    /// Boards of the same size: outputs of a block's first convolution; free for heads afterwards.
     pub(super) inner: Buffer,
-    /// For all convolutions.
+    /// Scratch memory of all convolutions.
     pub(super) convolution: convolution::Scratch,
     update: Buffer,
     class_sums: ClassSums,
@@ -75,7 +75,7 @@ impl Tower {
         }
     }
 
-    /// Of an evaluation, but for the first layer.
+    /// Returns the multiply-adds of an evaluation, without those of the first layer.
     pub(super) fn multiply_adds(&self) -> usize {
         let block = |block: &Block| {
             let unit = block.squeeze_excite.as_ref();
@@ -85,22 +85,22 @@ impl Tower {
         self.blocks.iter().map(block).sum()
     }
 
-    /// Filters of the network, as its file says.
+    /// Returns the filters of the network, as its file says.
     pub(super) fn filters(&self) -> usize {
         self.filters
     }
 
-    /// Residual blocks.
+    /// Returns the number of residual blocks.
     pub(super) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Padded channels of its output.
+    /// Returns the padded channels of its output.
     pub(super) fn channels(&self) -> usize {
         self.first.channels()
     }
 
-    /// Scratch for up to `positions` at once.
+    /// Makes scratch memory for up to `positions` at once.
     pub(super) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);
@@ -171,7 +171,7 @@ impl Tower {
     }
 }
 
-/// `output = activation(convolution(input))` for `positions` boards; the three are `io`.
+/// Computes `output = activation(convolution(input))` for `positions` boards; the three are `io`.
 pub(super) fn convolve_and_activate(
     kernels: &dyn Kernels,
     (convolution, activation): (&Convolution, Activation),
@@ -201,7 +201,7 @@ impl SqueezeExcite {
         }
     }
 
-    /// Pooled sums to scales and shifts, within `scratch`.
+    /// Computes scales and shifts from pooled sums, within `scratch`.
     fn evaluate(
         &self,
         kernels: &dyn Kernels,
@@ -220,7 +220,7 @@ impl SqueezeExcite {
     }
 }
 
-/// A layer whose outputs come in two halves, with each half padded to what the kernels take.
+/// Pads a layer whose outputs come in two halves, each half to what the kernels take.
 fn pad_halves(dense: &Dense) -> Dense {
     let (half, inputs) = (dense.outputs / 2, dense.inputs);
     let outputs = 2 * padded(half);

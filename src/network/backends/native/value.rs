@@ -15,7 +15,7 @@ pub(super) struct Head {
     activation: Activation,
 }
 
-/// What an evaluator of heads needs to compute in.
+/// Scratch memory of the heads' evaluators.
 #[derive(Debug)]
 pub(super) struct HeadScratch {
     squares: Buffer,
@@ -24,7 +24,7 @@ pub(super) struct HeadScratch {
 }
 
 impl HeadScratch {
-    /// For each of `heads`, up to `positions` at once.
+    /// Makes scratch memory for each of `heads`, up to `positions` at once.
     pub(super) fn new<'a>(heads: impl Iterator<Item = &'a Head> + Clone, positions: usize) -> HeadScratch {
         let largest = |size: fn(&Head) -> usize| heads.clone().map(size).max().unwrap_or(0);
         HeadScratch {
@@ -48,7 +48,7 @@ impl Head {
         Head { input, hidden, output: Linear::plain(kernels, &head.output), activation }
     }
 
-    /// Of an evaluation.
+    /// Returns the multiply-adds of an evaluation.
     pub(super) fn multiply_adds(&self) -> usize {
         64 * self.input.multiply_adds() + self.hidden.multiply_adds() + self.output.multiply_adds()
     }

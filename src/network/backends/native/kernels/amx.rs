@@ -17,7 +17,7 @@ pub(super) struct Amx(());
 const ROW: usize = 64;
 
 impl Amx {
-    /// The tiles, if CPU and system have them, the system allows their use, and they compute what they should.
+    /// Returns the tiles, if CPU and system have them, the system allows their use, and they compute what they should.
     pub(super) fn detect() -> Option<Amx> {
         let usable = cpu_has_bf16_tiles() && system_saves_tiles() && process_may_use_tiles();
         let amx = usable.then_some(Amx(()))?;
@@ -25,13 +25,13 @@ impl Amx {
     }
 }
 
-/// CPUID leaf 7: AMX-BF16 and AMX-TILE.
+/// Asks CPUID leaf 7 for AMX-BF16 and AMX-TILE.
 fn cpu_has_bf16_tiles() -> bool {
     const BF16_AND_TILE: u32 = 1 << 22 | 1 << 24;
     __cpuid(0).eax >= 7 && __cpuid_count(7, 0).edx & BF16_AND_TILE == BF16_AND_TILE
 }
 
-/// Does the system save and restore tile configuration (bit 17) and tile data (bit 18)?
+/// Says whether the system saves and restores tile configuration (bit 17) and tile data (bit 18).
 fn system_saves_tiles() -> bool {
     const TILE_STATE: u64 = 1 << 17 | 1 << 18;
 
@@ -65,7 +65,7 @@ fn process_may_use_tiles() -> bool {
     result == 0
 }
 
-/// Does a product with varied numbers come out as defined, but for the order of additions?
+/// Says whether a product with varied numbers comes out as defined, but for the order of additions.
 fn agrees_with_definition(amx: &Amx) -> bool {
     const STEPS: usize = 3;
     const WIDTH: usize = 64;
@@ -161,7 +161,7 @@ unsafe fn release() {
     unsafe { asm!("tilerelease", options(nostack, nomem)) }
 }
 
-/// 32 rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, as two by two tiles.
+/// Computes 32 rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, as two by two tiles.
 ///
 /// # Safety
 /// [`configure`] must have run on this thread; there must be a step; `a` must be valid from each offset for 32 rows of

@@ -9,7 +9,7 @@ use super::simd::Simd;
 pub(super) struct Avx2(());
 
 impl Avx2 {
-    /// The instruction set, if this CPU and system have it.
+    /// Returns the instruction set, if this CPU and system have it.
     pub(super) fn detect() -> Option<Avx2> {
         (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Avx2(()))
     }

@@ -9,7 +9,7 @@ use super::simd::Simd;
 pub(super) struct Avx512(());
 
 impl Avx512 {
-    /// The instruction set, if this CPU and system have it.
+    /// Returns the instruction set, if this CPU and system have it.
     pub(super) fn detect() -> Option<Avx512> {
         is_x86_feature_detected!("avx512f").then_some(Avx512(()))
     }

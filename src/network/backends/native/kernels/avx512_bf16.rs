@@ -17,7 +17,7 @@ const ROWS: usize = 8;
 const PAIRS: usize = 32;
 
 impl Avx512Bf16 {
-    /// The instruction set, if this CPU and system have it.
+    /// Returns the instruction set, if this CPU and system have it.
     pub(super) fn detect() -> Option<Avx512Bf16> {
         let usable = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16");
         usable.then_some(Avx512Bf16(()))
@@ -55,7 +55,7 @@ impl Tiles for Avx512Bf16 {
     }
 }
 
-/// [`ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`.
+/// Computes [`ROWS`] rows by 32 columns: `c = Σ over steps of a[offset] b[step]`.
 ///
 /// # Safety
 /// The CPU must have the instructions; `a` must be valid from each offset for [`ROWS`] rows of 32 numbers, `b` for 1,024

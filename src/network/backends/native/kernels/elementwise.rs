@@ -34,9 +34,9 @@ impl Residual<'_> {
 /// `to += factor * from`, number by number.
 #[derive(Debug)]
 pub(in super::super) struct AddScaled<'a> {
-    /// What is changed: a multiple of a vector.
+    /// The numbers that are changed: a multiple of a vector.
     pub(in super::super) to: &'a mut [f32],
-    /// As long as `to`.
+    /// The numbers that are read, as many as `to` has.
     pub(in super::super) from: &'a [f32],
     /// The factor.
     pub(in super::super) factor: f32,
@@ -67,7 +67,7 @@ pub(in super::super) struct Stamp {
 pub(in super::super) struct Stamps<'a> {
     /// Channels of the board.
     pub(in super::super) channels: usize,
-    /// What to add.
+    /// The filters to add.
     pub(in super::super) stamps: &'a [Stamp],
     /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a file left first.
     pub(in super::super) table: &'a [f32],
@@ -138,7 +138,7 @@ fn apply_with<S: Simd, const F: u8>(simd: S, values: &mut [f32]) {
     rest.copy_from_slice(&padded[..rest.len()]);
 }
 
-/// The function number `F` in the order of [`Pointwise`].
+/// Computes the function number `F` in the order of [`Pointwise`].
 #[inline(always)]
 fn function<S: Simd, const F: u8>(simd: S, x: S::Vector) -> S::Vector {
     let positive = simd.max(x, simd.zero());
@@ -204,7 +204,7 @@ pub(super) unsafe fn add_scaled<S: Simd>(simd: S, job: AddScaled<'_>) {
     unsafe { accumulate(simd, job.to.as_mut_ptr(), job.from.as_ptr(), job.to.len(), job.factor) }
 }
 
-/// `to += factor * from` for `length` numbers.
+/// Computes `to += factor * from` for `length` numbers.
 ///
 /// # Safety
 /// Both must be valid for `length` numbers, a multiple of [`Simd::LANES`].
@@ -240,7 +240,7 @@ pub(super) unsafe fn stamp<S: Simd>(simd: S, job: Stamps<'_>) {
     }
 }
 
-/// Where the 3×3 squares around a square of `0..64` begin on a board.
+/// Returns the place on a board where the 3×3 squares around a square of `0..64` begin.
 #[inline(always)]
 fn corner(square: usize, channels: usize) -> usize {
     (square / 8 * BOARD_STRIDE + square % 8) * channels
@@ -268,7 +268,7 @@ pub(super) unsafe fn convolve<S: Simd>(simd: S, job: Convolve<'_>) -> f32 {
     simd.sum(sum)
 }
 
-/// `Σ a[i] b[i]`, for slices of equal length.
+/// Computes `Σ a[i] b[i]`, for slices of equal length.
 #[inline(always)]
 pub(super) fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let (mut a, mut b) = (a.chunks_exact(S::LANES), b.chunks_exact(S::LANES));
@@ -286,7 +286,7 @@ const PEAK_STEPS: usize = 10_000;
 /// Independent sums: enough to hide the latency of two multiply-adds per cycle, few enough for 16 registers.
 const PEAK_SUMS: usize = 12;
 
-/// Multiply-adds as fast as the CPU can; how many, and their sum.
+/// Does multiply-adds as fast as the CPU can; returns how many, and their sum.
 #[inline(always)]
 pub(super) fn spin<S: Simd>(simd: S) -> (usize, f32) {
     let mut sums = [simd.splat(std::hint::black_box(1.0)); PEAK_SUMS];

@@ -3,7 +3,7 @@
 
 use super::simd::Simd;
 
-/// What happens to the outputs of a convolution.
+/// The operation on the outputs of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Epilogue {
     /// They are stored.

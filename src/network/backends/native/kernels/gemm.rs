@@ -19,21 +19,21 @@ pub(in super::super) struct Product<'a> {
     pub(in super::super) width: usize,
     /// Left operands.
     pub(in super::super) a: &'a [f32],
-    /// From one row of `a` to the next.
+    /// Numbers from one row of `a` to the next.
     pub(in super::super) a_row: usize,
-    /// From one `a` to the next.
+    /// Numbers from one `a` to the next.
     pub(in super::super) a_step: usize,
     /// Right operands, `inner * width` numbers each.
     pub(in super::super) b: &'a [f32],
-    /// From one `b` to the next; 0 if all products share it.
+    /// Numbers from one `b` to the next; 0 if all products share it.
     pub(in super::super) b_step: usize,
     /// `width` numbers added to each row of each product.
     pub(in super::super) bias: Option<&'a [f32]>,
     /// Results.
     pub(in super::super) c: &'a mut [f32],
-    /// From one row of `c` to the next.
+    /// Numbers from one row of `c` to the next.
     pub(in super::super) c_row: usize,
-    /// From one `c` to the next.
+    /// Numbers from one `c` to the next.
     pub(in super::super) c_step: usize,
 }
 
@@ -83,10 +83,10 @@ pub(super) unsafe fn multiply<S: Simd>(simd: S, job: Product<'_>) {
     }
 }
 
-/// `rows` rows of a product with a panel of `N` vectors.
+/// Computes `rows` rows of a product with a panel of `N` vectors.
 ///
 /// # Safety
-/// As for [`multiply_tile`], for `rows` rows.
+/// The same as for [`multiply_tile`], for `rows` rows.
 #[inline(always)]
 unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, mut tile: Tile, rows: usize) {
     let mut row = 0;
@@ -123,7 +123,7 @@ struct Tile {
     c_row: usize,
 }
 
-/// `R` rows of `N` vectors, held in registers while `inner` runs. Returns `R`.
+/// Computes `R` rows of `N` vectors, held in registers while `inner` runs. Returns `R`.
 ///
 /// The weights are read in the order in which they lie, and the CPU's own prefetcher follows: with AVX-512, asking for
 /// them ahead made a 128×10 network 15 % slower one position at a time and 8 % at eight, a 64×6 network 4 % at one.

@@ -56,7 +56,7 @@ pub(super) const POINTS: usize = 36;
 /// Winograd tiles of a board: 4×4 outputs each.
 pub(super) const TILES: usize = 4;
 
-/// Where square `square` (0 a1 … 63 h8) lies on a board of `channels` channels.
+/// Returns the place of square `square` (0 a1 … 63 h8) on a board of `channels` channels.
 pub(super) fn board_offset(square: usize, channels: usize) -> usize {
     ((square / 8 + 1) * BOARD_STRIDE + square % 8 + 1) * channels
 }
@@ -82,19 +82,19 @@ pub(super) enum Pointwise {
 
 /// The operations, compiled for one instruction set.
 pub(super) trait Kernels: Send + Sync + Debug {
-    /// As in the option `kernel=`.
+    /// Returns the name as in the option `kernel=`.
     fn name(&self) -> &'static str;
 
-    /// Columns of a full panel of packed weights: see [`Product`].
+    /// Returns the columns of a full panel of packed weights: see [`Product`].
     fn panel(&self) -> usize;
 
-    /// Products of matrices: see [`Product`].
+    /// Multiplies matrices; see [`Product`].
     fn multiply(&self, job: Product<'_>);
 
-    /// Boards to Winograd tiles: see [`InputTransform`].
+    /// Transforms boards to Winograd tiles; see [`InputTransform`].
     fn transform_input(&self, job: InputTransform<'_>);
 
-    /// Products of Winograd tiles back to boards: see [`OutputTransform`].
+    /// Transforms products of Winograd tiles back to boards; see [`OutputTransform`].
     fn transform_output(&self, job: OutputTransform<'_>);
 
     /// Applies `function` to each of `values`.
@@ -103,35 +103,35 @@ pub(super) trait Kernels: Send + Sync + Debug {
     /// Ends a squeeze-and-excitation unit: see [`Residual`].
     fn add_residual(&self, job: Residual<'_>);
 
-    /// `to += factor * from`: see [`AddScaled`].
+    /// Computes `to += factor * from`; see [`AddScaled`].
     fn add_scaled(&self, job: AddScaled<'_>);
 
-    /// The sparse first layer: see [`Stamps`].
+    /// Adds up the sparse first layer; see [`Stamps`].
     fn stamp(&self, job: Stamps<'_>);
 
-    /// Boards to the operands of bf16 tiles: see [`Spread`].
+    /// Turns boards into operands of bf16 tiles; see [`Spread`].
     fn spread(&self, job: Spread<'_>);
 
-    /// Sums of bf16 tiles to boards: see [`Collect`].
+    /// Turns sums of bf16 tiles into boards; see [`Collect`].
     fn collect(&self, job: Collect<'_>);
 
-    /// Layer norms: see [`Normalize`].
+    /// Computes layer norms; see [`Normalize`].
     fn normalize(&self, job: Normalize<'_>);
 
-    /// See [`Softmax`].
+    /// Computes softmaxes; see [`Softmax`].
     fn softmax(&self, job: Softmax<'_>);
 
-    /// Rows to the operands of bf16 tiles: see [`Round`].
+    /// Turns rows into operands of bf16 tiles; see [`Round`].
     fn round(&self, job: Round<'_>);
 
-    /// One output of a 3×3 convolution: see [`Convolve`].
+    /// Computes one output of a 3×3 convolution; see [`Convolve`].
     fn convolve(&self, job: Convolve<'_>) -> f32;
 
     /// Does nothing but many independent multiply-adds in registers, for benchmarks; says how many
     /// those were, and a sum that keeps the compiler from leaving them out.
     fn spin(&self) -> (usize, f32);
 
-    /// `Σ a[i] b[i]`
+    /// Computes `Σ a[i] b[i]`.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -210,7 +210,7 @@ macro_rules! entry_points {
 }
 use entry_points;
 
-/// All kernels that this CPU can run, the fastest first.
+/// Returns all kernels that this CPU can run, the fastest first.
 pub(super) fn available() -> Vec<Box<dyn Kernels>> {
     let mut all: Vec<Box<dyn Kernels>> = Vec::new();
     #[cfg(target_arch = "x86_64")]
@@ -224,7 +224,7 @@ pub(super) fn available() -> Vec<Box<dyn Kernels>> {
     all
 }
 
-/// What this CPU has for products of bf16 matrices, the fastest first. Matrix tiles are here only if the system lets us
+/// Returns what this CPU has for products of bf16 matrices, the fastest first. Matrix tiles are here only if the system lets us
 /// use them and they compute what they should.
 pub(super) fn tiles() -> Vec<Arc<dyn Tiles>> {
     let mut all: Vec<Arc<dyn Tiles>> = Vec::new();
@@ -235,7 +235,7 @@ pub(super) fn tiles() -> Vec<Arc<dyn Tiles>> {
     all
 }
 
-/// Length that `count` blocks need which start `step` apart and hold `length` numbers each.
+/// Returns the length that `count` blocks need which start `step` apart and hold `length` numbers each.
 ///
 /// # Panics
 /// If that exceeds `usize`.

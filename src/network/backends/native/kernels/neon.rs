@@ -9,7 +9,7 @@ use super::simd::Simd;
 pub(super) struct Neon(());
 
 impl Neon {
-    /// The instruction set, if this CPU and system have it.
+    /// Returns the instruction set, if this CPU and system have it.
     pub(super) fn detect() -> Option<Neon> {
         std::arch::is_aarch64_feature_detected!("neon").then_some(Neon(()))
     }

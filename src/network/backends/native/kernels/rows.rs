@@ -14,19 +14,19 @@ pub(in super::super) struct Normalize<'a> {
     pub(in super::super) rows: usize,
     /// Numbers of a row that count.
     pub(in super::super) size: usize,
-    /// From one row to the next; what lies between is padding.
+    /// Numbers from one row to the next; those behind a row's end are padding.
     pub(in super::super) stride: usize,
     /// `[rows][stride]`
     pub(in super::super) x: &'a mut [f32],
     /// `[rows][stride]`, if anything is to be added.
     pub(in super::super) branch: Option<&'a [f32]>,
-    /// What it is multiplied with.
+    /// The factor of the branch.
     pub(in super::super) factor: f32,
     /// `[stride]`, 0 in the padding.
     pub(in super::super) gammas: &'a [f32],
     /// `[stride]`, 0 in the padding.
     pub(in super::super) betas: &'a [f32],
-    /// Added to the variance.
+    /// The number that is added to the variance.
     pub(in super::super) epsilon: f32,
 }
 
@@ -64,7 +64,7 @@ impl Softmax<'_> {
     }
 }
 
-/// Rows to the left operands of a [`TileProduct`](super::TileProduct): to bf16, and from `[rows][width]` to
+/// Turns rows into the left operands of a [`TileProduct`](super::TileProduct): to bf16, and from `[rows][width]` to
 /// `[rows / 64][width / 32][64][32]`.
 #[derive(Debug)]
 pub(in super::super) struct Round<'a> {

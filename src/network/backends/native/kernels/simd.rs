@@ -14,7 +14,7 @@ pub(super) trait Simd: Copy {
     /// Rows of such a tile: as many as registers allow, at most 6.
     const ROWS: usize;
 
-    /// All lanes `x`.
+    /// Returns a vector whose lanes all hold `x`.
     fn splat(self, x: f32) -> Self::Vector;
 
     /// Reads [`Simd::LANES`] numbers.
@@ -29,23 +29,23 @@ pub(super) trait Simd: Copy {
     /// `to` must be valid for that; no alignment is needed.
     unsafe fn store(self, to: *mut f32, v: Self::Vector);
 
-    /// `a + b`
+    /// Computes `a + b`.
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a - b`
+    /// Computes `a - b`.
     fn sub(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a * b`
+    /// Computes `a * b`.
     fn mul(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a / b`
+    /// Computes `a / b`.
     fn div(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The larger one, lane by lane.
+    /// Returns the larger one, lane by lane.
     fn max(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// The smaller one, lane by lane.
+    /// Returns the smaller one, lane by lane.
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// `a * b + c`, rounded once where the CPU can.
+    /// Computes `a * b + c`, rounded once where the CPU can.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// The sum of all lanes.
+    /// Returns the sum of all lanes.
     fn sum(self, v: Self::Vector) -> f32;
-    /// `x` rounded to the nearest integer `n`, and `2^n`; for `x` in `-126..=127`.
+    /// Returns `x` rounded to the nearest integer `n`, and `2^n`; for `x` in `-126..=127`.
     fn round_and_exp2(self, x: Self::Vector) -> (Self::Vector, Self::Vector);
 
     /// Writes [`Simd::LANES`] numbers as bf16, rounded to nearest even. NaN may become infinite.
@@ -65,13 +65,13 @@ pub(super) trait Simd: Copy {
         }
     }
 
-    /// All lanes 0.
+    /// Returns a vector of zeros.
     #[inline(always)]
     fn zero(self) -> Self::Vector {
         self.splat(0.0)
     }
 
-    /// `e^x`, relative error below 1e-6; `x` is clamped to `-87..=87`.
+    /// Computes `e^x`, relative error below 1e-6; `x` is clamped to `-87..=87`.
     #[inline(always)]
     fn exp(self, x: Self::Vector) -> Self::Vector {
         let x = self.min(self.max(x, self.splat(-87.0)), self.splat(87.0));
@@ -87,21 +87,21 @@ pub(super) trait Simd: Copy {
         self.mul(e, power)
     }
 
-    /// `1 / (1 + e^-x)`
+    /// Computes `1 / (1 + e^-x)`.
     #[inline(always)]
     fn sigmoid(self, x: Self::Vector) -> Self::Vector {
         let one = self.splat(1.0);
         self.div(one, self.add(one, self.exp(self.sub(self.zero(), x))))
     }
 
-    /// `tanh x = 1 - 2 / (e^2x + 1)`
+    /// Computes `tanh x = 1 - 2 / (e^2x + 1)`
     #[inline(always)]
     fn tanh(self, x: Self::Vector) -> Self::Vector {
         let (one, two) = (self.splat(1.0), self.splat(2.0));
         self.sub(one, self.div(two, self.add(self.exp(self.mul(two, x)), one)))
     }
 
-    /// `x tanh(ln(1 + e^x))`, written with `n = e^x (e^x + 2)` as `x n / (n + 2)`
+    /// Computes `x tanh(ln(1 + e^x))`, written with `n = e^x (e^x + 2)` as `x n / (n + 2)`
     #[inline(always)]
     fn mish(self, x: Self::Vector) -> Self::Vector {
         // Above 20 the factor is 1 in f32; the limit keeps e^2x finite.
@@ -110,7 +110,7 @@ pub(super) trait Simd: Copy {
         self.mul(x, self.div(n, self.add(n, self.splat(2.0))))
     }
 
-    /// `λ x` for positive `x`, `λ α (e^x - 1)` for negative (Klambauer et al. 2017)
+    /// Computes `λ x` for positive `x`, `λ α (e^x - 1)` for negative (Klambauer et al. 2017)
     #[inline(always)]
     fn selu(self, x: Self::Vector) -> Self::Vector {
         const LAMBDA: f32 = 1.050_701;

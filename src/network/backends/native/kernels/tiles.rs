@@ -23,12 +23,12 @@ pub(in super::super) const SPREAD_STRIDE: usize = 8;
 /// Copies of a spread board: a filter's files.
 const COPIES: usize = 3;
 
-/// Numbers of a spread board of `channels`.
+/// Returns the length of a spread board of `channels`.
 pub(in super::super) fn spread_length(channels: usize) -> usize {
     COPIES * channels.div_ceil(TILE_DEPTH) * SPREAD_SQUARES * TILE_DEPTH
 }
 
-/// Boards to bf16: `spread[position][x][channel / 32][rank + 1][file][channel % 32]` is the board's number at the
+/// Turns boards into bf16: `spread[position][x][channel / 32][rank + 1][file][channel % 32]` is the board's number at the
 /// square's rank and `file + x - 1`.
 ///
 /// Only squares of the board are written: what stands for squares beyond its edges must be 0 before.
@@ -56,7 +56,7 @@ impl Spread<'_> {
     }
 }
 
-/// Products of spread boards, or of blocks of 64 rows, and packed weights: for each position
+/// Computes products of spread boards, or of blocks of 64 rows, and packed weights: for each position
 /// `c[square][column] = Σ over steps s and k < 32 of a[offsets[s] + square * 32 + k] * b(s, k, column)`.
 #[derive(Debug)]
 pub(in super::super) struct TileProduct<'a> {
@@ -66,11 +66,11 @@ pub(in super::super) struct TileProduct<'a> {
     pub(in super::super) rows: usize,
     /// Columns of `c`, a multiple of 32.
     pub(in super::super) width: usize,
-    /// Where each step's left operand begins; at least one step.
+    /// The places where each step's left operand begins; at least one step.
     pub(in super::super) offsets: &'a [u32],
     /// Left operands, bits of bf16.
     pub(in super::super) a: &'a [u16],
-    /// From one position of `a` to the next.
+    /// Numbers from one position of `a` to the next.
     pub(in super::super) a_step: usize,
     /// Right operands, bits of bf16: `[width / 32][steps][2][16][16][2]`, that is 32 columns as two tiles of 16, whose
     /// rows hold two `k` for each column.
@@ -96,13 +96,13 @@ impl TileProduct<'_> {
 
 /// A CPU's unit for products of bf16 matrices.
 pub(in super::super) trait Tiles: Send + Sync + Debug {
-    /// As in the option `kernel=`.
+    /// Returns the name as in the option `kernel=`.
     fn name(&self) -> &'static str;
 
-    /// Is a convolution this way faster than Winograd's in fp32? Dense layers always are.
+    /// Says whether a convolution this way is faster than Winograd's in fp32; dense layers always are.
     fn outruns_winograd(&self) -> bool;
 
-    /// See [`TileProduct`].
+    /// Computes a [`TileProduct`].
     fn multiply(&self, job: TileProduct<'_>);
 }
 
@@ -141,7 +141,7 @@ impl Tiles for Definition {
     }
 }
 
-/// Sums of a [`TileProduct`] to boards.
+/// Turns sums of a [`TileProduct`] into boards.
 #[derive(Debug)]
 pub(in super::super) struct Collect<'a> {
     /// Number of boards.
@@ -152,13 +152,13 @@ pub(in super::super) struct Collect<'a> {
     pub(in super::super) sums: &'a [f32],
     /// Columns of `sums`, at least as many as channels.
     pub(in super::super) width: usize,
-    /// Added to each output: `[channels]`.
+    /// The numbers that are added to each output, `[channels]`.
     pub(in super::super) bias: &'a [f32],
-    /// What to do with the outputs.
+    /// The operation on the outputs.
     pub(in super::super) epilogue: Epilogue,
     /// `[positions][10][10][channels]`
     pub(in super::super) boards: &'a mut [f32],
-    /// For [`Epilogue::Pool`]: `[positions][channels]`, else unused.
+    /// The sums for [`Epilogue::Pool`], `[positions][channels]`; else unused.
     pub(in super::super) pool: &'a mut [f32],
 }
 

@@ -33,7 +33,7 @@ pub(in super::super) fn transform_filter(filter: &[f32; 9]) -> [f32; POINTS] {
     points
 }
 
-/// Boards to tiles: `tiles[point][position * 4 + tile][channel]`.
+/// Transforms boards to tiles: `tiles[point][position * 4 + tile][channel]`.
 #[derive(Debug)]
 pub(in super::super) struct InputTransform<'a> {
     /// Boards in `boards`.
@@ -44,7 +44,7 @@ pub(in super::super) struct InputTransform<'a> {
     pub(in super::super) boards: &'a [f32],
     /// `[36][positions * 4][channels]`
     pub(in super::super) tiles: &'a mut [f32],
-    /// From one point of `tiles` to the next, at least `positions * 4 * channels`.
+    /// Numbers from one point of `tiles` to the next, at least `positions * 4 * channels`.
     pub(in super::super) step: usize,
 }
 
@@ -59,7 +59,7 @@ impl InputTransform<'_> {
     }
 }
 
-/// Products of tiles to boards, for a panel of channels.
+/// Transforms products of tiles to boards, for a panel of channels.
 #[derive(Debug)]
 pub(in super::super) struct OutputTransform<'a> {
     /// Boards in `boards`.
@@ -68,11 +68,11 @@ pub(in super::super) struct OutputTransform<'a> {
     pub(in super::super) width: usize,
     /// `[36][positions * 4][width]`
     pub(in super::super) products: &'a [f32],
-    /// From one point of `products` to the next.
+    /// Numbers from one point of `products` to the next.
     pub(in super::super) step: usize,
-    /// Added to each output: `[width]`.
+    /// The numbers that are added to each output, `[width]`.
     pub(in super::super) bias: &'a [f32],
-    /// What to do with the outputs.
+    /// The operation on the outputs.
     pub(in super::super) epilogue: Epilogue,
     /// `[positions][10][10][channels]`
     pub(in super::super) boards: &'a mut [f32],
@@ -80,7 +80,7 @@ pub(in super::super) struct OutputTransform<'a> {
     pub(in super::super) channels: usize,
     /// The panel's first channel.
     pub(in super::super) first: usize,
-    /// For [`Epilogue::Pool`]: `[positions][channels]`, else unused.
+    /// The sums for [`Epilogue::Pool`], `[positions][channels]`; else unused.
     pub(in super::super) pool: &'a mut [f32],
 }
 
@@ -100,7 +100,7 @@ impl OutputTransform<'_> {
     }
 }
 
-/// `Bᵀ d` for one column of a tile.
+/// Computes `Bᵀ d` for one column of a tile.
 #[inline(always)]
 fn input_column<S: Simd>(simd: S, d: [S::Vector; 6]) -> [S::Vector; 6] {
     let (two, four) = (simd.splat(2.0), simd.splat(4.0));
@@ -119,7 +119,7 @@ fn input_column<S: Simd>(simd: S, d: [S::Vector; 6]) -> [S::Vector; 6] {
     ]
 }
 
-/// `Aᵀ m` for one column of products.
+/// Computes `Aᵀ m` for one column of products.
 #[inline(always)]
 fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
     let (sum1, difference1) = (simd.add(m[1], m[2]), simd.sub(m[1], m[2]));
@@ -132,13 +132,13 @@ fn output_column<S: Simd>(simd: S, m: [S::Vector; 6]) -> [S::Vector; 4] {
     ]
 }
 
-/// Column `x` of six rows.
+/// Returns column `x` of six rows.
 #[inline(always)]
 fn column<V: Copy, const N: usize>(rows: &[[V; N]; 6], x: usize) -> [V; 6] {
     [rows[0][x], rows[1][x], rows[2][x], rows[3][x], rows[4][x], rows[5][x]]
 }
 
-/// Six vectors, `step` numbers apart.
+/// Reads six vectors, `step` numbers apart.
 ///
 /// # Safety
 /// All six must be readable.
