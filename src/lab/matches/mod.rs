@@ -1,36 +1,54 @@
-//! Games between two engines, many at once in one process, and what they prove.
+//! Matches: games between two engines, many at once in one process, and what they prove.
 //!
-//! [`play`](fn@play) takes two [teams](crate::engine::EngineSetup), [`Openings`] and [`MatchRules`], and hands out finished games in the
-//! order of their numbers. The way of a game: the `schedule` gives it an opening and its colours; a thread of `play` takes it
-//! along with many others and evaluates the positions of all of them in one batch, but for those that `shared_eval_cache` knows; `game` plays it, with `limit` and
-//! `adjudication`; `pgn` writes it down; `statistics` add games up. With fixed nodes or under `nodestime` a game depends on
-//! its number and the seed alone, not on how many others run beside it.
-//! Called by the command `match`; uses `engine` and what lies below.
+//! [`play`](fn@play) takes two [engines](crate::engine::EngineSetup), [`Openings`] and [`MatchRules`], and hands out finished
+//! games in the order of their numbers. The way of a game: `schedule` gives it an opening and its colours; a thread of `play`
+//! takes it along with many others and evaluates the positions of all of them in one batch, except those that
+//! `shared_eval_cache` knows; `game` plays it, with `limit` and `adjudication`. With fixed nodes or under `nodestime` a game
+//! depends on its number and the seed alone, not on how many others run beside it.
+//!
+//! Then `pgn_writer` and `rows` say what is written of a game, and `row_files` writes it; `summary`, `study` and `ranking` compute
+//! results from the rows with [`statistics`]; `page` shows them. Called by the commands `match` and `report`; uses `engine` and
+//! what lies below it.
 
 mod adjudication;
 mod game;
 mod limit;
 mod openings;
-mod pgn;
+mod page;
+mod pgn_writer;
 mod play;
+mod ranking;
+mod row_files;
+mod rows;
 mod schedule;
 mod shared_eval_cache;
 pub mod statistics;
+mod study;
+mod summary;
 
 pub use adjudication::{Adjudication, DrawRule, WinRule};
 pub use game::{GameOutcome, GameRecord, MatchRules, MoveRecord, MoveScore, Termination};
 pub use limit::SideLimit;
 pub use openings::{Opening, Openings, OpeningsError};
-pub use pgn::{PgnTags, write_pgn};
+pub use page::{page, table};
+pub use pgn_writer::{PgnTags, write_pgn};
 pub use play::{MatchConfig, play};
+pub use ranking::Ranking;
+pub use row_files::{MatchFiles, columns, write_merged_rows};
+pub use rows::{MatchGame, MatchGameRow, MatchHeader, MatchMoveRow};
 pub use schedule::{GameAssignment, Schedule};
+pub use study::MatchStudy;
+pub use summary::{MatchCounts, MatchSummary, RunSpeed};
+
+use std::path::PathBuf;
 
 use thiserror::Error;
 
 use crate::engine::EngineError;
+use crate::lab::rows::RowError;
 use crate::network::BackendError;
 
-/// Index of a team or of what belongs to it.
+/// One of the two engines of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The first engine, whose point of view results are from.
@@ -40,7 +58,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other one.
     #[must_use]
     pub fn other(self) -> Side {
         match self {
@@ -49,13 +67,13 @@ impl Side {
         }
     }
 
-    /// 0 or 1, for arrays of two.
+    /// Returns 0 for A and 1 for B, for arrays of two.
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Why games cannot go on.
+/// Why a match cannot be played, go on, or be written down.
 #[derive(Debug, Error)]
 pub enum MatchError {
     /// An engine refuses to play.
@@ -70,4 +88,22 @@ pub enum MatchError {
     /// A thread that plays games died.
     #[error("a thread that plays games panicked; this is a bug, please report it")]
     Panic,
+    /// Files could not be read or written.
+    #[error(transparent)]
+    Rows(#[from] RowError),
+    /// The folder holds another match.
+    #[error("{}: holds the games of another match or shard; choose another --out, or the same options", folder.display())]
+    OtherMatch {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A file has fewer games than the rows beside it tell of.
+    #[error(
+        "{}: lacks games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
+        path.display()
+    )]
+    MissingGames {
+        /// The file.
+        path: PathBuf,
+    },
 }

@@ -10,25 +10,35 @@ mod bootstrap;
 mod clock;
 mod encoder;
 mod estimate;
+mod figures;
 mod fit;
 mod groups;
 pub mod measure;
+mod page;
 mod ply_median;
 mod rows;
+mod run_facts;
 mod searcher;
 mod selection;
 mod statistics;
 mod study;
+mod tables;
 
 pub use bootstrap::Interval;
 pub use clock::{ClockFigures, ClockUse};
 pub use estimate::{Estimator, MovesLeftSource};
+pub use figures::Findings;
 pub use fit::{Fit, Fitter};
 pub use groups::{Dimension, Group};
+pub use page::{PagePlot, page, plots};
 pub use rows::PositionRow;
+pub use run_facts::RunFacts;
 pub use selection::Selection;
 pub use statistics::{EstimatorFigures, Joint, SpreadCoverage};
 pub use study::{GroupFigures, Study, StudyReport};
+pub use tables::StudyText;
+
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -52,6 +62,17 @@ pub enum MovesLeftError {
     /// The engine that searches refused something.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// Rows were made with other settings.
+    #[error(
+        "--resume: {} was begun with other settings, see {file} there; begin anew without --resume, or in another folder",
+        folder.display()
+    )]
+    OtherSettings {
+        /// The folder of the rows.
+        folder: PathBuf,
+        /// The file of settings in it.
+        file: &'static str,
+    },
     /// A search ended without an answer.
     #[error("game {game}, ply {ply}: the search ended without an answer: {notes}")]
     Search {

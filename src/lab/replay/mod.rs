@@ -5,13 +5,29 @@
 //! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`ReplaySummary`] adds
 //! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
 
+mod figures;
+mod games;
+mod heads;
 mod model;
+mod page;
 mod random;
+mod replayer;
+mod row_files;
+mod rows;
 mod search;
+mod study;
 mod summary;
 pub mod synthetic;
 
+pub use figures::ReplayReport;
+pub use games::GameToReplay;
+pub use heads::NetworkHeads;
 pub use model::{EngineModel, SpeedModel};
+pub use page::page;
+pub use replayer::{ReplayRows, Replayer};
+pub use row_files::{ReplayFiles, columns, write_merged_rows};
+pub use rows::{ReplayGameRow, ReplayKey, ReplayMoveRow};
+pub use study::{ManagerFigures, ReplayStudy};
 pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, ReplaySummary};
 
 use crate::time::{

@@ -8,4 +8,4 @@ mod merge;
 mod row_file;
 
 pub use merge::{MergedGames, RowOfGame, files_of, write_merged};
-pub use row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, write_parquet};
+pub use row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, make_folder, write_parquet};

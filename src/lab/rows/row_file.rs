@@ -94,7 +94,8 @@ pub enum RowError {
 }
 
 impl RowError {
-    fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
+    /// Returns the error of a file that could not be opened, read or written, for `map_err`.
+    pub(in crate::lab) fn io(path: &Path) -> impl FnOnce(io::Error) -> RowError {
         |error| RowError::Io { path: path.to_owned(), error }
     }
 
@@ -105,6 +106,14 @@ impl RowError {
     fn parquet(path: &Path) -> impl FnOnce(ParquetError) -> RowError {
         |error| RowError::Parquet { path: path.to_owned(), error }
     }
+}
+
+/// Makes a folder and those that it lies in, if they are not there yet.
+///
+/// # Errors
+/// [`RowError::Io`].
+pub fn make_folder(folder: &Path) -> Result<(), RowError> {
+    std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
 
 /// Appends rows to a CSV file.

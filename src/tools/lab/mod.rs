@@ -12,6 +12,7 @@ use clap::Subcommand;
 use super::{ExitStatus, Failure, Output};
 use crate::lab::matches::MatchError;
 use crate::lab::moves_left::MovesLeftError;
+use crate::lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
@@ -45,6 +46,12 @@ impl LabCommand {
 
 impl From<MatchError> for Failure {
     fn from(error: MatchError) -> Failure {
+        Failure::Measurement(Box::new(error))
+    }
+}
+
+impl From<RowError> for Failure {
+    fn from(error: RowError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }

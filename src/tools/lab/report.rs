@@ -49,7 +49,7 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "timelab",
-        columns: timelab::columns,
+        columns: crate::lab::replay::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "",
         are_given: |_| false,
@@ -57,7 +57,7 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "match",
-        columns: matches::columns,
+        columns: crate::lab::matches::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "--sprt",
         are_given: |args| args.results.are_given(),

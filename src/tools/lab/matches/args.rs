@@ -77,7 +77,7 @@ pub(in crate::tools) struct MatchArgs {
     pub(super) settings: Settings,
 }
 
-pub(super) fn fault(flag: &str, error: impl std::fmt::Display) -> Failure {
+pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Input(format!("--{flag}: {error}"))
 }
 
@@ -127,7 +127,8 @@ pub(super) fn teams(sides: &[SideArgs; 2], rules: &MatchRules) -> Result<[Arc<En
 
 pub(super) fn openings(args: &MatchArgs) -> Result<Openings, Failure> {
     let Some(path) = &args.openings else { return Ok(Openings::standard()) };
-    let mut openings = Openings::read(path, args.opening_plies).map_err(|error| fault("openings", error))?;
+    let mut openings =
+        Openings::read(path, args.opening_plies).map_err(|error| argument_error("openings", error))?;
     if !args.sequential {
         openings.shuffle(args.seed);
     }
@@ -159,7 +160,7 @@ pub(super) fn adjudication(args: &MatchArgs) -> Result<Adjudication, Failure> {
             centipawns: params.integer("score", 600, 1..=100_000)? as i32,
         })
     };
-    let params_fault = |flag| move |error: ParamError| fault(flag, error);
+    let params_error = |flag| move |error: ParamError| argument_error(flag, error);
     let tables = args.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
     Ok(Adjudication {
         draw: args
@@ -167,9 +168,9 @@ pub(super) fn adjudication(args: &MatchArgs) -> Result<Adjudication, Failure> {
             .as_deref()
             .map(draw)
             .transpose()
-            .map_err(params_fault("adjudicate-draw"))?,
-        win: args.adjudicate_win.as_deref().map(win).transpose().map_err(params_fault("adjudicate-win"))?,
-        tables: tables.map_err(|error| fault("adjudicate-syzygy", error))?.map(Arc::new),
+            .map_err(params_error("adjudicate-draw"))?,
+        win: args.adjudicate_win.as_deref().map(win).transpose().map_err(params_error("adjudicate-win"))?,
+        tables: tables.map_err(|error| argument_error("adjudicate-syzygy", error))?.map(Arc::new),
         max_plies: args.max_plies,
     })
 }

@@ -1,17 +1,11 @@
 //! `zeitnot match`: engine A against engine B, many games at once, and what they prove.
 //!
-//! `args` reads the arguments, `side` those of one engine; the library's [`arena`](crate::lab::matches) plays; `rows` are the results,
-//! which `journal` keeps, `summary` adds up and `page` shows; `merge` puts the rows of several runs together,
-//! and `ranking` all their players in one list.
+//! `args` reads the arguments, `side` those of one engine; the [laboratory](crate::lab::matches) plays, writes rows and shows
+//! them; `report` does the same for rows of several runs.
 
 mod args;
-mod journal;
-mod merge;
-mod page;
-mod ranking;
-mod rows;
+mod report;
 mod side;
-mod summary;
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -20,21 +14,21 @@ use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
-use crate::lab::matches::{self, MatchConfig, MatchRules, PgnTags, Schedule};
+use crate::lab::matches::{
+    self, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchRules, MatchSummary, PgnTags,
+    RunSpeed, Schedule,
+};
 use crate::tools::{ExitStatus, Failure, Output};
 
 pub(super) use args::MatchArgs;
-use args::fault;
-use journal::Journal;
-pub(super) use journal::columns;
-pub(super) use merge::{ResultArgs, report};
-use rows::{MatchGameRow, MatchHeader};
-use summary::{MatchCounts, MatchSummary, RunSpeed};
+use args::argument_error;
+pub(super) use report::{ResultArgs, report};
 
 /// Runs the command.
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let sides = args::sides(args)?;
-    let sprt = args.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| fault("sprt", error))?;
+    let sprt =
+        args.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))?;
     let openings = args::openings(args)?;
     let rules = MatchRules {
         limits: args::limits(args, &sides)?,
@@ -58,14 +52,14 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         tags: PgnTags { event: "zeitnot match", names, limits: config.rules.limits },
         counts: MatchCounts::default(),
         sprt,
-        journal: None,
+        files: None,
         progress: progress_bar(config.schedule.len()),
         started: Instant::now(),
         nodes: 0,
     };
     if let Some(folder) = &args.out {
-        let journal = Journal::open(folder, &config.schedule, header, |row| recorder.counts.add(row))?;
-        recorder.journal = Some(journal);
+        let files = MatchFiles::open(folder, &config.schedule, header, |row| recorder.counts.add(row))?;
+        recorder.files = Some(files);
     }
     let played_before = recorder.counts.tally.games();
     recorder.progress.reset_eta();
@@ -83,26 +77,26 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     written?;
     recorder.progress.finish_and_clear();
     let summary = recorder.summary();
-    if let Some(journal) = recorder.journal.take() {
-        journal.finish()?;
+    if let Some(files) = recorder.files.take() {
+        files.finish()?;
     }
     if let Some(folder) = &args.out {
-        merge::write_page(folder, sprt.as_ref())?;
+        report::write_page(folder, sprt.as_ref())?;
     }
     output.write(&summary, &summary)?;
     Ok(ExitStatus::Success)
 }
 
-/// Writes games down as they come, and adds them up.
+/// Writes games down as they end, and counts their results.
 struct MatchRecorder<'a> {
     header: MatchHeader<'a>,
     tags: PgnTags<'a>,
     counts: MatchCounts,
     sprt: Option<Sprt>,
-    journal: Option<Journal>,
+    files: Option<MatchFiles>,
     progress: ProgressBar,
     started: Instant,
-    /// Searched by this run.
+    /// New nodes that this run has searched.
     nodes: u64,
 }
 
@@ -111,15 +105,15 @@ impl MatchRecorder<'_> {
         let row = MatchGameRow::new(self.header, game);
         self.counts.add(&row);
         self.nodes += row.a_nodes + row.b_nodes;
-        if let Some(journal) = &mut self.journal {
-            journal.add(self.header, &self.tags, game, &row)?;
+        if let Some(files) = &mut self.files {
+            files.add(self.header, &self.tags, game, &row)?;
         }
         self.progress.set_position(self.counts.tally.games());
         self.progress.set_message(self.summary().line());
         Ok(())
     }
 
-    /// Has the test proven one of its hypotheses?
+    /// Says whether the sequential test has accepted one of its hypotheses.
     fn is_decided(&self) -> bool {
         let state = self.sprt.map(|sprt| sprt.state(&self.counts.tally));
         state.is_some_and(|state| state.verdict() != SprtVerdict::Undecided)
@@ -131,8 +125,8 @@ impl MatchRecorder<'_> {
     }
 }
 
-/// A hash over all that the games depend on, but for where files lie and how many games there are: equal for all shards, and
-/// for a match that is to be made longer.
+/// Returns a hash over all that the games depend on, except where files lie and how many games there are: it is equal for all
+/// shards, and for a match that is to be made longer.
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
     let mut hash = Sha256::new();
     for team in &config.teams {

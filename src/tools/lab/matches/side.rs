@@ -25,20 +25,22 @@ impl SideArgs {
         let mut side = SideArgs { name: String::new(), limit: None, settings: common.clone() };
         let mut named = None;
         for entry in entries(text) {
-            let (key, value) = split_entry(entry).ok_or_else(|| fault(letter, entry, "write Name=Value"))?;
+            let (key, value) =
+                split_entry(entry).ok_or_else(|| entry_error(letter, entry, "write Name=Value"))?;
             match key {
                 "name" => named = Some(value.to_owned()),
                 "nodes" => {
                     let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
-                    let nodes = nodes.ok_or_else(|| fault(letter, entry, "expected a number above 0"))?;
+                    let nodes =
+                        nodes.ok_or_else(|| entry_error(letter, entry, "expected a number above 0"))?;
                     side.limit = Some(SideLimit::Nodes(nodes));
                 }
                 "tc" => {
                     let control =
-                        value.parse().map_err(|error: NoTimeControl| fault(letter, entry, error))?;
+                        value.parse().map_err(|error: NoTimeControl| entry_error(letter, entry, error))?;
                     side.limit = Some(SideLimit::Clock(control));
                 }
-                _ => side.settings.set(key, value).map_err(|error| fault(letter, entry, error))?,
+                _ => side.settings.set(key, value).map_err(|error| entry_error(letter, entry, error))?,
             }
         }
         let described = if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() };
@@ -47,7 +49,7 @@ impl SideArgs {
     }
 }
 
-fn fault(letter: &str, entry: &str, reason: impl std::fmt::Display) -> Failure {
+fn entry_error(letter: &str, entry: &str, reason: impl std::fmt::Display) -> Failure {
     Failure::Input(format!("--{}: {entry}: {reason}", letter.to_lowercase()))
 }
 

@@ -3,11 +3,6 @@
 //! Measuring writes rows into the folder of `--out` (a temporary one without it); the report is computed from the rows, here and in
 //! `zeitnot report`.
 
-mod figures;
-mod page;
-mod run_facts;
-mod show;
-
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +14,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::shard::Shard;
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
-use crate::lab::moves_left::{Estimator, MovesLeftError, MovesLeftSource, PositionRow, Selection, Study};
+use crate::lab::moves_left::{
+    self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, Selection, Study, StudyText,
+};
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::training::game::Ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
-
-use run_facts::RunFacts;
 
 /// Names of the files in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
@@ -184,9 +179,7 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
             stopped(args);
         }
         let rows = folder.join(ROWS);
-        if args.shard.is_some()
-            && RowReader::<PositionRow>::open(&rows).map_err(MovesLeftError::from)?.next().is_none()
-        {
+        if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
             eprint_message(
                 "no position of this shard has passed the filters: its file has no rows, only their names",
             );
@@ -207,20 +200,31 @@ fn stopped(args: &MovesLeftArgs) {
     }
 }
 
+/// Returns the settings that the rows depend on.
+fn run_facts(args: &MovesLeftArgs, network: &str) -> RunFacts {
+    RunFacts {
+        pgn: args.pgn.iter().map(|file| file.display().to_string()).collect(),
+        network: network.to_owned(),
+        nodes: args.nodes,
+        filters: format!("{:?}", args.filters),
+        shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
+    }
+}
+
 /// Writes the rows of the games into the folder.
 fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failure> {
     let backend = args.network.backend()?;
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
-    let facts = RunFacts::of(args, &backend.info().description);
+    let facts = run_facts(args, &backend.info().description);
     let path = folder.join(ROWS);
     let (mut rows, first_game) = if args.resume {
         facts.check(folder)?;
-        resume(&path).map_err(MovesLeftError::from)?
+        resume(&path)?
     } else {
         facts.write(folder)?;
-        (RowWriter::create(&path).map_err(MovesLeftError::from)?, 1)
+        (RowWriter::create(&path)?, 1)
     };
     let stop = interruption()?;
     let bytes_read = Arc::new(AtomicU64::new(0));
@@ -254,7 +258,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
         }
         Ok(())
     })?;
-    rows.flush().map_err(MovesLeftError::from)?;
+    rows.flush()?;
     progress.finish(&counts);
     Ok(counts)
 }
@@ -357,19 +361,19 @@ pub(super) fn report(
         std::fs::create_dir_all(folder)?;
         let rows = folder.join(ROWS);
         if files == [rows.as_path()] {
-            let reader = RowReader::<PositionRow>::open(&rows).map_err(MovesLeftError::from)?;
-            write_parquet(&folder.join(PARQUET), reader).map_err(MovesLeftError::from)?;
+            let reader = RowReader::<PositionRow>::open(&rows)?;
+            write_parquet(&folder.join(PARQUET), reader)?;
         } else {
-            write_merged::<PositionRow>(files, &rows).map_err(MovesLeftError::from)?;
+            write_merged::<PositionRow>(files, &rows)?;
             facts.iter().try_for_each(|facts| facts.write(folder))?;
         }
-        for plot in page::plots(&report) {
+        for plot in moves_left::plots(&report) {
             std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
         }
-        let path = page::page(&report, facts.as_ref(), args.fit).write(folder)?;
+        let path = moves_left::page(&report, facts.as_ref(), args.fit).write(folder)?;
         eprint_message(format_args!("report in {}", path.display()));
     }
-    let findings = figures::Findings::new(&report, args.fit);
-    output.write(&findings, &show::StudyText { report: &report, is_fit: args.fit })?;
+    let findings = Findings::new(&report, args.fit);
+    output.write(&findings, &StudyText { report: &report, is_fit: args.fit })?;
     Ok(ExitStatus::Success)
 }

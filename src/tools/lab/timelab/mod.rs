@@ -1,16 +1,8 @@
 //! `zeitnot timelab`: time managers over recorded games in virtual time.
 //!
-//! `source` reads recorded games, `games` makes replays of them, `heads` asks the network, `bench` has the
-//! library's [`replay`](crate::lab::replay) play them; `rows` are the results, which `files` keeps, `lab` adds up and
-//! `show` makes tables and the page of.
+//! `source` reads recorded games and `speed` the modelled engine's speed; the [laboratory](crate::lab::replay) replays the games,
+//! writes rows and shows them.
 
-mod bench;
-mod files;
-mod games;
-mod heads;
-mod lab;
-mod rows;
-mod show;
 mod source;
 mod speed;
 
@@ -22,20 +14,12 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::shard::Shard;
-use crate::lab::replay::EngineModel;
-use crate::lab::rows::{MergedGames, Row, files_of};
+use crate::lab::replay::{self, EngineModel, NetworkHeads, ReplayFiles, ReplayReport, ReplayStudy, Replayer};
 use crate::network::Backend;
-use crate::time::TimeControl;
-use crate::time::{DEFAULT_MANAGER, manager_from};
+use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 
-use bench::Replayer;
-use files::{ReplayRowFiles, row_fault};
-use heads::NetworkHeads;
-use lab::ReplayStudy;
-use rows::{ReplayGameRow, ReplayMoveRow};
-use show::ReplayReport;
 use source::GameSource;
 
 #[derive(Debug, Args)]
@@ -90,8 +74,12 @@ fn nps(text: &str) -> Result<f64, String> {
 /// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let bench = Replayer {
-        args,
+    let replayer = Replayer {
+        managers: &args.managers,
+        controls: &args.controls,
+        recorded_clocks: args.recorded_clocks,
+        overhead_ms: f64::from(args.move_overhead),
+        kept_games: args.curves,
         model: EngineModel { speed: speed::parse(&args.speed, args.nps)?, ..EngineModel::default() },
         threads,
     };
@@ -100,8 +88,8 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         None => None,
     };
     check_repetitions(args)?;
-    let mut files = args.out.as_deref().map(ReplayRowFiles::create).transpose()?;
-    let (mut lab, mut status) = (ReplayStudy::default(), ExitStatus::Success);
+    let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
+    let (mut study, mut status) = (ReplayStudy::default(), ExitStatus::Success);
     let progress = progress_bar(args.max_games);
     let mut source = GameSource::new(args);
     loop {
@@ -112,28 +100,27 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         if let Some(heads) = &mut heads {
             heads.fill_in(&mut chunk)?;
         }
-        for (game, moves) in bench.replay_all(&chunk) {
-            lab.add_game(&game);
+        for rows in replayer.replay_all(&chunk) {
             if let Some(files) = &mut files {
-                files.write_game(&game, &moves)?;
+                files.write(&rows)?;
             }
-            moves.into_iter().for_each(|row| lab.add_move(row));
+            study.add(rows);
         }
         progress.inc(chunk.len() as u64);
     }
     progress.finish_and_clear();
     source.tell_what_was_left_out();
-    if lab.cells.is_empty() && args.shard.is_none() {
+    if study.managers.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
     }
     if let Some(folder) = &args.out {
         if let Some(files) = files {
-            files.finish(folder)?;
+            files.finish()?;
         }
-        show::page(&lab).write(folder)?;
+        replay::page(&study).write(folder)?;
     }
-    let answer = ReplayReport::new(&lab);
-    output.write(&answer, &answer)?;
+    let report = ReplayReport::new(&study);
+    output.write(&report, &report)?;
     Ok(status)
 }
 
@@ -176,38 +163,24 @@ fn progress_bar(games: Option<u64>) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-/// The columns of the two kinds of files.
-pub(super) fn columns() -> Vec<Vec<String>> {
-    vec![ReplayGameRow::columns(), ReplayMoveRow::columns()]
-}
-
-/// Puts rows of several runs together, such as those of shards: `zeitnot report` on files of [`ReplayGameRow`]s and [`ReplayMoveRow`]s, in any
-/// order.
+/// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and of moves, in any order.
 ///
 /// # Errors
-/// If a file cannot be read, two of them hold the same replay, or the folder cannot be written.
+/// [`Failure`] if a file cannot be read, two of them hold the same replay, or the folder cannot be written.
 pub(super) fn report(
     files: &[PathBuf],
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
-    let games = files_of::<ReplayGameRow>(files).map_err(row_fault)?;
-    let moves = files_of::<ReplayMoveRow>(files).map_err(row_fault)?;
-    let mut lab = ReplayStudy::default();
-    for game in MergedGames::<ReplayGameRow>::open(&games).map_err(row_fault)? {
-        game.map_err(row_fault)?.iter().for_each(|row| lab.add_game(row));
-    }
-    for game in MergedGames::<ReplayMoveRow>::open(&moves).map_err(row_fault)? {
-        game.map_err(row_fault)?.into_iter().for_each(|row| lab.add_move(row));
-    }
-    if lab.cells.is_empty() {
+    let study = ReplayStudy::read(files)?;
+    if study.managers.is_empty() {
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
-        files::write_merged_rows([&games, &moves], folder)?;
-        show::page(&lab).write(folder)?;
+        replay::write_merged_rows(files, folder)?;
+        replay::page(&study).write(folder)?;
     }
-    let answer = ReplayReport::new(&lab);
-    output.write(&answer, &answer)?;
+    let report = ReplayReport::new(&study);
+    output.write(&report, &report)?;
     Ok(ExitStatus::Success)
 }

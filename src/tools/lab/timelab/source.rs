@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::TimelabArgs;
-use super::games::GameToReplay;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
+use crate::lab::replay::GameToReplay;
 use crate::tools::lab::shard::Shard;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure};

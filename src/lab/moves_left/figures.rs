@@ -1,19 +1,19 @@
-//! The findings as JSON: the keys are a contract.
+//! The findings as a JSON document, whose keys are a contract.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::lab::moves_left::{ClockFigures, Dimension, EstimatorFigures, Fit, SpreadCoverage, StudyReport};
+use super::{ClockFigures, Dimension, EstimatorFigures, Fit, SpreadCoverage, StudyReport};
 
 /// The document. All errors are in full moves.
-#[derive(Serialize)]
-pub(super) struct Findings {
+#[derive(Debug, Serialize)]
+pub struct Findings {
     games: u64,
     positions: u64,
     unit: &'static str,
     estimators: Vec<NamedFigures>,
-    /// `by_ply`, `by_phase`, …: the same for each group.
+    /// The figures of each group, by `by_ply`, `by_phase` and so on.
     #[serde(flatten)]
     groups: BTreeMap<&'static str, Vec<GroupDocument>>,
     spread: Option<SpreadCoverage>,
@@ -22,21 +22,21 @@ pub(super) struct Findings {
     fit: Option<Vec<Fit>>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct NamedFigures {
     name: String,
     #[serde(flatten)]
     figures: EstimatorFigures,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct GroupDocument {
     group: String,
     positions: u64,
     estimators: Vec<NamedFigures>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct NamedClock {
     name: String,
     #[serde(flatten)]
@@ -44,7 +44,8 @@ struct NamedClock {
 }
 
 impl Findings {
-    pub(super) fn new(report: &StudyReport, is_fit: bool) -> Findings {
+    /// Computes the document of a report; it has the fitted estimators if `is_fit`.
+    pub fn new(report: &StudyReport, is_fit: bool) -> Findings {
         let named = |figures: &[Option<EstimatorFigures>]| {
             let pairs = report.names.iter().zip(figures);
             pairs

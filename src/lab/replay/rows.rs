@@ -1,34 +1,49 @@
-//! The rows behind the laboratory's figures: one per game, one per move.
+//! The rows that a replay writes: one per game and one per move.
 
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::replay::{GameSummary, PhaseErrors, ReplayedGame, ReplayedMove};
+use super::{GameSummary, PhaseErrors, ReplayedGame, ReplayedMove};
 use crate::lab::rows::{Row, RowOfGame};
 
-/// What a manager made of one game at one time control.
+/// The row of one game under one manager at one time control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct ReplayGameRow {
+pub struct ReplayGameRow {
     /// The game's number among those that were replayed, from 1, whatever the shard.
     pub game: u64,
-    /// Whose moves were made: White's or else Black's.
+    /// True if White's moves were made, false if Black's.
     pub white: bool,
+    /// The time manager, as in the option `TimeManager`.
     pub manager: String,
+    /// The time control, or `recorded`.
     pub control: String,
+    /// Moves made.
     pub moves: u32,
+    /// True if the game was lost on time.
     pub lost: bool,
+    /// All the time that the clock was given, ms.
     pub given_ms: f64,
+    /// The clock at the end, ms.
     pub final_clock_ms: f64,
+    /// See [`GameSummary::time_used`].
     pub time_used: f64,
+    /// See [`GameSummary::min_clock_ms`].
     pub min_clock_ms: f64,
+    /// See [`GameSummary::instamoves`].
     pub instamoves: u32,
+    /// See [`GameSummary::nodes_cv`].
     pub nodes_cv: f64,
-    /// Moves with an estimate of the moves left, and the sum of its errors, by phase.
+    /// Moves of the opening with an estimate of the moves left.
     pub opening_estimates: u32,
+    /// Sum of the absolute errors of those estimates, full moves.
     pub opening_error_moves: f64,
+    /// Moves of the middlegame with an estimate of the moves left.
     pub middlegame_estimates: u32,
+    /// Sum of the absolute errors of those estimates, full moves.
     pub middlegame_error_moves: f64,
+    /// Moves of the endgame with an estimate of the moves left.
     pub endgame_estimates: u32,
+    /// Sum of the absolute errors of those estimates, full moves.
     pub endgame_error_moves: f64,
 }
 
@@ -48,25 +63,30 @@ impl RowOfGame for ReplayGameRow {
     }
 }
 
-/// Which cell of the laboratory a row belongs to.
+/// The columns that all rows of a replay have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReplayKey<'a> {
+pub struct ReplayKey<'a> {
+    /// The game's number, from 1.
     pub game: u64,
+    /// True if White's moves are made.
     pub white: bool,
+    /// The time manager.
     pub manager: &'a str,
+    /// The time control.
     pub control: &'a str,
 }
 
 impl ReplayGameRow {
-    pub(super) fn new(cell: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
+    /// Returns the row of a replayed game.
+    pub fn new(key: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
         let GameSummary { moves, lost, time_used, min_clock_ms, instamoves, nodes_cv, moves_left } =
             game.summary();
         let [opening, middlegame, endgame] = moves_left;
         ReplayGameRow {
-            game: cell.game,
-            white: cell.white,
-            manager: cell.manager.to_owned(),
-            control: cell.control.to_owned(),
+            game: key.game,
+            white: key.white,
+            manager: key.manager.to_owned(),
+            control: key.control.to_owned(),
             moves,
             lost,
             given_ms: game.given_ms,
@@ -84,7 +104,8 @@ impl ReplayGameRow {
         }
     }
 
-    pub(super) fn summary(&self) -> GameSummary {
+    /// Returns the figures of the game.
+    pub fn summary(&self) -> GameSummary {
         let errors = |moves, sum| PhaseErrors { moves, sum };
         GameSummary {
             moves: self.moves,
@@ -102,29 +123,38 @@ impl ReplayGameRow {
     }
 }
 
-/// One move of such a game.
+/// The row of one move of a replayed game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct ReplayMoveRow {
+pub struct ReplayMoveRow {
+    /// The game's number among those that were replayed, from 1.
     pub game: u64,
+    /// The time manager, as in the option `TimeManager`.
     pub manager: String,
+    /// The time control, or `recorded`.
     pub control: String,
     /// Counts the moves that the manager made, from 1.
     pub number: u32,
+    /// Plies of the game before the move.
     pub ply: u32,
+    /// Pieces and pawns on the board before the move.
     pub pieces: u32,
-    /// Before the move.
+    /// The clock before the move, ms.
     pub clock_ms: f64,
+    /// What the manager budgeted, as last revised, ms.
     pub budget_ms: f64,
-    /// Lag included.
+    /// What the move cost the clock, lag included, ms.
     pub used_ms: f64,
-    /// In the tree at the move's end.
+    /// Nodes in the tree at the move's end.
     pub nodes: u64,
+    /// Those of them that were new.
     pub new_nodes: u64,
+    /// True if there was more than one legal move.
     pub had_choice: bool,
+    /// The rule that ended the search.
     pub end: String,
-    /// As estimated.
+    /// Full moves left as the manager estimated.
     pub moves_left: Option<f64>,
-    /// As it turned out; to the time control if that came first.
+    /// Full moves really left, or those to the time control if that came first.
     pub really_left: u32,
 }
 
@@ -145,11 +175,12 @@ impl RowOfGame for ReplayMoveRow {
 }
 
 impl ReplayMoveRow {
-    pub(super) fn new(cell: ReplayKey<'_>, number: u32, played: &ReplayedMove) -> ReplayMoveRow {
+    /// Returns the row of a replayed move, the `number`-th of the manager, from 1.
+    pub fn new(key: ReplayKey<'_>, number: u32, played: &ReplayedMove) -> ReplayMoveRow {
         ReplayMoveRow {
-            game: cell.game,
-            manager: cell.manager.to_owned(),
-            control: cell.control.to_owned(),
+            game: key.game,
+            manager: key.manager.to_owned(),
+            control: key.control.to_owned(),
             number,
             ply: played.game_ply,
             pieces: played.pieces,

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-use crate::lab::moves_left::{Dimension, StudyReport};
+use super::{Dimension, StudyReport};
 use crate::report::{Align, Table};
 
-/// The tables in their order.
-pub(super) struct StudyText<'a> {
-    pub(super) report: &'a StudyReport,
-    pub(super) is_fit: bool,
+/// All tables in their order, as text.
+#[derive(Debug)]
+pub struct StudyText<'a> {
+    /// The findings.
+    pub report: &'a StudyReport,
+    /// True if the fitted estimators are to be shown too.
+    pub is_fit: bool,
 }
 
 impl fmt::Display for StudyText<'_> {
@@ -33,7 +36,7 @@ impl fmt::Display for StudyText<'_> {
     }
 }
 
-/// A table over all positions.
+/// Returns the table of errors over all positions.
 pub(super) fn overall(report: &StudyReport) -> Table {
     let numbers = ["MAE", "95 % of MAE", "vs first, 95 %", "RMSE", "bias", "median", "R²", "Spearman"];
     let mut columns = vec![("estimator", Align::Left)];
@@ -72,7 +75,7 @@ fn interval(low: f64, high: f64) -> String {
     format!("{low:.2} … {high:.2}")
 }
 
-/// Mean absolute errors by group.
+/// Returns the table of mean absolute errors by group.
 pub(super) fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     let mut columns =
         vec![(dimension.title(), Align::Left), ("positions", Align::Right), ("moves left", Align::Right)];
@@ -88,7 +91,7 @@ pub(super) fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     table
 }
 
-/// What the estimators would have done to the clock; `None` where positions are missing.
+/// Returns the table of what the estimators would have done to the clock; `None` where positions are missing.
 pub(super) fn clock(report: &StudyReport) -> Option<Table> {
     let clocks = report.clock_figures().filter(|clocks| !clocks.is_empty())?;
     let names = ["unused", "starved moves", "longest move", "variation"];
@@ -111,7 +114,7 @@ pub(super) fn clock(report: &StudyReport) -> Option<Table> {
     Some(table)
 }
 
-/// Coverage of the spread; `None` without searches.
+/// Returns the table of how often the spread covers the truth; `None` without searches.
 pub(super) fn spread(report: &StudyReport) -> Option<Table> {
     let spread = report.spread;
     let columns = [("spread of the tree", Align::Left), ("share", Align::Right)];
@@ -127,7 +130,7 @@ pub(super) fn spread(report: &StudyReport) -> Option<Table> {
     (spread.positions > 0).then_some(table)
 }
 
-/// Fitted estimators.
+/// Returns the table of fitted estimators.
 pub(super) fn fits(report: &StudyReport) -> Table {
     let columns =
         [("TimeManager", Align::Left), ("MAE", Align::Right), ("MAE of the defaults", Align::Right)];

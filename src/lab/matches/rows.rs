@@ -1,45 +1,55 @@
-//! The rows behind a match: one per game, one per move.
+//! The rows that a match writes: one per game and one per move.
 
 use std::fmt;
 
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use crate::lab::matches::{GameRecord, MoveScore, Side, Termination};
+use super::Side;
+use super::game::{GameRecord, MoveRecord, MoveScore, Termination};
 use crate::lab::rows::{Row, RowOfGame};
 
-/// Who plays, for rows.
+/// The columns that all rows of a match have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MatchHeader<'a> {
-    /// The same for all rows of a match, on every machine; other options or openings give another.
-    pub(super) match_id: &'a str,
-    /// Names of A and B.
-    pub(super) names: [&'a str; 2],
+pub struct MatchHeader<'a> {
+    /// Identifies the match: the same on every machine; other options or openings give another.
+    pub match_id: &'a str,
+    /// The names of A and B.
+    pub names: [&'a str; 2],
 }
 
-/// One game.
+/// The row of one game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct MatchGameRow {
+pub struct MatchGameRow {
+    /// Identifies the match, see [`MatchHeader::match_id`].
     pub match_id: String,
-    /// In the whole match, from 0, whatever the shard.
+    /// The game's number in the whole match, from 0, whatever the shard.
     pub game: u64,
-    /// Two games with the same opening.
+    /// The number of the pair: two games with the same opening and colours swapped.
     pub pair: u64,
+    /// The name of A.
     pub a: String,
+    /// The name of B.
     pub b: String,
+    /// True if A has White.
     pub a_is_white: bool,
-    /// Of A: 0, 1 or 2.
+    /// Half points of A: 0, 1 or 2.
     pub half_points: u32,
+    /// How the game ended, see [`Termination::word`].
     pub termination: String,
-    /// Where the engines began.
+    /// The position in which the engines began, as FEN.
     pub opening: String,
+    /// Moves that A made.
     pub a_moves: u32,
+    /// Moves that B made.
     pub b_moves: u32,
-    /// New ones.
+    /// New nodes that A searched.
     pub a_nodes: u64,
+    /// New nodes that B searched.
     pub b_nodes: u64,
-    /// At the end.
+    /// A's clock at the end, ms; `None` where only nodes count.
     pub a_clock_ms: Option<f64>,
+    /// B's clock at the end, ms; `None` where only nodes count.
     pub b_clock_ms: Option<f64>,
 }
 
@@ -47,9 +57,9 @@ impl Row for MatchGameRow {
     const KIND: &'static str = "games of a match";
 }
 
-/// A game of one of several matches.
+/// A game of one of several matches, in the order of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MatchGame {
+pub struct MatchGame {
     match_id: String,
     game: u64,
 }
@@ -77,7 +87,8 @@ impl RowOfGame for MatchMoveRow {
 }
 
 impl MatchGameRow {
-    pub(super) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
+    /// Returns the row of a finished game.
+    pub fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
         let mut row = MatchGameRow {
             match_id: header.match_id.into(),
             game: game.assignment.game,
@@ -107,42 +118,47 @@ impl MatchGameRow {
         row
     }
 
-    /// Has A, or B, lost on time?
-    pub(super) fn time_losses(&self) -> [bool; 2] {
+    /// Says whether A, and whether B, has lost on time.
+    pub fn time_losses(&self) -> [bool; 2] {
         let on_time = self.termination == Termination::TimeForfeit.word();
         [on_time && self.half_points == 0, on_time && self.half_points == 2]
     }
 }
 
-/// One move of an engine.
+/// The row of one move of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub(super) struct MatchMoveRow {
+pub struct MatchMoveRow {
+    /// Identifies the match, see [`MatchHeader::match_id`].
     pub match_id: String,
+    /// The game's number in the whole match, from 0.
     pub game: u64,
-    /// Made by A, or else by B.
+    /// True if A made the move, false if B did.
     pub by_a: bool,
     /// Counts the mover's moves, from 1.
     pub number: u32,
-    /// Of the game, from 0, before the move.
+    /// Plies of the game before the move.
     pub ply: u32,
+    /// Pieces and pawns on the board before the move.
     pub pieces: u32,
-    /// After the move, increment included.
+    /// The mover's clock after the move, increment included, ms.
     pub clock_ms: Option<f64>,
+    /// What the time manager had budgeted, ms.
     pub budget_ms: Option<f64>,
-    /// `None` where no clock counts, so that rows do not depend on the machine.
+    /// What the move cost the clock, ms; `None` where no clock counts, so that rows do not depend on the machine.
     pub used_ms: Option<f64>,
-    /// In the tree at the move's end.
+    /// Nodes in the tree at the move's end.
     pub nodes: u64,
+    /// Those of them that were new.
     pub new_nodes: u64,
-    /// From the mover's view; mates beyond 29,000.
+    /// The search's evaluation from the mover's point of view, centipawns; mates lie beyond 29,000.
     pub centipawns: Option<i32>,
-    /// To the end of the game, as the search saw it.
+    /// Plies to the end of the game, as the search saw it.
     pub moves_left_plies: Option<f32>,
-    /// Of the mover, as the manager reckoned.
+    /// Full moves that the mover still has to make, as the time manager estimated.
     pub moves_left: Option<f64>,
-    /// As it turned out, this one included.
+    /// Full moves that the mover really made from here on, this one included.
     pub really_left: u32,
-    /// What ended the search.
+    /// The rule that ended the search.
     pub end: String,
 }
 
@@ -151,11 +167,11 @@ impl Row for MatchMoveRow {
 }
 
 impl MatchMoveRow {
-    /// The rows of a game's moves.
-    pub(super) fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
+    /// Returns the rows of a game's moves.
+    pub fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
         let first = game.first_position();
         let moves = game.moves.iter().enumerate();
-        let row = |(index, played): (usize, &crate::lab::matches::MoveRecord)| {
+        let row = |(index, played): (usize, &MoveRecord)| {
             let before = game.history.position(first + index);
             MatchMoveRow {
                 match_id: header.match_id.into(),

@@ -1,32 +1,32 @@
-//! Recorded games as the laboratory replays them: one side's moves after the book, with what time managers look at.
+//! Recorded games as they are replayed: the moves of one side after the book, with what time managers look at.
 
+use super::{ReplayGame, ReplayMove};
 use crate::chess::{Color, History};
 use crate::lab::pgn;
-use crate::lab::replay::{ReplayGame, ReplayMove};
 use crate::lab::training::pgn::ending;
 use crate::time::TimeControl;
 
-/// One side's moves of a recorded game.
+/// The moves of one side of a recorded game.
 #[derive(Clone, Debug)]
-pub(super) struct GameToReplay {
-    /// Among the games that are replayed, from 1.
+pub struct GameToReplay {
+    /// Its number among the games that are replayed, from 1.
     pub number: u64,
-    /// White in games with an odd number, so that both sides come to their turn.
+    /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their turn.
     pub side: Color,
-    /// What the replay needs; M is not in it yet.
+    /// What the replay needs, at first without what the network says.
     pub replay: ReplayGame,
     /// The whole game, for the network.
     pub recorded: pgn::RecordedGame,
-    /// Plies into it of our first move in `replay`; the others follow every second ply.
+    /// Plies before the first move in `replay`; the others follow every second ply.
     pub first_ply: usize,
-    /// The recorded time control, if its tag is a simple one.
+    /// The recorded time control, if its tag is of one period with the same rule for the whole game.
     pub control: Option<TimeControl>,
 }
 
 impl GameToReplay {
-    /// The game as number `number`; `None` if fewer than `min_moves` moves of ours follow the book, or if it is unfinished
-    /// or ended by an accident (time, crash, resignation), so that its length says nothing.
-    pub(super) fn new(number: u64, recorded: pgn::RecordedGame, min_moves: usize) -> Option<GameToReplay> {
+    /// Makes game `number` of a recorded game. Returns `None` if fewer than `min_moves` moves of the side follow the book, or if the
+    /// game is unfinished or ended by time, crash or resignation, so that its length says nothing.
+    pub fn new(number: u64, recorded: pgn::RecordedGame, min_moves: usize) -> Option<GameToReplay> {
         if !ending(&recorded).length_counts() {
             return None;
         }
@@ -47,12 +47,12 @@ impl GameToReplay {
         })
     }
 
-    /// The recorded time control, if every move has a clock.
-    pub(super) fn recorded_control(&self) -> Option<TimeControl> {
+    /// Returns the recorded time control, if every move has a clock.
+    pub fn recorded_control(&self) -> Option<TimeControl> {
         self.control.filter(|_| self.replay.moves.iter().all(|position| position.clock_ms.is_some()))
     }
 
-    /// Calls `visit` with the place of each of our moves in `replay` and the game up to it.
+    /// Calls `visit` with the index of each move in `replay` and the game up to it.
     pub(super) fn for_each_position(&self, mut visit: impl FnMut(usize, &History)) {
         let mut history = History::from_position(self.recorded.start.clone(), self.recorded.variant);
         for (ply, played) in self.recorded.moves.iter().enumerate() {
@@ -64,6 +64,7 @@ impl GameToReplay {
     }
 }
 
+/// Returns the moves of the side that makes the move after `first_ply` plies, with the clock before each.
 fn replay_moves(
     recorded: &pgn::RecordedGame,
     first_ply: usize,

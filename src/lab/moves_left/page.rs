@@ -1,17 +1,17 @@
 //! The findings as a page with plots.
 
 use super::run_facts::RunFacts;
-use super::show;
-use crate::lab::moves_left::{Dimension, EstimatorFigures, GroupFigures, Interval, StudyReport};
+use super::tables;
+use super::{Dimension, EstimatorFigures, GroupFigures, Interval, StudyReport};
 use crate::report::{Bar, BarPlot, Page, Plot};
 
-/// Share of all positions that a group needs to be plotted; fewer only show noise.
+/// Smallest share of all positions that a plotted group has; smaller groups show only noise.
 const FEWEST: f64 = 0.005;
 /// Half the plies of a group of [`Dimension::ByPly`].
-const HALF_STRETCH: f64 = 10.0;
+const HALF_GROUP: f64 = 10.0;
 
-/// The whole report.
-pub(super) fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool) -> Page {
+/// Returns the page of a study: tables and plots, and the fitted estimators if `is_fit`.
+pub fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool) -> Page {
     let StudyReport { games, positions, .. } = report;
     let mut page = Page::new("Moves left: estimators against recorded games").paragraph(&format!(
         "{games} games, {positions} positions. All estimates and errors are in full moves of one side; the horizontal axes by game \
@@ -20,36 +20,38 @@ pub(super) fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool)
     if let Some(facts) = facts {
         page = page.paragraph(&format!("Network: {}. Games: {}.", facts.network, facts.pgn.join(", ")));
     }
-    page = page.heading("Overall").table(&show::overall(report)).heading("Through the game");
+    page = page.heading("Overall").table(&tables::overall(report)).heading("Through the game");
     for figure in plots(report) {
         page = page.figure(&figure.svg, figure.caption);
     }
     page = page.heading("By group");
     for dimension in Dimension::GROUPED {
-        page = page.table(&show::by_group(report, dimension));
+        page = page.table(&tables::by_group(report, dimension));
     }
-    if let Some(table) = show::clock(report) {
+    if let Some(table) = tables::clock(report) {
         page = page.heading("The clock").table(&table);
     }
-    if let Some(table) = show::spread(report) {
+    if let Some(table) = tables::spread(report) {
         page = page.heading("The spread").table(&table);
     }
     if is_fit {
-        page = page.heading("Fits").table(&show::fits(report));
+        page = page.heading("Fits").table(&tables::fits(report));
     }
     page
 }
 
 /// A plot of the page.
-pub(super) struct PagePlot {
-    /// For a file.
-    pub(super) name: &'static str,
-    pub(super) svg: String,
+#[derive(Clone, Debug)]
+pub struct PagePlot {
+    /// The name of its file, without the ending.
+    pub name: &'static str,
+    /// The plot as SVG.
+    pub svg: String,
     caption: &'static str,
 }
 
-/// All plots.
-pub(super) fn plots(report: &StudyReport) -> Vec<PagePlot> {
+/// Returns all plots of a study.
+pub fn plots(report: &StudyReport) -> Vec<PagePlot> {
     let error = by_ply(report, "Error by ply", "mean absolute error, full moves", |f| (f.mae, f.ci));
     let bias = by_ply(report, "Bias by ply", "estimate − truth, full moves", |f| (f.bias, f.bias_ci));
     let mut plots = vec![
@@ -109,7 +111,7 @@ pub(super) fn plots(report: &StudyReport) -> Vec<PagePlot> {
     plots
 }
 
-/// The groups that have enough positions to be seen.
+/// Returns the groups that have enough positions to be plotted.
 fn plotted(report: &StudyReport, dimension: Dimension) -> Vec<&GroupFigures> {
     let least = (report.positions as f64 * FEWEST) as u64;
     report
@@ -119,12 +121,12 @@ fn plotted(report: &StudyReport, dimension: Dimension) -> Vec<&GroupFigures> {
         .collect()
 }
 
-/// The chunks of plies that are plotted; the last one is open and has no place on an axis.
+/// Returns the chunks of plies that are plotted; the last chunk has no upper end and so no place on an axis.
 fn chunks(report: &StudyReport) -> Vec<&GroupFigures> {
     plotted(report, Dimension::ByPly).into_iter().filter(|group| !group.group.is_open()).collect()
 }
 
-/// Lines with bands over the plies.
+/// Returns the plot of a figure over the plies, a line with its band for each estimator, as SVG.
 fn by_ply(
     report: &StudyReport,
     title: &str,
@@ -134,7 +136,7 @@ fn by_ply(
     let groups = chunks(report);
     let mut plot = Plot::new(title, "plies played", y);
     for (place, name) in report.names.iter().enumerate() {
-        let at = |group: &GroupFigures| f64::from(group.group.place) + HALF_STRETCH;
+        let at = |group: &GroupFigures| f64::from(group.group.place) + HALF_GROUP;
         let values: Vec<_> =
             groups.iter().filter_map(|group| group.figures[place].map(|f| (at(group), figure(&f)))).collect();
         let line: Vec<_> = values.iter().map(|&(x, (y, _))| (x, y)).collect();
@@ -150,13 +152,13 @@ fn estimates_by_ply(report: &StudyReport) -> String {
     for (place, name) in report.names.iter().enumerate() {
         let estimate = |group: &&GroupFigures| {
             let f = group.figures[place]?;
-            Some((f64::from(group.group.place) + HALF_STRETCH, f.mean_left + f.bias))
+            Some((f64::from(group.group.place) + HALF_GROUP, f.mean_left + f.bias))
         };
         plot = plot.line(name, &groups.iter().filter_map(estimate).collect::<Vec<_>>());
     }
     let truth = |group: &&GroupFigures| {
         let f = group.figures.iter().flatten().next()?;
-        Some((f64::from(group.group.place) + HALF_STRETCH, f.mean_left))
+        Some((f64::from(group.group.place) + HALF_GROUP, f.mean_left))
     };
     let truth: Vec<_> = groups.iter().filter_map(truth).collect();
     plot.line("really left", &truth).scatter("really left", &truth).to_svg()

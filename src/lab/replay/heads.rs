@@ -1,5 +1,6 @@
 //! What the network says of the positions of recorded games: result, draws and moves left.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::games::GameToReplay;
@@ -7,22 +8,28 @@ use crate::engine::Settings;
 use crate::network::{Backend, BackendError, BatchEvaluator, Evaluation};
 use crate::time::RootEvaluation;
 
-/// The largest batch.
+/// Most positions of a batch.
 const MAX_BATCH: usize = 256;
 
-/// The batches of as many threads.
-pub(super) struct NetworkHeads {
+/// Asks the network for the root evaluations of games, on several threads.
+pub struct NetworkHeads {
     has_wdl: bool,
     has_moves_left: bool,
     batches: Vec<BatchEvaluator<Origin>>,
 }
 
+impl fmt::Debug for NetworkHeads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NetworkHeads").field("threads", &self.batches.len()).finish_non_exhaustive()
+    }
+}
+
 impl NetworkHeads {
-    /// Evaluators of `backend` for `threads` threads.
+    /// Makes an evaluator of `backend` for each of `threads` threads.
     ///
     /// # Errors
-    /// If the device has no room for them.
-    pub(super) fn new(
+    /// [`BackendError`] if the device has no room for them.
+    pub fn new(
         backend: &Arc<dyn Backend>,
         settings: &Settings,
         threads: usize,
@@ -40,8 +47,8 @@ impl NetworkHeads {
     /// Fills in what the network says of every move of `games`.
     ///
     /// # Errors
-    /// If an evaluation fails.
-    pub(super) fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
+    /// [`BackendError`] if an evaluation fails.
+    pub fn fill_in(&mut self, games: &mut [GameToReplay]) -> Result<(), BackendError> {
         let NetworkHeads { has_wdl, has_moves_left, batches } = self;
         let root_evaluation = |Evaluation { q, d, m }| RootEvaluation {
             q: f64::from(q),
@@ -70,7 +77,8 @@ impl NetworkHeads {
     }
 }
 
-/// Which position of which game a position of a batch is.
+/// Says which position of which game a position of a batch is.
+#[derive(Debug)]
 struct Origin {
     /// The game's place among the games of this thread.
     game: usize,

@@ -1,38 +1,38 @@
-//! All players of several matches in one list.
+//! The players of several matches, ranked in one list.
 
 use serde::Serialize;
 
 use super::rows::MatchGameRow;
-use crate::lab::matches::statistics::{MatchResult, ResultTally, ratings};
+use super::statistics::{MatchResult, Rating, ResultTally, ratings};
 use crate::report::{Align, Table};
 
-/// With fewer players a list says nothing that the match does not say.
+/// Fewest players that are ranked: with two, a list says no more than their match.
 const FEWEST_PLAYERS: usize = 3;
 
 /// Players by strength, the strongest first.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub(super) struct Ranking {
+pub struct Ranking {
     players: Vec<RankedPlayer>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct RankedPlayer {
     name: String,
-    /// The mean of all players is 0.
+    /// Elo; the mean of all players is 0.
     elo: f64,
-    /// 95 %, either way.
+    /// Half the 95 % confidence interval of `elo`.
     elo_error: f64,
-    /// In complete pairs.
+    /// Games in complete pairs.
     games: u64,
     /// Points per game.
     score: f64,
 }
 
 impl Ranking {
-    /// The players of these matches, known by their names; `None` if there are fewer than three, or the matches do not hang
-    /// together.
-    pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
+    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer than three, or if some
+    /// cannot be compared with the others.
+    pub fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
         let mut names: Vec<&str> = Vec::new();
         let mut place = |name: &'a str| {
             names.iter().position(|known| *known == name).unwrap_or_else(|| {
@@ -53,7 +53,7 @@ impl Ranking {
         let results: Vec<_> =
             played.iter().map(|(players, tally)| MatchResult { players: *players, tally }).collect();
         let ratings = ratings(names.len(), &results)?;
-        let player = |(name, rating): (&str, crate::lab::matches::statistics::Rating)| RankedPlayer {
+        let player = |(name, rating): (&str, Rating)| RankedPlayer {
             name: name.into(),
             elo: rating.elo,
             elo_error: rating.elo_error,
@@ -65,8 +65,8 @@ impl Ranking {
         Some(Ranking { players })
     }
 
-    /// The list.
-    pub(super) fn table(&self) -> Table {
+    /// Returns the list as a table.
+    pub fn table(&self) -> Table {
         use Align::{Left, Right};
         let columns =
             [("player", Left), ("Elo", Right), ("± 95 %", Right), ("games", Right), ("score, %", Right)];

@@ -1,4 +1,4 @@
-//! What a match has shown so far: as JSON, as a table, as a line.
+//! The result of a match so far, computed from its rows: as JSON, as text, and as one line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,22 +6,24 @@ use std::fmt;
 use serde::Serialize;
 
 use super::rows::MatchGameRow;
-use crate::lab::matches::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
+use super::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
 
-/// Counts over all games, from A's view.
+/// Counts over all games of a match, from A's point of view.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MatchCounts {
-    pub(super) tally: ResultTally,
+pub struct MatchCounts {
+    /// The results of games and pairs.
+    pub tally: ResultTally,
     terminations: BTreeMap<String, u64>,
-    /// Losses on time of A and B.
+    /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
-    /// Moves and new nodes of A and B.
+    /// Moves of A and B, and the new nodes that they searched.
     moves: [u64; 2],
     nodes: [u64; 2],
 }
 
 impl MatchCounts {
-    pub(super) fn add(&mut self, row: &MatchGameRow) {
+    /// Adds a game.
+    pub fn add(&mut self, row: &MatchGameRow) {
         self.tally.add(row.pair, row.half_points.min(2) as u8);
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
         let [a_lost, b_lost] = row.time_losses();
@@ -34,18 +36,18 @@ impl MatchCounts {
     }
 }
 
-/// What was searched by this run, and how long that took.
+/// What a run has searched, and how long that took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunSpeed {
+pub struct RunSpeed {
     /// New nodes of both sides.
-    pub(super) nodes: u64,
-    /// Real time.
-    pub(super) seconds: f64,
+    pub nodes: u64,
+    /// Real time, seconds.
+    pub seconds: f64,
 }
 
-/// The result of a match.
+/// The result of a match. Its fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct MatchSummary {
+pub struct MatchSummary {
     a: String,
     b: String,
     games: u64,
@@ -58,18 +60,18 @@ pub(super) struct MatchSummary {
     /// Points of A per game of a pair.
     score: Option<f64>,
     elo: Option<f64>,
-    /// 95 %, either way.
+    /// Half the 95 % confidence interval of `elo`.
     elo_error: Option<f64>,
     nelo: Option<f64>,
     nelo_error: Option<f64>,
     los: Option<f64>,
     sprt: Option<SprtSummary>,
     terminations: BTreeMap<String, u64>,
-    /// Of A and B.
+    /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
     /// New nodes per move of A and B.
     nodes_per_move: [f64; 2],
-    /// Searched by this run, without games that were there before; absent in reports on rows.
+    /// New nodes that this run searched, without games that were there before; absent in reports on rows.
     nodes: Option<u64>,
     seconds: Option<f64>,
     nps: Option<u64>,
@@ -96,8 +98,8 @@ impl fmt::Display for SprtSummary {
 }
 
 impl MatchSummary {
-    /// `names` are those of A and B.
-    pub(super) fn new(
+    /// Computes the summary of a match between engines with these `names`, A and B; `speed` is that of this run, if it played.
+    pub fn new(
         names: [&str; 2],
         counts: &MatchCounts,
         sprt: Option<&Sprt>,
@@ -145,12 +147,12 @@ impl MatchSummary {
         }
     }
 
-    /// Names of A and B.
-    pub(super) fn names(&self) -> [&str; 2] {
+    /// Returns the names of A and B.
+    pub fn names(&self) -> [&str; 2] {
         [&self.a, &self.b]
     }
 
-    /// A row of a table of matches.
+    /// Returns the cells of the match in a table of matches.
     pub(super) fn cells(&self) -> Vec<String> {
         vec![
             self.a.clone(),
@@ -166,13 +168,13 @@ impl MatchSummary {
         ]
     }
 
-    /// Where the test stands, if there is one.
+    /// Returns the state of the sequential test, if there is one.
     pub(super) fn sprt_cell(&self) -> Option<String> {
         self.sprt.as_ref().map(ToString::to_string)
     }
 
-    /// One line for a progress bar.
-    pub(super) fn line(&self) -> String {
+    /// Returns the result so far in one line, for a progress bar.
+    pub fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
         if let (Some(elo), Some(error)) = (self.elo, self.elo_error) {
             line += &format!("  Elo {elo:+.1} ± {error:.1}");
@@ -184,7 +186,7 @@ impl MatchSummary {
     }
 }
 
-/// A value with its error; there is none where nothing bounds it.
+/// Writes a value with its error; the error is ∞ where nothing bounds it.
 fn figure(value: Option<f64>, error: Option<f64>) -> String {
     match (value, error) {
         (Some(value), Some(error)) => format!("{value:+.1} ± {error:.1}"),

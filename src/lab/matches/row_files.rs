@@ -1,0 +1,176 @@
+//! The files that a match writes into its folder: games as PGN, rows of games and of moves. A match that was stopped goes on
+//! behind its last whole game.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::MatchError;
+use super::game::GameRecord;
+use super::pgn_writer::{PgnTags, write_pgn};
+use super::rows::{MatchGameRow, MatchHeader, MatchMoveRow};
+use super::schedule::Schedule;
+use crate::lab::rows::{
+    Row, RowError, RowReader, RowWriter, files_of, make_folder, write_merged, write_parquet,
+};
+
+/// The first characters of a game in a PGN file.
+const FIRST_TAG: &[u8] = b"[Event ";
+
+/// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`; at the end the rows are written as Parquet too.
+#[derive(Debug)]
+pub struct MatchFiles {
+    folder: PathBuf,
+    games: RowWriter<MatchGameRow>,
+    moves: RowWriter<MatchMoveRow>,
+    pgn: BufWriter<File>,
+}
+
+impl MatchFiles {
+    /// Opens or makes the files in `folder`. `played` gets the rows of the games that are there already.
+    ///
+    /// # Errors
+    /// [`MatchError::Rows`] if a file cannot be used, [`MatchError::OtherMatch`] if they hold other games than those of the
+    /// schedule, [`MatchError::MissingGames`] if they lack games that `games.csv` has.
+    pub fn open(
+        folder: &Path,
+        schedule: &Schedule,
+        header: MatchHeader<'_>,
+        mut played: impl FnMut(&MatchGameRow),
+    ) -> Result<MatchFiles, MatchError> {
+        make_folder(folder)?;
+        let (mut done, mut last, mut is_other, mut moves_made) = (0, None, false, 0);
+        let games = RowWriter::<MatchGameRow>::resume(&folder.join("games.csv"), |row| {
+            let expected = schedule.assignment(done).map(|assignment| assignment.game);
+            is_other |= row.match_id != header.match_id || expected.is_some_and(|game| game != row.game);
+            if is_other {
+                return true;
+            }
+            done += 1;
+            last = Some(row.game);
+            moves_made += u64::from(row.a_moves) + u64::from(row.b_moves);
+            played(&row);
+            true
+        })?;
+        if is_other {
+            return Err(MatchError::OtherMatch { folder: folder.into() });
+        }
+        let pgn_path = folder.join("games.pgn");
+        let pgn = resume_pgn(&pgn_path, done).map_err(RowError::io(&pgn_path))?;
+        let pgn = pgn.ok_or(MatchError::MissingGames { path: pgn_path })?;
+        let moves_path = folder.join("moves.csv");
+        let mut moves_kept = 0;
+        let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
+            let is_kept = Some(row.game) <= last;
+            moves_kept += u64::from(is_kept);
+            is_kept
+        })?;
+        if moves_kept < moves_made {
+            return Err(MatchError::MissingGames { path: moves_path });
+        }
+        Ok(MatchFiles { folder: folder.into(), games, moves, pgn })
+    }
+
+    /// Adds a finished game, which then survives the end of the program.
+    ///
+    /// # Errors
+    /// [`RowError`] if a file cannot be written.
+    pub fn add(
+        &mut self,
+        header: MatchHeader<'_>,
+        tags: &PgnTags<'_>,
+        game: &GameRecord,
+        row: &MatchGameRow,
+    ) -> Result<(), RowError> {
+        write_pgn(&mut self.pgn, game, tags)
+            .and_then(|()| self.pgn.flush())
+            .map_err(RowError::io(&self.folder.join("games.pgn")))?;
+        MatchMoveRow::of_game(header, game).iter().try_for_each(|row| self.moves.write(row))?;
+        self.games.write(row)?;
+        self.flush()
+    }
+
+    /// Flushes the moves first: a game counts when its own row is there.
+    fn flush(&mut self) -> Result<(), RowError> {
+        self.moves.flush()?;
+        self.games.flush()
+    }
+
+    /// Writes the rows as Parquet beside the CSV files.
+    ///
+    /// # Errors
+    /// [`RowError`] if a file cannot be read or written.
+    pub fn finish(mut self) -> Result<(), RowError> {
+        self.flush()?;
+        let games = RowReader::<MatchGameRow>::open(&self.folder.join("games.csv"))?;
+        write_parquet(&self.folder.join("games.parquet"), games)?;
+        let moves = RowReader::<MatchMoveRow>::open(&self.folder.join("moves.csv"))?;
+        write_parquet(&self.folder.join("moves.parquet"), moves)
+    }
+}
+
+/// Opens a PGN file behind its first `games` games and cuts off what follows. Returns `None` if it has fewer whole ones.
+fn resume_pgn(path: &Path, games: u64) -> std::io::Result<Option<BufWriter<File>>> {
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    let (mut end, mut seen, mut line) = (0, 0, Vec::new());
+    // Behind the moves of a game is an empty line.
+    let (mut in_moves, mut whole) = (false, 0);
+    let mut reader = BufReader::new(&mut file);
+    loop {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line)?;
+        seen += u64::from(line.starts_with(FIRST_TAG));
+        if length == 0 || seen > games {
+            break;
+        }
+        end += length as u64;
+        whole += u64::from(in_moves && line == b"\n");
+        // Moves may go on with a comment's `[%clk …]`.
+        let is_tag = matches!(line[..], [b'[', b'A'..=b'Z', ..]);
+        in_moves = line != b"\n" && !is_tag;
+    }
+    if whole < games {
+        return Ok(None);
+    }
+    file.set_len(end)?;
+    file.seek(SeekFrom::Start(end))?;
+    Ok(Some(BufWriter::new(file)))
+}
+
+/// Puts the rows of several matches or shards together into `folder`, in the order of the games.
+///
+/// # Errors
+/// [`RowError`] if a file cannot be read or written, or a game is in two of them.
+pub fn write_merged_rows(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
+    make_folder(folder)?;
+    write_merged::<MatchGameRow>(&files_of::<MatchGameRow>(files)?, &folder.join("games.csv"))?;
+    write_merged::<MatchMoveRow>(&files_of::<MatchMoveRow>(files)?, &folder.join("moves.csv"))
+}
+
+/// Returns the columns of the two kinds of files.
+pub fn columns() -> Vec<Vec<String>> {
+    vec![MatchGameRow::columns(), MatchMoveRow::columns()]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_pgn_file_is_cut_behind_its_whole_games() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("games.pgn");
+        fs::write(&path, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"3\"]\n\n1. c")
+            .unwrap();
+        let mut pgn = resume_pgn(&path, 2).unwrap().unwrap();
+        pgn.write_all(b"[Event \"new\"]\n").unwrap();
+        drop(pgn);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"new\"]\n");
+        assert!(resume_pgn(&path, 4).unwrap().is_none(), "there are three");
+        drop(resume_pgn(&path, 0).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    }
+}

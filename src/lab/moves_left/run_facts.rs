@@ -1,0 +1,58 @@
+//! The settings that rows were made with, in a file beside them, for the report and for resuming.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::MovesLeftError;
+use crate::lab::rows::RowError;
+
+/// Name of the file beside the rows.
+const FILE: &str = "movesleft.json";
+
+/// The settings that rows depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// The files of recorded games.
+    pub pgn: Vec<String>,
+    /// The description of network and backend.
+    pub network: String,
+    /// Nodes for which each position was searched, if it was.
+    pub nodes: Option<u64>,
+    /// The filters, as text.
+    pub filters: String,
+    /// The shard, as text.
+    pub shard: String,
+}
+
+impl RunFacts {
+    /// Reads the facts beside a file of rows, if there are any.
+    pub fn beside(rows: &Path) -> Option<RunFacts> {
+        let folder = rows.parent()?;
+        serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
+    }
+
+    /// Writes the facts into the folder of the rows.
+    ///
+    /// # Errors
+    /// [`MovesLeftError::Rows`] if the file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), MovesLeftError> {
+        let path = folder.join(FILE);
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
+        Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
+    }
+
+    /// Checks that rows in the folder were made with these facts; writes them if there are none.
+    ///
+    /// # Errors
+    /// [`MovesLeftError::OtherSettings`] if they were made with others, [`MovesLeftError::Rows`] if the file cannot be written.
+    pub fn check(&self, folder: &Path) -> Result<(), MovesLeftError> {
+        match RunFacts::beside(&folder.join(FILE)) {
+            Some(before) if before != *self => {
+                Err(MovesLeftError::OtherSettings { folder: folder.to_owned(), file: FILE })
+            }
+            Some(_) => Ok(()),
+            None => self.write(folder),
+        }
+    }
+}

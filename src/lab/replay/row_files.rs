@@ -1,0 +1,69 @@
+//! The files of rows that a replay writes into its folder.
+
+use std::path::{Path, PathBuf};
+
+use super::replayer::ReplayRows;
+use super::rows::{ReplayGameRow, ReplayMoveRow};
+use crate::lab::rows::{
+    Row, RowError, RowReader, RowWriter, files_of, make_folder, write_merged, write_parquet,
+};
+
+/// The open files `games.csv` and `moves.csv`; at the end the same rows are written as Parquet.
+#[derive(Debug)]
+pub struct ReplayFiles {
+    folder: PathBuf,
+    games: RowWriter<ReplayGameRow>,
+    moves: RowWriter<ReplayMoveRow>,
+}
+
+impl ReplayFiles {
+    /// Makes the files in `folder`; old ones are replaced.
+    ///
+    /// # Errors
+    /// [`RowError`] if they cannot be made.
+    pub fn create(folder: &Path) -> Result<ReplayFiles, RowError> {
+        make_folder(folder)?;
+        Ok(ReplayFiles {
+            folder: folder.to_owned(),
+            games: RowWriter::create(&folder.join("games.csv"))?,
+            moves: RowWriter::create(&folder.join("moves.csv"))?,
+        })
+    }
+
+    /// Appends the rows of a game.
+    ///
+    /// # Errors
+    /// [`RowError`] if a file cannot be written.
+    pub fn write(&mut self, rows: &ReplayRows) -> Result<(), RowError> {
+        self.games.write(&rows.game)?;
+        rows.moves.iter().try_for_each(|row| self.moves.write(row))
+    }
+
+    /// Writes the same rows as Parquet.
+    ///
+    /// # Errors
+    /// [`RowError`] if a file cannot be read or written.
+    pub fn finish(mut self) -> Result<(), RowError> {
+        self.games.flush()?;
+        self.moves.flush()?;
+        let games = RowReader::<ReplayGameRow>::open(&self.folder.join("games.csv"))?;
+        write_parquet(&self.folder.join("games.parquet"), games)?;
+        let moves = RowReader::<ReplayMoveRow>::open(&self.folder.join("moves.csv"))?;
+        write_parquet(&self.folder.join("moves.parquet"), moves)
+    }
+}
+
+/// Puts the rows of several files together into `folder`, in the order of the games.
+///
+/// # Errors
+/// [`RowError`] if a file cannot be read or written, or two of them hold the same replay.
+pub fn write_merged_rows(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
+    make_folder(folder)?;
+    write_merged::<ReplayGameRow>(&files_of::<ReplayGameRow>(files)?, &folder.join("games.csv"))?;
+    write_merged::<ReplayMoveRow>(&files_of::<ReplayMoveRow>(files)?, &folder.join("moves.csv"))
+}
+
+/// Returns the columns of the two kinds of files.
+pub fn columns() -> Vec<Vec<String>> {
+    vec![ReplayGameRow::columns(), ReplayMoveRow::columns()]
+}
