@@ -13,7 +13,7 @@ use crate::chess::{History, Move};
 pub struct BatchEvaluator<Tag> {
     evaluator: Box<dyn Evaluator>,
     encoding: PositionEncoding,
-    /// As many as a batch holds; the first `tags.len()` are filled.
+    /// The slots of a batch; the first `tags.len()` are filled.
     slots: Vec<EvalSlot>,
     tags: Vec<Tag>,
 }

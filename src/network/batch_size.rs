@@ -19,13 +19,24 @@ const ABOUT_AS_FAST: f64 = 0.98;
 /// Without any batch for this long there is no search, and a measurement begins anew.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// See the module.
+/// The batch size to ask for, and the measurements from which it follows.
+///
+/// The size is read without a lock on every batch; measurements are added behind a lock, and not any more once the size is
+/// settled.
 #[derive(Debug)]
 pub(super) struct BatchSize {
     size: AtomicUsize,
     is_settled: AtomicBool,
     max: usize,
     measuring: Mutex<Measuring>,
+}
+
+/// A batch that was evaluated, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TimedBatch {
+    pub(super) positions: usize,
+    pub(super) began: Instant,
+    pub(super) ended: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -52,29 +63,30 @@ impl BatchSize {
         }
     }
 
-    /// Positions per batch to ask for now.
+    /// Returns the positions per batch to ask for now.
     pub(super) fn get(&self) -> usize {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// What was found, once.
+    /// Takes the note on what was found, which is there once.
     pub(super) fn take_note(&self) -> Option<String> {
         self.measuring.lock().unwrap_or_else(PoisonError::into_inner).note.take()
     }
 
-    /// A batch of `positions` was evaluated.
-    pub(super) fn record(&self, positions: usize, (began, ended): (Instant, Instant)) {
+    /// Takes note of a batch that was evaluated.
+    pub(super) fn record(&self, batch: TimedBatch) {
         if self.is_settled.load(Ordering::Relaxed) {
             return;
         }
         let mut measuring = self.measuring.lock().unwrap_or_else(PoisonError::into_inner);
         let size = self.get();
-        if let Some(rate) = measuring.add(size, positions, (began, ended)) {
+        if let Some(rate) = measuring.add(size, batch) {
             self.learn(&mut measuring, size, rate);
         }
     }
 
-    /// A window with batches of `size` positions went at `rate`.
+    /// Takes note of a window with batches of `size` positions that went at `rate` positions per second, and chooses the next
+    /// size when the windows of this one are full.
     fn learn(&self, measuring: &mut Measuring, size: usize, rate: f64) {
         measuring.windows.push(rate);
         if measuring.windows.len() < WINDOWS {
@@ -102,7 +114,8 @@ impl BatchSize {
 
 impl Measuring {
     /// Adds a batch to the window. Returns positions per second when it is full.
-    fn add(&mut self, size: usize, positions: usize, (began, ended): (Instant, Instant)) -> Option<f64> {
+    fn add(&mut self, size: usize, batch: TimedBatch) -> Option<f64> {
+        let TimedBatch { positions, began, ended } = batch;
         let is_full_batch = positions <= size && positions * 4 >= size * 3;
         let window = self.window.filter(|(_, last)| began.saturating_duration_since(*last) < IDLE);
         let Some((start, _)) = window.filter(|_| is_full_batch) else {
@@ -121,7 +134,7 @@ impl Measuring {
         Some(rate)
     }
 
-    /// The smallest size that is about as fast as the best.
+    /// Returns the smallest size that is about as fast as the best.
     fn choose(&self) -> Option<usize> {
         let best = self.rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         self.rates.iter().find(|(_, rate)| *rate >= best * ABOUT_AS_FAST).map(|(size, _)| *size)
@@ -144,7 +157,7 @@ mod tests {
             let positions = sizes.get();
             let began = now;
             now += latency + per_position * positions as u32;
-            sizes.record(positions, (began, now));
+            sizes.record(TimedBatch { positions, began, ended: now });
         }
         sizes.get()
     }
@@ -173,8 +186,10 @@ mod tests {
         let mut now = Instant::now();
         for index in 0..1000 {
             now += if index % 7 == 0 { IDLE } else { US };
-            sizes.record(8, (now, now + US));
-            sizes.record(if index % 3 == 0 { 5 } else { 9 }, (now, now + US));
+            let other = if index % 3 == 0 { 5 } else { 9 };
+            for positions in [8, other] {
+                sizes.record(TimedBatch { positions, began: now, ended: now + US });
+            }
         }
         assert_eq!(sizes.get(), 8);
         assert_eq!(sizes.take_note(), None);

@@ -1,4 +1,5 @@
-//! How busy a backend's processors are, as seen from outside: by when its evaluators are asked and when they answer.
+//! A meter of how busy a backend's processors are, as seen from outside: by when its evaluators are asked and when they
+//! answer.
 //!
 //! Used by [`super::instrumented`] for backends that don't know it themselves.
 
@@ -19,7 +20,7 @@ struct BusyState {
     /// Evaluators that exist, and how many of them are at work.
     evaluators: u32,
     active: u32,
-    /// Up to when `busy` counts.
+    /// The instant up to which `busy` counts.
     until: Instant,
     busy: Duration,
 }
@@ -58,17 +59,17 @@ impl BusyMeter {
         self.counted(now).evaluators -= 1;
     }
 
-    /// An evaluator has been asked.
+    /// Counts an evaluator that has been asked.
     pub(super) fn begin(&self, now: Instant) {
         self.counted(now).active += 1;
     }
 
-    /// It has answered.
+    /// Counts an evaluator that has answered.
     pub(super) fn end(&self, now: Instant) {
         self.counted(now).active -= 1;
     }
 
-    /// Busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time in which it had at
+    /// Returns the busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time in which it had at
     /// least one batch.
     pub(super) fn busy_time(&self, now: Instant) -> Duration {
         self.counted(now).busy
@@ -81,7 +82,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Two evaluators: one at work from 0 to 10 ms, the other from 6 to 16 ms.
+    /// Returns the busy time of two evaluators: one at work from 0 to 10 ms, the other from 6 to 16 ms.
     fn overlapping(processor: Processor) -> Duration {
         let start = Instant::now();
         let meter = BusyMeter::new(processor, start);

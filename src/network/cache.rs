@@ -1,4 +1,4 @@
-//! The evaluation cache: what the network said of positions met before, bounded, shared by all threads.
+//! The evaluation cache: the network's evaluations of positions met before, bounded, shared by all threads.
 //!
 //! Used by the search, which looks a leaf up before it queues it for evaluation. The key must identify everything
 //! that an evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest
@@ -15,13 +15,13 @@ use super::Evaluation;
 /// The exponent of the smallest probability that is told from 0 (2⁻³¹), as `f32` biases it.
 const MIN_EXPONENT: u32 = 96;
 
-/// A probability (`0..=1`) in 16 bits: 5 of exponent and 11 of mantissa, rounded. Grows with `p`.
+/// Packs a probability (`0..=1`) into 16 bits: 5 of exponent and 11 of mantissa, rounded. The result grows with `p`.
 pub(crate) fn compress(p: f32) -> u16 {
     let rounded = (p.to_bits() + (1 << 11)) >> 12;
     rounded.saturating_sub(MIN_EXPONENT << 11) as u16
 }
 
-/// The probability that [`compress`] has packed; packing it again gives the same bits.
+/// Returns the probability that [`compress`] has packed; packing it again gives the same bits.
 #[inline]
 pub(crate) fn expand(bits: u16) -> f32 {
     f32::from_bits((u32::from(bits) << 12) + (MIN_EXPONENT << 23))
@@ -42,7 +42,7 @@ const PLACE_BYTES: usize = size_of::<(u64, CachedEvaluation)>() + 1;
 /// queue.
 const OUTSIDE_BYTES: usize = 96 + 16;
 
-/// For maps whose keys are hashes of positions already.
+/// A hasher for maps whose keys are hashes of positions already.
 #[derive(Debug, Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -62,7 +62,10 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// See the module.
+/// The evaluations of a bounded number of positions by their keys.
+///
+/// All methods may be called from any thread: the map locks a shard at a time, the queue is lock-free, and `len` is counted
+/// with relaxed atomics, for a thread that reads it late only evicts a little later.
 #[derive(Debug)]
 pub struct EvalCache {
     entries: DashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>,
@@ -73,7 +76,7 @@ pub struct EvalCache {
 }
 
 impl EvalCache {
-    /// A cache for at most `capacity` evaluations; 0 makes one that keeps nothing.
+    /// Returns a cache for at most `capacity` evaluations; 0 makes one that keeps nothing.
     pub fn new(capacity: usize) -> EvalCache {
         EvalCache {
             entries: DashMap::with_hasher_and_shard_amount(BuildHasherDefault::default(), SHARDS),
@@ -83,22 +86,22 @@ impl EvalCache {
         }
     }
 
-    /// Evaluations it can hold.
+    /// Returns how many evaluations it can hold.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Evaluations it holds.
+    /// Returns how many evaluations it holds.
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Does it hold nothing?
+    /// Returns whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Memory of a full cache for so many evaluations, bytes.
+    /// Returns the memory of a full cache for `capacity` evaluations, in bytes.
     pub fn full_bytes(capacity: usize) -> usize {
         // A shard has a power of two of places. Where entries come and go it doubles unless less than half of the
         // seven eighths that it may fill are taken; some shards get more than others.
@@ -107,7 +110,7 @@ impl EvalCache {
         if capacity == 0 { 0 } else { places * PLACE_BYTES + capacity * OUTSIDE_BYTES }
     }
 
-    /// The most evaluations, but no more than `wanted`, whose cache takes at most `bytes` bytes.
+    /// Returns the largest capacity, but no more than `wanted`, whose full cache takes at most `bytes` bytes.
     pub fn capacity_within(bytes: usize, wanted: usize) -> usize {
         let smaller = |&capacity: &usize| (capacity > 0).then_some(capacity - capacity.div_ceil(20));
         std::iter::successors(Some(wanted), smaller)
@@ -115,12 +118,12 @@ impl EvalCache {
             .unwrap_or(0)
     }
 
-    /// How full it is, permille.
+    /// Returns how full it is, in permille.
     pub fn hashfull(&self) -> u32 {
         (self.len() * 1000).checked_div(self.capacity).unwrap_or(0).min(1000) as u32
     }
 
-    /// The evaluation of a position with `moves` legal moves; their policy goes into `policy`, in their order.
+    /// Looks up a position with `moves` legal moves; their policy goes into `policy`, in their order.
     /// An entry with another number of moves belongs to another position with the same key and is passed over.
     pub fn get(&self, key: u64, moves: usize, policy: &mut Vec<f32>) -> Option<Evaluation> {
         if self.capacity == 0 {

@@ -11,13 +11,13 @@ use thiserror::Error;
 use super::folders;
 use super::weights::{HeadChoice, NetworkError, NetworkFile};
 
-/// How the names of network files end.
+/// The endings of the names of network files.
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 
 /// Why there is no network.
 #[derive(Debug, Error)]
 pub enum DiscoverError {
-    /// The file that the user named is no good.
+    /// The file that the user named cannot be used.
     #[error(transparent)]
     Network(#[from] NetworkError),
     /// No folder holds a network that can be read.
@@ -67,7 +67,7 @@ pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<NetworkFile, Disc
     }
 }
 
-/// What people are told of where an embedded network came from.
+/// Returns the path under which people see an embedded network.
 fn embedded_name(file: &str) -> PathBuf {
     let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
     format!("{name} (built in)").into()
@@ -91,7 +91,7 @@ fn newest_in(folders: Vec<PathBuf>, heads: HeadChoice) -> Result<NetworkFile, Di
     Err(DiscoverError::NoneFound { folders, refused })
 }
 
-/// Files in `folder` that are called like networks, newest first.
+/// Returns the files in `folder` that are called like networks, newest first.
 fn candidates(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<(SystemTime, PathBuf)> = entries

@@ -1,6 +1,6 @@
 //! Input planes: a position and its history as Lc0's networks read them.
 //!
-//! [`encode`] is called once per evaluated leaf by the search and by `zeitnot eval`; it allocates nothing. A network
+//! [`encode`] is called once per evaluated position, by [`super::EvalSlot::fill`] alone; it allocates nothing. A network
 //! file says which [`InputFormat`] its network was trained on, the user which [`HistoryFill`] to use. Uses `chess`.
 //!
 //! Planes, all from the point of view of the side to move (its first rank at the bottom; files are never mirrored
@@ -39,7 +39,7 @@ const ARMAGEDDON_SIDE: usize = CASTLING + 6;
 const ONES: usize = CASTLING + 7;
 const EVERYWHERE: u64 = !0;
 
-/// How a network wants its input planes; `pblczero.NetworkFormat.InputFormat` in Lc0's files.
+/// The format in which a network wants its input planes; `pblczero.NetworkFormat.InputFormat` in Lc0's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputFormat {
     /// 1: 112 planes, castling rights as whole planes.
@@ -60,7 +60,7 @@ pub enum InputFormat {
 }
 
 impl InputFormat {
-    /// The format with this number in a network file; `None` for unknown numbers.
+    /// Returns the format with this number in a network file; `None` for unknown numbers.
     pub fn from_number(number: i32) -> Option<InputFormat> {
         Some(match number {
             1 => InputFormat::Classical,
@@ -74,7 +74,7 @@ impl InputFormat {
         })
     }
 
-    /// Its number in a network file.
+    /// Returns its number in a network file.
     pub fn number(self) -> i32 {
         match self {
             InputFormat::Classical => 1,
@@ -87,7 +87,7 @@ impl InputFormat {
         }
     }
 
-    /// Are boards transformed and the history cut where it cannot repeat?
+    /// Returns whether boards are transformed and the history is cut where it cannot repeat.
     pub fn is_canonical(self) -> bool {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
     }
@@ -105,7 +105,7 @@ impl InputFormat {
     }
 }
 
-/// What stands in the boards before the first known position.
+/// The content of the boards before the first known position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HistoryFill {
     /// Nothing, except the board before a double push that the en-passant square tells of.
@@ -187,13 +187,13 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
     write_unknown_boards(history.position(0), us, unknown_boards(history.position(0), format, fill), boards);
 }
 
-/// Can canonical formats show `earlier` as history of `now`? A castling right or an en-passant square that is gone
+/// Returns whether canonical formats can show `earlier` as history of `now`. A castling right or an en-passant square that is gone
 /// never comes back.
 fn may_repeat(earlier: &Position, now: &Position) -> bool {
     earlier.castling_rights() == now.castling_rights() && earlier.en_passant().is_none()
 }
 
-/// How many of the boards before the `first` known position to fill.
+/// Returns how many of the boards before the `first` known position to fill.
 fn unknown_boards(first: &Position, format: InputFormat, fill: HistoryFill) -> usize {
     let pushed = first.en_passant().is_some();
     if format.gives_only_repeated() || (format.is_canonical() && pushed) {
@@ -218,7 +218,7 @@ fn write_unknown_boards(first: &Position, us: Color, count: usize, boards: &mut 
     }
 }
 
-/// The squares below and above the one that a double push passed.
+/// Returns the squares below and above the one that a double push passed.
 fn pushed_from_and_to(passed: Square) -> Bitboard {
     let passed = Bitboard::from_square(passed).0;
     Bitboard(passed << 8 | passed >> 8)
@@ -264,7 +264,7 @@ fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
     masks[ONES] = EVERYWHERE;
 }
 
-/// A set of squares with the first rank of `color` at the bottom.
+/// Returns a set of squares with the first rank of `color` at the bottom.
 fn seen_by(color: Color, squares: Bitboard) -> u64 {
     if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
 }

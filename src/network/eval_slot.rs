@@ -9,12 +9,12 @@ use super::encode::{HistoryFill, InputFormat, encode};
 use super::{Evaluation, InputPlanes, MAX_MOVES, policy_map};
 use crate::chess::{History, Move};
 
-/// How positions become planes: what the network wants, and what the user wants.
+/// The way positions become planes: the network's part of it, and the user's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
     /// The format that the network was trained on, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
     pub format: InputFormat,
-    /// What stands in the boards before the first known position.
+    /// The content of the boards before the first known position.
     pub history_fill: HistoryFill,
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 /// The environment variable that moves the cache.
 pub const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
-/// Where files are kept that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's cache folder.
+/// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's cache folder.
 ///
-/// `None` if the variables that would say so are not set. The folder need not exist.
+/// This is `None` if the variables that would say so are not set. The folder need not exist.
 pub fn cache() -> Option<PathBuf> {
     set(CACHE_VARIABLE).or_else(|| platform_cache().map(|folder| folder.join("zeitnot")))
 }
@@ -25,12 +25,12 @@ fn platform_cache() -> Option<PathBuf> {
     }
 }
 
-/// The folder of the running program.
+/// Returns the folder of the running program.
 pub fn executable() -> Option<PathBuf> {
     env::current_exe().ok()?.parent().map(Path::to_path_buf)
 }
 
-/// A path from an environment variable that is set and not empty, made absolute.
+/// Returns the path in an environment variable, made absolute, if the variable is set and not empty.
 fn set(variable: &str) -> Option<PathBuf> {
     let value = env::var_os(variable).filter(|value| !value.is_empty())?;
     std::path::absolute(value).ok()

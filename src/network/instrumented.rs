@@ -1,4 +1,4 @@
-//! A backend with instruments on it: how busy its processors are, and how large its batches should be.
+//! A backend with instruments: how busy its processors are, and how large its batches should be.
 //!
 //! The engine puts them on the backend in force, whichever it is; the search then asks [`Backend::batch_size`].
 
@@ -6,16 +6,16 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::batch_size::BatchSize;
+use super::batch_size::{BatchSize, TimedBatch};
 use super::busy::BusyMeter;
 use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
-/// Where a measurement of batch sizes begins, as a part of the size that the backend itself prefers.
+/// The part of the size that the backend itself prefers at which a measurement of batch sizes begins: one in this many.
 const FIRST_PART: usize = 4;
 /// The smallest size that it begins with, where the backend does not prefer a smaller one.
 const MIN_FIRST: usize = 8;
 
-/// See the module.
+/// A backend that passes everything on to another one and measures it.
 #[derive(Debug)]
 pub struct Instrumented {
     backend: Arc<dyn Backend>,
@@ -29,13 +29,14 @@ struct Instruments {
 }
 
 impl Instrumented {
-    /// Puts instruments on `backend`.
+    /// Returns `backend` with instruments.
     pub fn new(backend: Arc<dyn Backend>) -> Instrumented {
         let info = backend.info();
         let preferred = info.preferred_batch.clamp(1, info.max_batch);
-        let batch_size = match info.measures_batch {
-            true => BatchSize::new((preferred / FIRST_PART).max(MIN_FIRST).min(preferred), info.max_batch),
-            false => BatchSize::new(preferred, preferred),
+        let batch_size = if info.measures_batch {
+            BatchSize::new((preferred / FIRST_PART).max(MIN_FIRST).min(preferred), info.max_batch)
+        } else {
+            BatchSize::new(preferred, preferred)
         };
         let instruments = Instruments { busy: BusyMeter::new(info.processor, Instant::now()), batch_size };
         Instrumented { backend, instruments: Arc::new(instruments) }
@@ -81,7 +82,7 @@ impl Evaluator for InstrumentedEvaluator {
         let began = Instant::now();
         let _busy = BusyGuard::begin(busy, began);
         self.evaluator.evaluate(batch)?;
-        batch_size.record(batch.len(), (began, Instant::now()));
+        batch_size.record(TimedBatch { positions: batch.len(), began, ended: Instant::now() });
         Ok(())
     }
 }

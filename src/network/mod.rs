@@ -67,7 +67,7 @@ impl InputPlanes {
     }
 }
 
-/// What a network says of a position, from the point of view of the side to move.
+/// A network's evaluation of a position, from the point of view of the side to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evaluation {
     /// Expected result, win minus loss, in `-1..=1`.
@@ -78,32 +78,32 @@ pub struct Evaluation {
     pub m: f32,
 }
 
-/// What a backend is and what it prefers.
+/// A description of a backend, with what it prefers.
 #[derive(Clone, Debug)]
 pub struct BackendInfo {
     /// Its name as in `--backend`.
     pub name: String,
-    /// For people: network, device, library, precision.
+    /// Network, device, library and precision, for people.
     pub description: String,
-    /// How positions must be encoded for it.
+    /// The format in which positions must be encoded for it.
     pub input_format: encode::InputFormat,
-    /// Does the network tell draws apart?
+    /// Whether the network has a WDL head, which tells draws apart.
     pub has_wdl: bool,
-    /// Does the network have a Moves Left Head?
+    /// Whether the network has a Moves Left Head.
     pub has_moves_left: bool,
-    /// The largest batch it takes.
+    /// The largest batch it takes, positions.
     pub max_batch: usize,
     /// The batch size with the best throughput that is still small, as far as known.
     pub preferred_batch: usize,
-    /// Is the best batch size better measured, since it depends on the device and the network?
+    /// Whether the best batch size is better measured, since it depends on the device and the network.
     pub measures_batch: bool,
-    /// What computes.
+    /// The kind of processor that computes.
     pub processor: Processor,
     /// Search threads that keep it busy.
     pub preferred_threads: usize,
 }
 
-/// What a backend computes on.
+/// The kind of processor on which a backend computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {
     /// The cores of this machine: whoever waits for an evaluation needs no core of its own.
@@ -115,7 +115,7 @@ pub enum Processor {
 /// Search threads that keep an accelerator busy: while it computes one's batch, others' batches travel or are gathered.
 pub const ACCELERATOR_THREADS: usize = 5;
 
-/// The cores of this machine, as far as this process may use them.
+/// Returns the number of cores of this machine that this process may use.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -131,7 +131,7 @@ pub enum BackendError {
     NoParams {
         /// The backend's name.
         backend: String,
-        /// What was given.
+        /// The options that were given.
         options: String,
     },
     /// A network is needed and none was given.
@@ -170,7 +170,7 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// Is it what the user wrote that is wrong, rather than a device, a library or a file?
+    /// Returns whether what the user wrote is wrong, rather than a device, a library or a file.
     pub fn is_user_error(&self) -> bool {
         matches!(
             self,
@@ -181,16 +181,16 @@ impl BackendError {
 
 /// A network made ready on a device. Shared by all threads.
 pub trait Backend: Send + Sync + Debug {
-    /// What it is; never changes.
+    /// Returns what it is; this never changes.
     fn info(&self) -> &BackendInfo;
 
-    /// An evaluator for one thread, with its own session and buffers.
+    /// Returns an evaluator for one thread, with its own session and buffers.
     ///
     /// # Errors
     /// If the device has no room for another one.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
 
-    /// How long its processors have computed since it was made; `None` where it doesn't know. [`instrumented::Instrumented`] knows
+    /// Returns how long its processors have computed since it was made; `None` where it doesn't know. [`instrumented::Instrumented`] knows
     /// for every backend.
     ///
     /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their mean.
@@ -198,13 +198,13 @@ pub trait Backend: Send + Sync + Debug {
         None
     }
 
-    /// Positions per batch to ask for at present.
+    /// Returns the positions per batch to ask for at present.
     fn batch_size(&self) -> usize {
         self.info().preferred_batch
     }
 
-    /// What people should know that has come up since the last call: what a name was taken for, which part does what, a
-    /// device that failed.
+    /// Takes the notes for people that have come up since the last call: what a name was taken for, which device does what,
+    /// which one failed.
     fn take_notes(&self) -> Vec<String> {
         Vec::new()
     }

@@ -23,9 +23,9 @@ pub const CONVOLUTION_PLANES: usize = 73;
 /// One of the 1858 moves, as the side to move sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyMove {
-    /// Where it starts.
+    /// The square of origin.
     pub from: Square,
-    /// Where it goes; the rook's square for castling.
+    /// The square of destination; the rook's square for castling.
     pub to: Square,
     /// Queen, rook or bishop; a promotion to a knight has none.
     pub promotion: Option<Role>,
@@ -48,7 +48,7 @@ pub static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
 /// Index by `from * 64 + to`; `u16::MAX` where neither queen nor knight goes.
 static PLAIN_INDEX: [u16; 64 * 64] = plain_index();
 
-/// The policy index, `0..1858`, of a legal move of `color` in a position encoded with `transform`.
+/// Returns the policy index, `0..1858`, of a legal move of `color` in a position encoded with `transform`.
 #[inline]
 pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
     let seen =

@@ -49,12 +49,15 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     for batch in found.chunks_mut(GAMES.min(tested.info().max_batch)) {
         evaluator.evaluate(batch)?;
     }
-    let report = AccuracyReport::new(&*tested, &*reference, (&found, &expected));
+    let report = AccuracyReport::new(
+        EvaluatedBy { backend: &*tested, slots: &found },
+        EvaluatedBy { backend: &*reference, slots: &expected },
+    );
     output.write(&report, &report)?;
     Ok(ExitStatus::Success)
 }
 
-/// At least `count` positions of games that `evaluator` plays, evaluated, cut to `count`.
+/// Returns `count` positions of games that `evaluator` plays, evaluated.
 fn play(evaluator: &mut dyn Evaluator, format: InputFormat, count: usize) -> Result<Vec<EvalSlot>, Failure> {
     let start = || match History::from_fen(START, Variant::Standard) {
         Ok(history) => history,
@@ -80,7 +83,7 @@ fn play(evaluator: &mut dyn Evaluator, format: InputFormat, count: usize) -> Res
     Ok(positions)
 }
 
-/// The place in `probabilities` at which their sum passes `share` (`0..1`).
+/// Returns the place in `probabilities` at which their sum passes `share` (`0..1`).
 fn draw(probabilities: &[f32], share: f32) -> usize {
     let mut sum = 0.0;
     let passed = probabilities.iter().position(|p| {
@@ -90,7 +93,7 @@ fn draw(probabilities: &[f32], share: f32) -> usize {
     passed.unwrap_or(probabilities.len().saturating_sub(1))
 }
 
-/// The mean and the largest of something.
+/// The mean and the largest of some errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 struct ErrorSpread {
     mean: f64,
@@ -109,7 +112,7 @@ impl ErrorSpread {
     }
 }
 
-/// How two backends differ.
+/// The differences between two backends.
 #[derive(Debug, Serialize)]
 struct AccuracyReport {
     backend: String,
@@ -127,26 +130,29 @@ struct AccuracyReport {
     top1_agreement: f64,
 }
 
+/// Positions as a backend has evaluated them.
+struct EvaluatedBy<'a> {
+    backend: &'a dyn Backend,
+    slots: &'a [EvalSlot],
+}
+
 impl AccuracyReport {
-    fn new(
-        tested: &dyn Backend,
-        reference: &dyn Backend,
-        (found, expected): (&[EvalSlot], &[EvalSlot]),
-    ) -> AccuracyReport {
-        let pairs = || found.iter().zip(expected);
+    /// Compares evaluations of the same positions.
+    fn new(tested: EvaluatedBy<'_>, reference: EvaluatedBy<'_>) -> AccuracyReport {
+        let pairs = || tested.slots.iter().zip(reference.slots);
         let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
             ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))
         };
         let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
         AccuracyReport {
-            backend: tested.info().description.clone(),
-            reference: reference.info().description.clone(),
-            positions: expected.len(),
+            backend: tested.backend.info().description.clone(),
+            reference: reference.backend.info().description.clone(),
+            positions: reference.slots.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
             q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
-            top1_agreement: same as f64 / expected.len().max(1) as f64,
+            top1_agreement: same as f64 / reference.slots.len().max(1) as f64,
         }
     }
 }
@@ -155,7 +161,7 @@ fn likeliest(slot: &EvalSlot) -> Option<usize> {
     (0..slot.logits.len()).max_by(|&a, &b| slot.logits[a].total_cmp(&slot.logits[b]))
 }
 
-/// `Σ p ln(p / q)`
+/// Returns the Kullback-Leibler divergence of `q` from `p`, `Σ p ln(p / q)`, in nats.
 fn divergence(p: &[f32], q: &[f32]) -> f64 {
     let term = |(&p, &q): (&f32, &f32)| {
         if p > 0.0 { f64::from(p) * f64::from(p / q.max(f32::MIN_POSITIVE)).ln() } else { 0.0 }

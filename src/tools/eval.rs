@@ -1,4 +1,4 @@
-//! `zeitnot eval`: what the network says of positions, one line each.
+//! `zeitnot eval`: evaluates positions, one line each, with the network alone.
 
 use std::fmt;
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) struct EvalArgs {
     positions: Option<PathBuf>,
 }
 
-/// What the network says of one position, from the point of view of the side to move.
+/// The evaluation of one position, from the point of view of the side to move.
 #[derive(Serialize)]
 struct PositionReport {
     position: String,
@@ -94,7 +94,7 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     }
 }
 
-/// Where the lines come from.
+/// The file or stream from which the lines come.
 struct PositionSource {
     name: String,
     lines: BufReader<Box<dyn Read>>,
@@ -123,7 +123,7 @@ struct Queued {
     legal: MoveList,
 }
 
-/// Collects positions into batches and reports what the network says of them, in their order.
+/// Collects positions into batches and reports their evaluations, in their order.
 struct PositionEvaluator {
     batch: BatchEvaluator<Queued>,
     has_moves_left: bool,
@@ -139,7 +139,7 @@ impl PositionEvaluator {
         })
     }
 
-    /// Adds the position that a line tells; empty lines tell none.
+    /// Adds the position in a line; an empty line holds none.
     fn queue(&mut self, text: &str) -> Result<(), crate::chess::PositionError> {
         if text.is_empty() {
             return Ok(());
@@ -151,7 +151,7 @@ impl PositionEvaluator {
         Ok(())
     }
 
-    /// Evaluates what is queued and reports it.
+    /// Evaluates the queued positions and reports them.
     fn finish(&mut self, output: &mut Output) -> Result<(), Failure> {
         if self.batch.waiting().is_empty() {
             return Ok(());

@@ -3,7 +3,7 @@
 use super::{AUTO, onnxruntime};
 use crate::params::{ParamEntry, Params};
 
-/// What a name stands for.
+/// A name that stands for a backend with options.
 struct Alias {
     name: &'static str,
     backend: &'static str,
@@ -50,16 +50,16 @@ const LC0: [Alias; 22] = [
 pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
     pub(super) options: Params,
-    /// What people should know of it.
+    /// Notes for people on what the name was taken for.
     pub(super) notes: Vec<String>,
 }
 
-/// The short names, for texts that list what is valid.
+/// Returns the short names, for texts that list what is valid.
 pub fn short_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().map(|alias| alias.name)
 }
 
-/// What `name` stands for; a name that is no alias stands for itself.
+/// Returns the backend that `name` stands for; a name that is no alias stands for itself.
 pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     if let Some(alias) = SHORT.iter().find(|alias| alias.name == name) {
         return Resolved { name: alias.backend, options: alias.before(&options), notes: Vec::new() };
@@ -79,14 +79,14 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
 }
 
 impl Alias {
-    /// `options` after those that the name stands for.
+    /// Returns `options` after those that the name stands for.
     fn before(&self, options: &Params) -> Params {
         let own = self.options.iter().fold(Params::default(), |own, (key, value)| own.with(key, value));
         options.inheriting(&own)
     }
 }
 
-/// The options of an Lc0 backend in our words, and those that `backend` has none for.
+/// Returns the options of an Lc0 backend under our names, and those that have no counterpart in `backend`.
 fn translate(backend: &str, options: &Params) -> (Params, Params) {
     let mut known = Params::default();
     let mut dropped = Params::default();

@@ -27,14 +27,14 @@ use remembered::{ChoiceFile, RememberedChoice};
 
 /// OpenVINO's short name.
 const OPENVINO: &str = "openvino";
-/// What may be chosen; of two that are as fast, the first one.
+/// The backends among which `auto` chooses; of two that are as fast it takes the first one.
 const CANDIDATES: [&str; 3] = [native::NAME, onnxruntime::NAME, OPENVINO];
 /// Gain for which a later candidate is taken: `native` needs no library, and its bf16 is five times nearer to fp32 than
 /// OpenVINO's (mean policy KL 7e-6 against 39e-6, 256x8 encoders).
 const LEAST_GAIN: f64 = 0.1;
 /// Deviation of the rounds, as a share, from which a choice is a guess.
 const NOISY: f64 = 0.15;
-/// All measuring is to be done within this time.
+/// The time within which all candidates are to be measured.
 const PATIENCE: Duration = Duration::from_millis(2900);
 
 /// The candidate to take after a measurement, and why.

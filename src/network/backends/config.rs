@@ -1,4 +1,4 @@
-//! Which backend the user wants, read from the texts of `Backend` and `BackendOptions`.
+//! The backend that the user wants, read from the texts of `Backend` and `BackendOptions`.
 //!
 //! Lc0's grammar: `key=value` for one backend; for a backend of several devices a list for each of them, as in
 //! `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several. Nothing is
@@ -11,14 +11,14 @@ use super::{AUTO, NAMES, SYNTHETIC};
 use crate::network::BackendError;
 use crate::params::{ParamError, Params};
 
-/// Keys of a device that tell how it is fed, and are not for its backend.
+/// Keys of a device that say how it is fed, and are not for its backend.
 const FEEDING: [&str; 3] = ["threads", "max-batch", "max_batch"];
 /// Batches that a device evaluates at once: while one travels, another is computed.
 const IN_FLIGHT: u64 = 2;
 /// Lc0's bound for batches that are joined.
 const JOIN_UP_TO: u64 = 256;
 
-/// Which backend the user wants, and how.
+/// The backend that the user wants, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendConfig {
     /// One of [`NAMES`].
@@ -27,16 +27,16 @@ pub struct BackendConfig {
     pub options: Params,
     /// The devices of a backend of several; empty for others.
     pub devices: Vec<DeviceConfig>,
-    /// What names and options were taken for, where people may want to know.
+    /// Notes on what names and options were taken for, where people may want to know.
     pub notes: Vec<String>,
 }
 
 /// One of several devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// What messages call it.
+    /// Its name in messages.
     pub label: String,
-    /// What evaluates on it.
+    /// The backend that evaluates on it.
     pub backend: BackendConfig,
     /// Batches that it evaluates at once.
     pub threads: usize,
@@ -45,7 +45,7 @@ pub struct DeviceConfig {
 }
 
 impl BackendConfig {
-    /// The configuration that the texts of `--backend` and `--backend-opts` ask for.
+    /// Returns the configuration that the texts of `--backend` and `--backend-opts` ask for.
     ///
     /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
     ///
@@ -60,10 +60,12 @@ impl BackendConfig {
         let options = Params::parse(&options)?;
         let config = BackendConfig::named(name, options.without(&FEEDING))?;
         // Threads of its own keep an accelerator busy, however few the search has.
-        match config.provider().is_some_and(Provider::is_accelerator) {
-            true => Ok(BackendConfig::named(MULTIPLEXING, options.with("backend", name))?),
-            false => Ok(BackendConfig::named(name, options)?),
-        }
+        let is_accelerator = config.provider().is_some_and(Provider::is_accelerator);
+        Ok(if is_accelerator {
+            BackendConfig::named(MULTIPLEXING, options.with("backend", name))?
+        } else {
+            BackendConfig::named(name, options)?
+        })
     }
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
@@ -77,10 +79,11 @@ impl BackendConfig {
         debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
-            devices.push(DeviceConfig::new(name, list_name, (list, &options))?);
+            devices.push(DeviceConfig::new(name, DeviceList { name: list_name, list, outer: &options })?);
         }
         if devices.is_empty() {
-            devices.push(DeviceConfig::new(name, "", (&Params::default(), &options))?);
+            let list = &Params::default();
+            devices.push(DeviceConfig::new(name, DeviceList { name: "", list, outer: &options })?);
         }
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
@@ -89,36 +92,43 @@ impl BackendConfig {
         Ok(BackendConfig { name: name.into(), options: Params::default(), devices, notes })
     }
 
-    /// The provider of ONNX Runtime that a backend of one device asks for.
+    /// Returns the provider of ONNX Runtime that a backend of one device asks for.
     fn provider(&self) -> Option<Provider> {
         let name = self.options.get("provider").filter(|_| self.name == onnxruntime::NAME);
         name.and_then(Provider::named)
     }
 
-    /// Does the user ask for something that not every machine has?
+    /// Returns whether the user asks for a device or a library that not every machine has.
     pub fn wants_more_than_a_cpu(&self) -> bool {
         self.provider().is_some_and(|provider| provider != Provider::Cpu)
             || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
     }
 
-    /// False if the backend evaluates without a network.
+    /// Returns whether the backend evaluates with a network, rather than without one.
     pub fn needs_network(&self) -> bool {
-        match self.devices.is_empty() {
-            true => !SYNTHETIC.contains(&self.name.as_str()),
-            false => self.devices.iter().any(|device| device.backend.needs_network()),
+        if self.devices.is_empty() {
+            !SYNTHETIC.contains(&self.name.as_str())
+        } else {
+            self.devices.iter().any(|device| device.backend.needs_network())
         }
     }
 }
 
+/// A list of options that stands for a device.
+struct DeviceList<'a> {
+    /// The name before the parentheses; may be empty.
+    name: &'a str,
+    list: &'a Params,
+    /// The options beside the list, which it inherits.
+    outer: &'a Params,
+}
+
 impl DeviceConfig {
-    /// The device that `list`, named `list_name`, stands for among the `outer` options of the backend `owner`.
+    /// Returns the device of the backend `owner` for which a list stands.
     ///
     /// As with Lc0, `backend=` decides, also an inherited one, and else the name of the list.
-    fn new(
-        owner: &str,
-        list_name: &str,
-        (list, outer): (&Params, &Params),
-    ) -> Result<DeviceConfig, ParamError> {
+    fn new(owner: &str, device: DeviceList<'_>) -> Result<DeviceConfig, ParamError> {
+        let DeviceList { name: list_name, list, outer } = device;
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();
@@ -135,7 +145,7 @@ impl DeviceConfig {
     }
 }
 
-/// The error for a name that is none of [`NAMES`].
+/// Returns the error for a name that is none of [`NAMES`].
 pub(super) fn unknown_name(name: &str) -> ParamError {
     ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: valid_names() }
 }
@@ -152,7 +162,7 @@ mod tests {
         BackendConfig::parse(backend, options).unwrap()
     }
 
-    /// Each device as `backend: options`.
+    /// Returns each device as `backend: options`.
     fn devices(backend: &str, options: &str) -> Vec<String> {
         let text = |device: &DeviceConfig| format!("{}: {}", device.backend.name, device.backend.options);
         parse(backend, options).devices.iter().map(text).collect()

@@ -95,7 +95,7 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     })
 }
 
-/// One backend of those devices that can be had; what is wrong with the others is its first news.
+/// Makes one backend of those devices that can be had; its first notes say what is wrong with the others.
 fn several_devices(
     config: &BackendConfig,
     network: Option<NetworkFile>,

@@ -1,19 +1,19 @@
-//! A backend with something to say about how it came about.
+//! A backend with notes on how it came about.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::network::{Backend, BackendError, BackendInfo, Evaluator};
 
-/// See the module.
+/// A backend that passes everything on to another one, and has notes of its own.
 #[derive(Debug)]
 struct WithNotes {
     backend: Arc<dyn Backend>,
-    /// Told once, before what the backend itself has to tell.
+    /// Taken once, before those of the backend itself.
     notes: Mutex<Vec<String>>,
 }
 
-/// `backend` with `notes` that come before its own.
+/// Returns `backend` with `notes` that come before its own.
 pub(super) fn with_notes(backend: Arc<dyn Backend>, notes: Vec<String>) -> Arc<dyn Backend> {
     if notes.is_empty() { backend } else { Arc::new(WithNotes { backend, notes: Mutex::new(notes) }) }
 }

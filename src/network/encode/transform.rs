@@ -23,12 +23,12 @@ impl Transform {
     const FLIP_RANKS: u8 = 2;
     const TRANSPOSE: u8 = 4;
 
-    /// Lc0's number for it: 1 for mirrored files, 2 for mirrored ranks, 4 for the reflection, added up.
+    /// Returns Lc0's number for it: 1 for mirrored files, 2 for mirrored ranks, 4 for the reflection, added up.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4 and below the
+    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4 and below the
     /// diagonal. With a castling right left, on either side, the board stays as it is.
     pub(super) fn of(position: &Position) -> Transform {
         if position.castling_rights().any() {
@@ -70,7 +70,7 @@ impl Transform {
         transform
     }
 
-    /// The transformed squares.
+    /// Returns the transformed squares.
     pub fn bitboard(self, mut squares: Bitboard) -> Bitboard {
         if self.has(Transform::FLIP_FILES) {
             squares = squares.flip_horizontal();
@@ -84,7 +84,7 @@ impl Transform {
         squares
     }
 
-    /// Where `square` goes.
+    /// Returns the square to which `square` goes.
     #[inline]
     pub fn square(self, mut square: Square) -> Square {
         if self.has(Transform::FLIP_FILES) {

@@ -3,7 +3,7 @@
 //! Squares are rows: tensors are `[batch · 64, channels]`, so that every dense layer is one matrix product with its
 //! weights as they lie in the file.
 
-use super::graph::{Graph, Value};
+use super::graph::{AxisRange, Graph, Value};
 use super::heads::dense;
 use super::tower;
 use crate::network::PLANES;
@@ -13,14 +13,14 @@ use crate::network::weights::{
     OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen, SmolgenWeights,
 };
 
-/// Of the layer norms inside smolgen.
+/// The epsilon of the layer norms inside smolgen.
 const SMOLGEN_EPSILON: f32 = 1e-3;
-/// Of the layer norms in an embedding by pieces.
+/// The epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
 /// Size of the board as ONNX wants it.
 const BOARD: i64 = SQUARES as i64;
 
-/// `[batch, 112, 8, 8]` → `[batch · 64, embedding]`
+/// Adds an attention body: `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
 pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
     let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
@@ -66,13 +66,13 @@ pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: 
     x
 }
 
-/// `[batch, channels, 8, 8]` → `[batch · 64, channels]`
+/// Reorders a board into rows of squares: `[batch, channels, 8, 8]` → `[batch · 64, channels]`.
 pub fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
     let x = graph.transpose(&format!("{name}/transpose"), board, &[0, 2, 3, 1]);
     graph.reshape(name, &x, &[-1, channels as i64])
 }
 
-/// The embedding of planes and position table.
+/// Adds the embedding of planes and position table.
 ///
 /// The table is the same for every position, so that its part of the dense layer is a constant per square; the
 /// table itself never enters the graph.
@@ -98,7 +98,7 @@ fn table_embedding(graph: &mut Graph, planes: &Value, layer: Dense) -> Value {
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
 }
 
-/// Lc0's constant position encoding, `[square][other]`: 1 where a queen or a knight goes from the one to the other on
+/// Returns Lc0's constant position encoding, `[square][other]`: 1 where a queen or a knight goes from the one to the other on
 /// an empty board, -1 on the square itself, else 0. (Read from a model that Lc0 exported.)
 fn position_table() -> [[f32; SQUARES]; SQUARES] {
     let mut table = [[0.0; SQUARES]; SQUARES];
@@ -127,7 +127,8 @@ fn piece_embedding(
     let per_square = (layers.preprocess.outputs / SQUARES) as i64;
     let boards = graph.transpose("/body/planes/transpose", planes, &[0, 2, 3, 1]);
     let boards = graph.reshape("/body/planes", &boards, &[-1, BOARD, PLANES as i64]);
-    let pieces = graph.slice("/body/pieces", &boards, &[(2, 0, PIECE_PLANES as i64)]);
+    let pieces =
+        graph.slice("/body/pieces", &boards, &[AxisRange { axis: 2, start: 0, end: PIECE_PLANES as i64 }]);
     let pieces = graph.reshape("/body/pieces/flat", &pieces, &[-1, (SQUARES * PIECE_PLANES) as i64]);
     let pieces = dense(graph, "/body/pieces/dense", &pieces, layers.preprocess);
     let pieces = graph.reshape("/body/pieces/boards", &pieces, &[-1, BOARD, per_square]);
@@ -137,14 +138,14 @@ fn piece_embedding(
     (x, PieceRest { norm1: layers.norm1, ffn: layers.ffn, norm2: layers.norm2 })
 }
 
-/// A gate `[embedding][64]` as a constant `[64, embedding]`.
+/// Adds a gate `[embedding][64]` as a constant `[64, embedding]`.
 fn by_square(graph: &mut Graph, name: &str, gate: Vec<f32>) -> Value {
     let width = gate.len() / SQUARES;
     let turned = transposed(&gate, width, SQUARES);
     graph.floats(name, &[SQUARES, width], turned)
 }
 
-/// `[rows][columns]` → `[columns][rows]`
+/// Transposes a matrix: `[rows][columns]` → `[columns][rows]`.
 fn transposed(matrix: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     (0..columns).flat_map(|column| (0..rows).map(move |row| matrix[row * columns + column])).collect()
 }
@@ -155,7 +156,7 @@ fn layer_norm(graph: &mut Graph, name: &str, x: &Value, norm: LayerNorm, epsilon
     graph.layer_norm(name, x, &gammas, &betas, epsilon)
 }
 
-/// `x + alpha · ffn(x)`
+/// Adds `x + alpha · ffn(x)`.
 fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alpha: f32) -> Value {
     let y = dense(graph, &format!("{name}/dense1"), x, ffn.hidden);
     let y = graph.activation(&format!("{name}/dense1"), &y, ffn.activation);
@@ -163,7 +164,7 @@ fn feed_forward(graph: &mut Graph, name: &str, x: &Value, ffn: FeedForward, alph
     graph.add(name, &y, x)
 }
 
-/// `factor · layer(x)` as one layer.
+/// Returns `factor · layer(x)` as one layer.
 fn scaled(mut layer: Dense, factor: f32) -> Dense {
     layer.weights.iter_mut().chain(&mut layer.bias).for_each(|number| *number *= factor);
     layer
@@ -190,7 +191,7 @@ fn encoder(
 
     let mut logits = graph.matmul(&format!("{name}/logits"), &query, &key);
     if let (Some(smolgen), Some(shared)) = (layers.smolgen, shared) {
-        let extra = smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, (heads, shared));
+        let extra = smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, heads, shared);
         logits = graph.add(&format!("{name}/logits/smolgen"), &logits, &extra);
     }
     let attention = graph.softmax(&format!("{name}/attention"), &logits);
@@ -216,13 +217,14 @@ fn smolgen_weights(graph: &mut Graph, shared: SmolgenWeights) -> SharedSmolgen {
     SharedSmolgen { weights, generated: shared.generated as i64 }
 }
 
-/// Additions to the attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
+/// Adds smolgen's additions to the attention logits: `[batch · 64, embedding]` → `[batch, heads, 64, 64]`.
 fn smolgen_logits(
     graph: &mut Graph,
     name: &str,
     x: &Value,
     layers: Smolgen,
-    (heads, shared): (i64, &SharedSmolgen),
+    heads: i64,
+    shared: &SharedSmolgen,
 ) -> Value {
     let (channels, activation) = (layers.channels, layers.activation);
     let dims = [channels, layers.compress.len() / channels];
@@ -240,7 +242,7 @@ fn smolgen_logits(
     graph.reshape(name, &y, &[-1, heads, BOARD, BOARD])
 }
 
-/// The attention policy: `[batch · 64, channels]` → 1858 logits, as the model's output.
+/// Adds the attention policy: `[batch · 64, channels]` → 1858 logits, as the model's output.
 pub fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
     let width = head.query.outputs;
     let mut x = dense(graph, "/policy/embedding", squares, head.embedding);
@@ -278,13 +280,15 @@ fn promotion_weights(layer: &[f32], width: usize) -> PromotionWeights {
     PromotionWeights { width, weights }
 }
 
-/// The logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
+/// Adds the logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
 fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: PromotionWeights) -> Value {
-    let last_rank = graph.slice("/policy/promotion/keys", key, &[(1, 56, 64)]);
+    let last_rank = graph.slice("/policy/promotion/keys", key, &[AxisRange { axis: 1, start: 56, end: 64 }]);
     let weights = graph.floats("/policy/promotion/w", &[layer.width, 3], layer.weights);
     let offsets = graph.matmul("/policy/promotion/offsets", &last_rank, &weights);
     let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
-    let moves = graph.slice("/policy/promotion/moves", logits, &[(1, 48, 56), (2, 56, 64)]);
+    let seventh_to_eighth =
+        [AxisRange { axis: 1, start: 48, end: 56 }, AxisRange { axis: 2, start: 56, end: 64 }];
+    let moves = graph.slice("/policy/promotion/moves", logits, &seventh_to_eighth);
     let moves = graph.reshape("/policy/promotion/moves/files", &moves, &[-1, 8, 8, 1]);
     let sum = graph.add("/policy/promotion/sum", &moves, &offsets);
     graph.reshape("/policy/promotion", &sum, &[-1, 192])

@@ -61,7 +61,7 @@ impl TensorHead {
         TensorHead { head, data_len }
     }
 
-    /// Bytes of the message.
+    /// Returns the bytes of the message.
     pub fn tensor_len(&self) -> usize {
         self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
     }
@@ -74,7 +74,7 @@ impl TensorHead {
     }
 }
 
-/// Bytes of a length-delimited field with `len` bytes of content.
+/// Returns the bytes of a length-delimited field with `len` bytes of content.
 pub(super) fn field_len(tag: u32, len: usize) -> usize {
     key_len(tag) + encoded_len_varint(len as u64) + len
 }

@@ -39,14 +39,25 @@ pub struct Graph {
     constants: Vec<Constant>,
 }
 
+/// The elements `start..end` along an axis.
+#[derive(Clone, Copy, Debug)]
+pub struct AxisRange {
+    /// The axis, from 0.
+    pub axis: i64,
+    /// The first element.
+    pub start: i64,
+    /// The element behind the last one.
+    pub end: i64,
+}
+
 impl Graph {
-    /// An empty graph whose floats are all of one precision.
+    /// Returns an empty graph whose floats are all of one precision.
     pub fn new(name: &str, precision: Precision, quantization: Quantization) -> Graph {
         let message = GraphMessage { name: Some(name.into()), ..Default::default() };
         Graph { precision, quantization, message, constants: Vec::new() }
     }
 
-    /// How the convolutions of blocks compute.
+    /// Returns how the convolutions of blocks compute.
     pub fn quantization(&self) -> &Quantization {
         &self.quantization
     }
@@ -62,7 +73,7 @@ impl Graph {
         self.message.output.push(value_info(&value.0, shape, self.precision));
     }
 
-    /// A constant tensor of floats.
+    /// Adds a constant tensor of floats.
     pub fn floats(&mut self, name: &str, dims: &[usize], data: Vec<f32>) -> Value {
         debug_assert_eq!(dims.iter().product::<usize>(), data.len(), "{name}");
         self.constant(name, dims, Data::Floats(data))
@@ -72,17 +83,17 @@ impl Graph {
         self.constant(name, &[data.len()], Data::Integers(data))
     }
 
-    /// A constant tensor of 8-bit integers.
+    /// Adds a constant tensor of 8-bit integers.
     pub fn signed_bytes(&mut self, name: &str, dims: &[usize], data: Vec<i8>) -> Value {
         self.constant(name, dims, Data::SignedBytes(data))
     }
 
-    /// A constant vector of 32-bit integers.
+    /// Adds a constant vector of 32-bit integers.
     pub fn words(&mut self, name: &str, data: Vec<i32>) -> Value {
         self.constant(name, &[data.len()], Data::Words(data))
     }
 
-    /// The zero point of an 8-bit quantisation.
+    /// Adds the zero point of an 8-bit quantisation.
     pub fn zero_point(&mut self, name: &str, zero: u8) -> Value {
         self.constant(name, &[], Data::Byte(zero))
     }
@@ -104,7 +115,7 @@ impl Graph {
         Value(name.into())
     }
 
-    /// Convolution with padding that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
+    /// Adds a convolution with padding that keeps the board's size. `weights` is `[out, in, kernel, kernel]`.
     pub fn convolution(
         &mut self,
         name: &str,
@@ -118,57 +129,57 @@ impl Graph {
         self.node("Conv", name, &[x, weights, bias], attributes)
     }
 
-    /// `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
+    /// Adds `x · weightsᵀ + bias` for `x` `[rows, in]`, `weights` `[out, in]`, `bias` `[out]`.
     pub fn dense(&mut self, name: &str, x: &Value, weights: &Value, bias: &Value) -> Value {
         self.node("Gemm", name, &[x, weights, bias], vec![int("transB", 1)])
     }
 
-    /// `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
+    /// Adds `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
     pub fn dense_without_bias(&mut self, name: &str, x: &Value, weights: &Value) -> Value {
         self.node("Gemm", name, &[x, weights], vec![int("transB", 1)])
     }
 
-    /// Matrix product over the last two axes.
+    /// Adds the matrix product over the last two axes.
     pub fn matmul(&mut self, name: &str, a: &Value, b: &Value) -> Value {
         self.node("MatMul", name, &[a, b], vec![])
     }
 
-    /// `a + b`, broadcast.
+    /// Adds `a + b`, broadcast.
     pub fn add(&mut self, name: &str, a: &Value, b: &Value) -> Value {
         self.node("Add", name, &[a, b], vec![])
     }
 
-    /// `a · b` by elements, broadcast.
+    /// Adds `a · b` by elements, broadcast.
     pub fn multiply(&mut self, name: &str, a: &Value, b: &Value) -> Value {
         self.node("Mul", name, &[a, b], vec![])
     }
 
-    /// Mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
+    /// Adds the mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
     pub fn board_mean(&mut self, name: &str, x: &Value) -> Value {
         self.node("GlobalAveragePool", name, &[x], vec![])
     }
 
-    /// `max(x, 0)`
+    /// Adds `max(x, 0)`.
     pub fn relu(&mut self, name: &str, x: &Value) -> Value {
         self.node("Relu", name, &[x], vec![])
     }
 
-    /// `tanh x`
+    /// Adds `tanh x`.
     pub fn tanh(&mut self, name: &str, x: &Value) -> Value {
         self.node("Tanh", name, &[x], vec![])
     }
 
-    /// `1 / (1 + e^-x)`
+    /// Adds `1 / (1 + e^-x)`.
     pub fn sigmoid(&mut self, name: &str, x: &Value) -> Value {
         self.node("Sigmoid", name, &[x], vec![])
     }
 
-    /// Softmax over the last axis.
+    /// Adds the softmax over the last axis.
     pub fn softmax(&mut self, name: &str, x: &Value) -> Value {
         self.node("Softmax", name, &[x], vec![int("axis", -1)])
     }
 
-    /// The nonlinearity `activation`.
+    /// Adds the nonlinearity `activation`.
     pub fn activation(&mut self, name: &str, x: &Value, activation: Activation) -> Value {
         match activation {
             Activation::None => x.clone(),
@@ -192,7 +203,7 @@ impl Graph {
         }
     }
 
-    /// Normalises over the last axis.
+    /// Adds a layer norm over the last axis.
     pub fn layer_norm(
         &mut self,
         name: &str,
@@ -204,17 +215,17 @@ impl Graph {
         self.node("LayerNormalization", name, &[x, gammas, betas], vec![float("epsilon", epsilon)])
     }
 
-    /// One number from all of `x`: `op` is `ReduceMin` or `ReduceMax`.
+    /// Adds a reduction of all of `x` to one number: `op` is `ReduceMin` or `ReduceMax`.
     pub fn reduce(&mut self, op: &str, name: &str, x: &Value) -> Value {
         self.node(op, name, &[x], vec![int("keepdims", 0)])
     }
 
-    /// `round(x / scale) + zero`, saturated to 8 bits.
+    /// Adds `round(x / scale) + zero`, saturated to 8 bits.
     pub fn quantize(&mut self, name: &str, x: &Value, scale: &Value, zero: &Value) -> Value {
         self.node("QuantizeLinear", name, &[x, scale, zero], vec![])
     }
 
-    /// `(x - zero) · scale`; several scales are those of the first axis.
+    /// Adds `(x - zero) · scale`; several scales are those of the first axis.
     pub fn dequantize(&mut self, name: &str, x: &Value, scale: &Value, zero: Option<&Value>) -> Value {
         let inputs: Vec<_> = [x, scale].into_iter().chain(zero).collect();
         self.node("DequantizeLinear", name, &inputs, vec![int("axis", 0)])
@@ -226,32 +237,33 @@ impl Graph {
         self.node("Reshape", name, &[x, &shape], vec![])
     }
 
-    /// Reorders axes.
+    /// Adds a reordering of axes.
     pub fn transpose(&mut self, name: &str, x: &Value, order: &[i64]) -> Value {
         self.node("Transpose", name, &[x], vec![ints("perm", order)])
     }
 
-    /// Joins along `axis`.
+    /// Adds a concatenation along `axis`.
     pub fn concat(&mut self, name: &str, parts: &[&Value], axis: i64) -> Value {
         self.node("Concat", name, parts, vec![int("axis", axis)])
     }
 
-    /// Elements `from..to` along each of `axes`: `(axis, from, to)`.
-    pub fn slice(&mut self, name: &str, x: &Value, axes: &[(i64, i64, i64)]) -> Value {
-        let starts = self.integers(&format!("{name}/starts"), axes.iter().map(|a| a.1).collect());
-        let ends = self.integers(&format!("{name}/ends"), axes.iter().map(|a| a.2).collect());
-        let axes = self.integers(&format!("{name}/axes"), axes.iter().map(|a| a.0).collect());
+    /// Adds the part of `x` that lies in all `ranges`; axes without a range stay whole.
+    pub fn slice(&mut self, name: &str, x: &Value, ranges: &[AxisRange]) -> Value {
+        let starts =
+            self.integers(&format!("{name}/starts"), ranges.iter().map(|range| range.start).collect());
+        let ends = self.integers(&format!("{name}/ends"), ranges.iter().map(|range| range.end).collect());
+        let axes = self.integers(&format!("{name}/axes"), ranges.iter().map(|range| range.axis).collect());
         self.node("Slice", name, &[x, &starts, &ends, &axes], vec![])
     }
 
-    /// `x[:, indices]` for `x` `[batch, n]`.
+    /// Adds `x[:, indices]` for `x` `[batch, n]`.
     pub fn gather(&mut self, name: &str, x: &Value, indices: &[u16]) -> Value {
         let indices = indices.iter().map(|&index| i64::from(index)).collect();
         let indices = self.integers(&format!("{name}/indices"), indices);
         self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
     }
 
-    /// The model as bytes.
+    /// Returns the model as bytes.
     pub fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
         let Graph { precision, message, constants, .. } = self;
         let model = Model {

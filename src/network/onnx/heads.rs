@@ -23,14 +23,14 @@ impl Trunk {
     }
 }
 
-/// A dense layer with its weights: `[rows, inputs]` → `[rows, outputs]`.
+/// Adds a dense layer with its weights: `[rows, inputs]` → `[rows, outputs]`.
 pub fn dense(graph: &mut Graph, name: &str, x: &Value, layer: Dense) -> Value {
     let weights = graph.floats(&format!("{name}/w"), &[layer.outputs, layer.inputs], layer.weights);
     let bias = graph.floats(&format!("{name}/b"), &[layer.outputs], layer.bias);
     graph.dense(name, x, &weights, &bias)
 }
 
-/// The policy head: 1858 logits, as the model's output.
+/// Adds the policy head: 1858 logits, as the model's output.
 pub fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Activation) -> Value {
     match head {
         PolicyHead::Classical { convolution: layer, dense: last } => {
@@ -60,7 +60,7 @@ pub fn policy(graph: &mut Graph, trunk: &Trunk, head: PolicyHead, activation: Ac
     }
 }
 
-/// A value or moves left head up to its last dense layer: `[batch, outputs]`.
+/// Adds a value or moves left head up to its last dense layer: `[batch, outputs]`.
 pub fn hidden(
     graph: &mut Graph,
     trunk: &Trunk,

@@ -1,8 +1,8 @@
 //! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
 //!
 //! [`build`] is the way in. `graph` is a small language for ONNX graphs, `constant` writes its weights; `tower`,
-//! `attention` and `heads` say the parts of a network in it, `quantize` makes towers compute in integers. Used by the ONNX backends and by `zeitnot convert`; uses `weights` and the policy
-//! tables, and knows no runtime.
+//! `attention` and `heads` write the parts of a network in it, `quantize` makes towers compute in integers. Used by the
+//! backend `onnxruntime` and by `zeitnot convert`; uses `weights` and the policy tables, and knows no runtime.
 //!
 //! What can be computed once is folded into the weights: the scale of attention logits, the branch scales of
 //! encoders, the constant position table.
@@ -34,7 +34,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// The type of inputs and outputs.
+    /// Returns the type of inputs and outputs.
     pub fn data_type(self) -> DataType {
         match self {
             Precision::Float32 => DataType::Float32,
@@ -42,7 +42,7 @@ impl Precision {
         }
     }
 
-    /// Bytes of a number.
+    /// Returns the bytes of a number.
     pub fn size(self) -> usize {
         match self {
             Precision::Float32 => 4,
@@ -51,12 +51,12 @@ impl Precision {
     }
 }
 
-/// How a model is to be built.
+/// Options for building a model.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
-    /// Of weights, inputs and outputs.
+    /// The precision of weights, inputs and outputs.
     pub precision: Precision,
-    /// Of a tower's blocks. Other than [`Quantization::None`] it needs [`Precision::Float32`].
+    /// The quantisation of a tower's blocks. Other than [`Quantization::None`] it needs [`Precision::Float32`].
     pub quantization: Quantization,
     /// The only batch size that the model shall take; any if `None`.
     pub fixed_batch: Option<usize>,
@@ -64,7 +64,7 @@ pub struct BuildOptions {
     pub metadata: Vec<(String, String)>,
 }
 
-/// The ONNX model of `network`, with Lc0's tensor names. Consumes the network, so that memory holds it once.
+/// Returns the ONNX model of `network`, with Lc0's tensor names. Consumes the network, so that memory holds it once.
 pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
     let mut graph = Graph::new("network", options.precision, options.quantization.clone());
     let batch = options.fixed_batch;
@@ -82,9 +82,10 @@ pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
     graph.output(&policy, &[batch, Some(POLICY_SIZE)]);
 
     let value = heads::hidden(&mut graph, &trunk, "/value", network.value, activation);
-    let (value, value_output) = match has_wdl {
-        true => (graph.softmax(OUTPUT_WDL, &value), ValueOutput::Wdl(OUTPUT_WDL.into())),
-        false => (graph.tanh(OUTPUT_VALUE, &value), ValueOutput::Scalar(OUTPUT_VALUE.into())),
+    let (value, value_output) = if has_wdl {
+        (graph.softmax(OUTPUT_WDL, &value), ValueOutput::Wdl(OUTPUT_WDL.into()))
+    } else {
+        (graph.tanh(OUTPUT_VALUE, &value), ValueOutput::Scalar(OUTPUT_VALUE.into()))
     };
     graph.output(&value, &[batch, Some(if has_wdl { 3 } else { 1 })]);
 

@@ -16,21 +16,21 @@ use crate::network::weights::Convolution;
 const WEIGHT_LIMIT: f32 = 127.0;
 /// The largest quantised activation.
 const ACTIVATION_LIMIT: f32 = 255.0;
-/// Below any scale that matters; keeps channels without weights from a division by 0.
+/// A scale below any that matters; it keeps channels without weights from a division by 0.
 const SMALLEST_SCALE: f32 = 1e-9;
 
 const MINIMUM: &str = "/min";
 const MAXIMUM: &str = "/max";
 
-/// How the convolutions of a tower's blocks compute.
+/// The numbers in which the convolutions of a tower's blocks compute.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Quantization {
-    /// In the model's precision.
+    /// Numbers of the model's precision.
     #[default]
     None,
-    /// In the model's precision, with one more output for each end of each range; [`Ranges::record`] takes them.
+    /// Numbers of the model's precision, with one more output for each end of each range; [`Ranges::record`] takes them.
     Observe,
-    /// In 8-bit integers.
+    /// 8-bit integers.
     Static(Ranges),
 }
 
@@ -38,7 +38,7 @@ pub enum Quantization {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranges(BTreeMap<String, Range>);
 
-/// Always includes 0, which quantisation must hit exactly: it is what convolutions pad with.
+/// A range that always includes 0, which quantisation must hit exactly: convolutions pad with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Range {
     low: f32,
@@ -68,7 +68,21 @@ impl Range {
     }
 }
 
-/// `x` as 8 bits can hold it, where the graph is quantised; `x` itself, perhaps observed, where it is not.
+/// An activation as a convolution takes it.
+#[derive(Clone, Debug)]
+pub struct QuantizedInput {
+    /// The name under which its range was observed.
+    name: String,
+    value: Value,
+}
+
+/// Returns `x` as the input of a [`convolution`], called `name`.
+pub fn input(graph: &mut Graph, name: String, x: &Value) -> QuantizedInput {
+    let value = activation(graph, &name, x);
+    QuantizedInput { name, value }
+}
+
+/// Returns `x` as 8 bits can hold it, where the graph is quantised; `x` itself, perhaps observed, where it is not.
 pub fn activation(graph: &mut Graph, name: &str, x: &Value) -> Value {
     match graph.quantization() {
         Quantization::None => x.clone(),
@@ -89,12 +103,12 @@ pub fn activation(graph: &mut Graph, name: &str, x: &Value) -> Value {
     }
 }
 
-/// A convolution of `x`, which [`activation`] made under the name `input`.
-pub fn convolution(graph: &mut Graph, name: &str, (input, x): (&str, &Value), layer: Convolution) -> Value {
+/// Adds a convolution of `input`.
+pub fn convolution(graph: &mut Graph, name: &str, input: &QuantizedInput, layer: Convolution) -> Value {
     let Quantization::Static(ranges) = graph.quantization() else {
-        return tower::convolution(graph, name, x, layer);
+        return tower::convolution(graph, name, &input.value, layer);
     };
-    let input_scale = ranges.0.get(input).copied().unwrap_or_default().scale();
+    let input_scale = ranges.0.get(&input.name).copied().unwrap_or_default().scale();
     let row = layer.inputs * layer.kernel * layer.kernel;
     let scales: Vec<f32> = layer.weights.chunks_exact(row).map(weight_scale).collect();
     let weights = layer.weights.chunks_exact(row).zip(&scales);
@@ -110,7 +124,7 @@ pub fn convolution(graph: &mut Graph, name: &str, (input, x): (&str, &Value), la
     let bias = graph.words(&format!("{name}/b/quantized"), bias.collect());
     let scales = graph.floats(&format!("{name}/b/scales"), &[layer.outputs], bias_scales);
     let bias = graph.dequantize(&format!("{name}/b"), &bias, &scales, None);
-    graph.convolution(name, x, &weights, &bias, layer.kernel)
+    graph.convolution(name, &input.value, &weights, &bias, layer.kernel)
 }
 
 fn weight_scale(row: &[f32]) -> f32 {

@@ -5,7 +5,7 @@ use super::graph::{Graph, Value};
 use super::quantize;
 use crate::network::weights::{Activation, Convolution, Dense, ResidualBlock, SqueezeExcite, Tower};
 
-/// `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`
+/// Adds a residual tower: `[batch, 112, 8, 8]` → `[batch, filters, 8, 8]`.
 pub fn tower(graph: &mut Graph, planes: &Value, tower: Tower, activation: Activation) -> Value {
     let x = convolution(graph, "/input", planes, tower.input);
     let x = graph.activation("/input", &x, activation);
@@ -23,16 +23,15 @@ fn residual_block(
     block: ResidualBlock,
     activation: Activation,
 ) -> Value {
-    let (input1, input2) = (format!("{name}/conv1/in"), format!("{name}/conv2/in"));
-    let rounded = quantize::activation(graph, &input1, x);
-    let mut y = quantize::convolution(graph, &format!("{name}/conv1"), (&input1, &rounded), block.conv1);
+    let rounded = quantize::input(graph, format!("{name}/conv1/in"), x);
+    let mut y = quantize::convolution(graph, &format!("{name}/conv1"), &rounded, block.conv1);
     if activation != Activation::Relu {
         // Runtimes fuse a convolution with what rounds its result; a ReLU between the two is part of the rounding.
         y = quantize::activation(graph, &format!("{name}/conv1/out"), &y);
     }
     let y = graph.activation(&format!("{name}/conv1"), &y, activation);
-    let y = quantize::activation(graph, &input2, &y);
-    let y = quantize::convolution(graph, &format!("{name}/conv2"), (&input2, &y), block.conv2);
+    let rounded = quantize::input(graph, format!("{name}/conv2/in"), &y);
+    let y = quantize::convolution(graph, &format!("{name}/conv2"), &rounded, block.conv2);
     let mut y = quantize::activation(graph, &format!("{name}/conv2/out"), &y);
     if let Some(se) = block.se {
         y = squeeze_excite(graph, &format!("{name}/se"), &y, se, activation);
@@ -41,7 +40,7 @@ fn residual_block(
     graph.activation(name, &y, activation)
 }
 
-/// A convolution with its weights.
+/// Adds a convolution with its weights.
 pub fn convolution(graph: &mut Graph, name: &str, x: &Value, layer: Convolution) -> Value {
     let dims = [layer.outputs, layer.inputs, layer.kernel, layer.kernel];
     let weights = graph.floats(&format!("{name}/w"), &dims, layer.weights);
@@ -67,7 +66,7 @@ fn squeeze_excite(
     graph.add(name, &scaled, &shift)
 }
 
-/// A dense layer as a convolution over single squares; the weights' layout is the same.
+/// Returns a dense layer as a convolution over single squares; the weights' layout is the same.
 fn pointwise(dense: Dense) -> Convolution {
     Convolution {
         inputs: dense.inputs,

@@ -1,4 +1,4 @@
-//! How many positions a backend evaluates in a second: threads that evaluate batches of game positions, and what each
+//! The speed of a backend in positions per second: threads that evaluate batches of game positions, and what each
 //! batch took.
 //!
 //! Used by `zeitnot backendbench` and by the choice of the backend `auto`; knows backends only by their traits.
@@ -19,7 +19,7 @@ const POSITIONS: usize = 1024;
 /// Large batches before the first measurement, so that a device leaves its idle clock.
 const WARM_UP_BATCHES: usize = 2;
 
-/// How much one round of a measurement takes.
+/// The length of one round of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RoundLength {
     /// Batches are evaluated until this time is over.
@@ -112,7 +112,7 @@ impl ThroughputMeter {
     }
 }
 
-/// How long the batches of one thread took in one round.
+/// The times that the batches of one thread took in one round.
 struct RoundTimes {
     batch_ms: Vec<f64>,
 }

@@ -3,7 +3,7 @@
 use super::error::NetworkErrorKind;
 use super::format::{EmbeddingKind, NetworkFormat};
 use super::heads::PolicyLayers;
-use super::layer::{self, Shape};
+use super::layer::{self, DenseSize, Shape};
 use super::message::{self, EncoderLayer, Ffn, Layer, Weights};
 use super::network::{
     Activation, AttentionBody, AttentionPolicy, Embedding, Encoder, FeedForward, PieceEmbedding, SQUARES,
@@ -18,9 +18,9 @@ pub const TABLE_WIDTH: usize = 64;
 pub const PIECE_PLANES: usize = 12;
 /// Pairs of squares: logits of one attention head.
 const PAIRS: usize = SQUARES * SQUARES;
-/// Of layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
+/// The epsilon of layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
 const EPSILON: f32 = 1e-6;
-/// Of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's reference
+/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's reference
 /// evaluation.
 const EPSILON_PIECES: f32 = 1e-3;
 
@@ -35,10 +35,8 @@ pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, N
     }
     let width = layer::count(&weights.ip_emb_b);
     let alpha = (2.0 * weights.encoder.len() as f32).powf(-0.25);
-    let smolgen = match layer::is_present(&weights.smolgen_w) {
-        true => Some(smolgen_weights(weights.smolgen_w)?),
-        false => None,
-    };
+    let has_smolgen = layer::is_present(&weights.smolgen_w);
+    let smolgen = if has_smolgen { Some(smolgen_weights(weights.smolgen_w)?) } else { None };
     let encoder_shape = EncoderShape {
         width,
         heads: weights.headcount.unwrap_or_default(),
@@ -78,11 +76,11 @@ pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, N
     };
     let dense = layer::dense(weights.ip_emb_w, weights.ip_emb_b, "embedding", inputs)?;
     let words = format!("{width}x{SQUARES}");
-    let gate = |layer: Option<Layer>, part: &str| match layer::is_present(&layer) {
-        true => {
-            layer::sized(layer, part, Shape { what: "gates", len: width * SQUARES, words: &words }).map(Some)
+    let gate = |layer: Option<Layer>, part: &str| {
+        if !layer::is_present(&layer) {
+            return Ok(None);
         }
-        false => Ok(None),
+        layer::sized(layer, part, Shape { what: "gates", len: width * SQUARES, words: &words }).map(Some)
     };
     let encoders = weights
         .encoder
@@ -128,15 +126,15 @@ pub fn policy(
         .map(|(index, layers)| encoder(layers, &format!("policy encoder {index}"), &encoder_shape))
         .collect::<Result<Vec<_>, _>>()?;
     let query = layer::dense(layers.ip2_pol_w, layers.ip2_pol_b, "policy query", embedding.outputs)?;
-    let sizes = (embedding.outputs, query.outputs);
-    let key = layer::dense_sized(layers.ip3_pol_w, layers.ip3_pol_b, "policy key", sizes)?;
+    let size = DenseSize { inputs: embedding.outputs, outputs: query.outputs };
+    let key = layer::dense_sized(layers.ip3_pol_w, layers.ip3_pol_b, "policy key", size)?;
     let words = format!("{}→4", query.outputs);
     let shape = Shape { what: "weights", len: 4 * query.outputs, words: &words };
     let promotion = layer::sized(layers.ip4_pol_w, "policy promotion", shape)?;
     Ok(AttentionPolicy { embedding, activation, encoders, query, key, promotion })
 }
 
-/// What the encoders of one stack have in common.
+/// The properties that the encoders of one stack have in common.
 struct EncoderShape {
     width: usize,
     heads: u32,
@@ -170,10 +168,24 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Result<Enc
         let reason = format!("{heads} attention heads cannot share {model} channels");
         return Err(NetworkErrorKind::Mismatch { part: format!("{part} query"), reason });
     }
-    let key = layer::dense_sized(mha.k_w, mha.k_b, &format!("{part} key"), (width, model))?;
-    let value = layer::dense_sized(mha.v_w, mha.v_b, &format!("{part} value"), (width, model))?;
-    let output =
-        layer::dense_sized(mha.dense_w, mha.dense_b, &format!("{part} attention output"), (model, width))?;
+    let key = layer::dense_sized(
+        mha.k_w,
+        mha.k_b,
+        &format!("{part} key"),
+        DenseSize { inputs: width, outputs: model },
+    )?;
+    let value = layer::dense_sized(
+        mha.v_w,
+        mha.v_b,
+        &format!("{part} value"),
+        DenseSize { inputs: width, outputs: model },
+    )?;
+    let output = layer::dense_sized(
+        mha.dense_w,
+        mha.dense_b,
+        &format!("{part} attention output"),
+        DenseSize { inputs: model, outputs: width },
+    )?;
     let smolgen = mha.smolgen.map(|layers| smolgen(layers, &format!("{part} smolgen"), shape)).transpose()?;
     Ok(Encoder {
         heads,
@@ -193,8 +205,8 @@ fn encoder(layers: EncoderLayer, part: &str, shape: &EncoderShape) -> Result<Enc
 fn feed_forward(ffn: Option<Ffn>, part: &str, shape: &EncoderShape) -> Result<FeedForward, NetworkErrorKind> {
     let ffn = ffn.unwrap_or_default();
     let hidden = layer::dense(ffn.dense1_w, ffn.dense1_b, &format!("{part} dense1"), shape.width)?;
-    let sizes = (hidden.outputs, shape.width);
-    let output = layer::dense_sized(ffn.dense2_w, ffn.dense2_b, &format!("{part} dense2"), sizes)?;
+    let size = DenseSize { inputs: hidden.outputs, outputs: shape.width };
+    let output = layer::dense_sized(ffn.dense2_w, ffn.dense2_b, &format!("{part} dense2"), size)?;
     Ok(FeedForward { hidden, output, activation: shape.ffn_activation })
 }
 
@@ -212,8 +224,8 @@ fn smolgen(layers: message::Smolgen, part: &str, shape: &EncoderShape) -> Result
     let channels = compress.len() / width;
     let hidden =
         layer::dense(layers.dense1_w, layers.dense1_b, &format!("{part} dense1"), SQUARES * channels)?;
-    let sizes = (hidden.outputs, shape.heads as usize * generated);
-    let output = layer::dense_sized(layers.dense2_w, layers.dense2_b, &format!("{part} dense2"), sizes)?;
+    let size = DenseSize { inputs: hidden.outputs, outputs: shape.heads as usize * generated };
+    let output = layer::dense_sized(layers.dense2_w, layers.dense2_b, &format!("{part} dense2"), size)?;
     let norm =
         |gammas, betas, name: &str, size| layer::layer_norm(gammas, betas, &format!("{part} {name}"), size);
     Ok(Smolgen {

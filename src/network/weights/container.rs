@@ -15,11 +15,11 @@ use sha2::{Digest, Sha256};
 
 use super::error::NetworkErrorKind;
 
-/// Below the size from which glibc maps memory page by page, so that freed chunks are reused.
+/// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks are reused.
 const CHUNK: usize = 64 << 10;
-/// Every file may inflate to this many bytes.
+/// The bytes to which every file may inflate.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-/// Beyond [`ALWAYS_ALLOWED`], to this many times its size: weights are close to random and hardly compress.
+/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]: weights are close to random and hardly compress.
 const MAX_RATIO: u64 = 8;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Field 1 (fixed32) of [`super::message::Net`] with its only value, the magic number 0x1c0.
@@ -27,7 +27,7 @@ const NETWORK_START: [u8; 5] = [0x0d, 0xc0, 0x01, 0x00, 0x00];
 /// Field 1 (varint) of an ONNX model: the IR version.
 const ONNX_START: u8 = 0x08;
 
-/// What kind of file it is.
+/// The kinds of network files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// Lc0's own format.
@@ -39,7 +39,7 @@ pub enum FileKind {
 /// An opened file.
 #[derive(Debug)]
 pub struct Content {
-    /// By its first bytes.
+    /// The kind of file, by its first bytes.
     pub kind: FileKind,
     /// The inflated content.
     pub chunks: Chunks,
@@ -172,7 +172,7 @@ impl<R: Read> Read for Fingerprint<R> {
 /// The largest networks known take 20,000. Small fields make large messages: without a bound, a file of a few
 /// kilobytes could fill the memory with empty layers.
 const MAX_STEPS: usize = 1 << 17;
-/// What a [`Chunks`] gives after too many steps: no message can begin with it, so that the parser stops.
+/// The bytes that a [`Chunks`] gives after too many steps: no message can begin with it, so that the parser stops.
 static NOTHING: [u8; 256] = [0; 256];
 
 /// Bytes in chunks for the protobuf parser; reading frees them.

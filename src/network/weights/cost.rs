@@ -1,4 +1,4 @@
-//! What a network costs: numbers to keep and multiplications to do.
+//! The cost of a network: numbers to keep and multiplications to do.
 
 use super::attention::{PIECE_PLANES, TABLE_WIDTH};
 use super::network::{
@@ -44,7 +44,7 @@ impl Network {
 }
 
 impl Cost {
-    /// A layer of `parameters` numbers that does `macs` and reads and writes `width` numbers.
+    /// Adds a layer of `parameters` numbers that does `macs` multiplications and reads and writes `width` numbers.
     fn layer(&mut self, parameters: usize, macs: usize, width: usize) {
         self.parameters += parameters as u64;
         self.macs += macs as u64;
@@ -56,7 +56,7 @@ impl Cost {
         self.layer(weights + layer.bias.len(), weights * SQUARES, (layer.inputs + layer.outputs) * SQUARES);
     }
 
-    /// Applied to `rows` vectors.
+    /// Adds a dense layer that is applied to `rows` vectors.
     fn dense(&mut self, layer: &Dense, rows: usize) {
         let weights = layer.weights.len();
         self.layer(weights + layer.bias.len(), weights * rows, (layer.inputs + layer.outputs) * rows);

@@ -12,7 +12,7 @@ const USUAL_VALUE_HIDDEN: usize = 128;
 const USUAL_POLICY_PLANES: usize = 80;
 
 impl Network {
-    /// The body, like `tower of 6 blocks, 64 filters, SE`.
+    /// Describes the body, like `tower of 6 blocks, 64 filters, SE`.
     pub fn describe_body(&self) -> String {
         match &self.body {
             Body::Tower(tower) => describe_tower(tower),
@@ -20,7 +20,7 @@ impl Network {
         }
     }
 
-    /// The policy head.
+    /// Describes the policy head.
     pub fn describe_policy(&self) -> String {
         match &self.policy {
             PolicyHead::Classical { convolution, .. } => {
@@ -36,18 +36,18 @@ impl Network {
         }
     }
 
-    /// The value head.
+    /// Describes the value head.
     pub fn describe_value(&self) -> String {
         let kind = if self.has_wdl() { "win, draw, loss" } else { "scalar" };
         format!("{kind}; {}", describe_head(&self.value))
     }
 
-    /// The Moves Left Head, if there is one.
+    /// Describes the Moves Left Head, if there is one.
     pub fn describe_moves_left(&self) -> Option<String> {
         self.moves_left.as_ref().map(describe_head)
     }
 
-    /// What sets this network apart from those that the Lc0 project publishes, in a few words each.
+    /// Returns what sets this network apart from those that the Lc0 project publishes, in a few words each.
     pub fn unusual(&self) -> Vec<String> {
         let mut unusual = Vec::new();
         match &self.body {

@@ -5,26 +5,26 @@ use super::message::{self, Weights};
 use super::network::Activation;
 use crate::network::encode::InputFormat;
 
-/// What the file says its network looks like, after the corrections for old files.
+/// The format of a network as its file states it, after the corrections for old files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkFormat {
-    /// How positions become planes.
+    /// The way positions become planes.
     pub input: InputFormat,
     /// Tower or attention body.
     pub body: BodyKind,
-    /// Which policy head.
+    /// The kind of policy head.
     pub policy: PolicyKind,
-    /// Which value head.
+    /// The kind of value head.
     pub value: ValueKind,
-    /// Is there a Moves Left Head?
+    /// Whether there is a Moves Left Head.
     pub moves_left: bool,
-    /// Where nothing else is said.
+    /// The activation where nothing else is said.
     pub activation: Activation,
-    /// In smolgen.
+    /// The activation in smolgen.
     pub smolgen_activation: Activation,
-    /// In feed-forward parts; `None` means the activation of the part they belong to.
+    /// The activation in feed-forward parts; `None` means the activation of the part they belong to.
     pub ffn_activation: Option<Activation>,
-    /// What an attention body without a tower sees of each square.
+    /// The input that an attention body without a tower has for each square.
     pub embedding: EmbeddingKind,
 }
 
@@ -44,7 +44,7 @@ pub enum PolicyKind {
     Classical,
     /// Two convolutions.
     Convolution,
-    /// From-square against to-square.
+    /// Attention of from-squares to to-squares.
     Attention,
 }
 
@@ -57,10 +57,10 @@ pub enum ValueKind {
     Wdl,
 }
 
-/// What an attention body sees of each square besides the planes.
+/// The input that an attention body has for each square besides the planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EmbeddingKind {
-    /// Not said: only possible behind a tower.
+    /// The file does not say: only possible behind a tower.
     None,
     /// A constant table (Lc0's PE_MAP).
     Table,
@@ -83,7 +83,7 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-/// The format of a file that holds layers.
+/// Returns the format of a file that holds layers.
 ///
 /// # Errors
 /// [`NetworkErrorKind::Unsupported`] for every field with an unknown number.
@@ -156,7 +156,7 @@ pub fn layers_format(
     })
 }
 
-/// The input format that a number of Lc0's proto stands for.
+/// Returns the input format that a number of Lc0's proto stands for.
 ///
 /// # Errors
 /// [`NetworkErrorKind::Unsupported`] for an unknown number.
@@ -167,7 +167,7 @@ pub fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind
     })
 }
 
-/// Files made before a field existed, or by tools that wrote it wrong, made to say what they mean.
+/// Corrects the format of files that were made before a field existed, or by tools that wrote it wrong.
 fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> message::NetworkFormat {
     let Some(mut fields) = declared else {
         return message::NetworkFormat {
@@ -205,7 +205,7 @@ fn correct_old(declared: Option<message::NetworkFormat>, weights: &Weights) -> m
     fields
 }
 
-/// `None` for "the default".
+/// Returns the activation with this number; `None` for "the default".
 fn activation_of(part: &str, number: Option<i32>) -> Result<Option<Activation>, NetworkErrorKind> {
     match number.unwrap_or_default() {
         0 => Ok(None),

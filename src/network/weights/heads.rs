@@ -32,7 +32,7 @@ pub enum ValueHeadName {
     St,
 }
 
-/// Which heads to read.
+/// The heads to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadChoice {
     /// The policy head.
@@ -42,10 +42,10 @@ pub struct HeadChoice {
 }
 
 impl PolicyHeadName {
-    /// All, in the order of the file.
+    /// All heads, in the order of the file.
     pub const ALL: [PolicyHeadName; 4] = [Self::Vanilla, Self::Optimistic, Self::Soft, Self::Opponent];
 
-    /// As users write it.
+    /// Returns the name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Vanilla => "vanilla",
@@ -57,10 +57,10 @@ impl PolicyHeadName {
 }
 
 impl ValueHeadName {
-    /// All, in the order of the file.
+    /// All heads, in the order of the file.
     pub const ALL: [ValueHeadName; 3] = [Self::Winner, Self::Q, Self::St];
 
-    /// As users write it.
+    /// Returns the name as users write it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Winner => "winner",
@@ -117,14 +117,14 @@ impl fmt::Display for ValueHeadName {
     }
 }
 
-/// The policy heads in a file.
+/// Returns the policy heads in a file.
 pub fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };
     let present = [&heads.vanilla, &heads.optimistic_st, &heads.soft, &heads.opponent];
     PolicyHeadName::ALL.into_iter().zip(present).filter(|(_, head)| head.is_some()).map(|(n, _)| n).collect()
 }
 
-/// The value heads in a file.
+/// Returns the value heads in a file.
 pub fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
     let Some(heads) = &weights.value_heads else { return vec![ValueHeadName::Winner] };
     let present = [&heads.winner, &heads.q, &heads.st];

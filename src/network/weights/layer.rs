@@ -12,23 +12,24 @@ use super::network::{Convolution, Dense, LayerNorm};
 /// Added to variances before the square root when batch norms are folded.
 const BATCH_NORM_EPSILON: f32 = 1e-5;
 
-/// What a layer must hold, for checks and their messages.
+/// The size that a layer must have, for checks and their messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<'a> {
     /// `weights`, `biases`, …
     pub what: &'a str,
-    /// How many numbers.
+    /// The number of numbers.
     pub len: usize,
     /// The shape in words, like `64→64 3x3`.
     pub words: &'a str,
 }
 
-/// Is `layer` there? Lc0 writes some absent layers as empty ones; one with a bad encoding is there, and at fault.
+/// Returns whether `layer` is there. Lc0 writes some absent layers as empty ones; one with a bad encoding is there, and
+/// refused later.
 pub fn is_present(layer: &Option<Layer>) -> bool {
     count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
 }
 
-/// How many numbers `layer` holds.
+/// Returns how many numbers `layer` holds.
 pub fn count(layer: &Option<Layer>) -> usize {
     let Some(layer) = layer else { return 0 };
     let bytes = layer.params.as_ref().map_or(0, Vec::len);
@@ -47,7 +48,7 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// `None` for a number that is no encoding. A layer that does not say is LINEAR16, whatever the file says.
+    /// Returns the encoding of `layer`; `None` for a number that is no encoding. A layer that does not say is LINEAR16, whatever the file says.
     fn of(layer: &Layer) -> Option<Encoding> {
         match layer.encoding {
             None | Some(1) => Some(Encoding::Linear16),
@@ -59,7 +60,7 @@ impl Encoding {
     }
 }
 
-/// All numbers of a layer that must be there; any number of them.
+/// Returns all numbers of a layer that must be there, however many they are.
 ///
 /// # Errors
 /// [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Unsupported`] encodings, [`NetworkErrorKind::Size`] for odd bytes, [`NetworkErrorKind::NotFinite`].
@@ -102,7 +103,7 @@ pub fn numbers(layer: Option<Layer>, part: &str) -> Result<Vec<f32>, NetworkErro
     require_finite(values, part)
 }
 
-/// Passes `values` on if all are finite.
+/// Returns `values` if all are finite.
 fn require_finite(values: Vec<f32>, part: &str) -> Result<Vec<f32>, NetworkErrorKind> {
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
@@ -110,7 +111,7 @@ fn require_finite(values: Vec<f32>, part: &str) -> Result<Vec<f32>, NetworkError
     }
 }
 
-/// The numbers of a layer that must have exactly the size that `shape` says.
+/// Returns the numbers of a layer that must have exactly the size that `shape` says.
 ///
 /// # Errors
 /// As [`numbers`], and [`NetworkErrorKind::Size`].
@@ -128,7 +129,7 @@ pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>,
     Ok(values)
 }
 
-/// A fully connected layer with `inputs` inputs and as many outputs as it has biases.
+/// Returns a fully connected layer with `inputs` inputs and as many outputs as it has biases.
 ///
 /// # Errors
 /// As [`sized`].
@@ -146,7 +147,16 @@ pub fn dense(
     Ok(Dense { inputs, outputs, weights, bias })
 }
 
-/// A fully connected layer of known size.
+/// The size of a fully connected layer.
+#[derive(Clone, Copy, Debug)]
+pub struct DenseSize {
+    /// Numbers that it reads.
+    pub inputs: usize,
+    /// Numbers that it gives.
+    pub outputs: usize,
+}
+
+/// Returns a fully connected layer of known size.
 ///
 /// # Errors
 /// As [`sized`].
@@ -154,8 +164,9 @@ pub fn dense_sized(
     weights: Option<Layer>,
     bias: Option<Layer>,
     part: &str,
-    (inputs, outputs): (usize, usize),
+    size: DenseSize,
 ) -> Result<Dense, NetworkErrorKind> {
+    let DenseSize { inputs, outputs } = size;
     let words = format!("{inputs}→{outputs}");
     let shape = |what, len| Shape { what, len, words: &words };
     let bias = sized(bias, &format!("{part} biases"), shape("values", outputs))?;
@@ -163,7 +174,7 @@ pub fn dense_sized(
     Ok(Dense { inputs, outputs, weights, bias })
 }
 
-/// A layer norm over `size` values.
+/// Returns a layer norm over `size` values.
 ///
 /// # Errors
 /// As [`sized`].
@@ -179,7 +190,7 @@ pub fn layer_norm(
     Ok(LayerNorm { gammas, betas })
 }
 
-/// What a convolution must look like.
+/// The shape that a convolution must have.
 #[derive(Clone, Copy, Debug)]
 pub struct ConvolutionShape {
     /// Input channels.
@@ -190,7 +201,7 @@ pub struct ConvolutionShape {
     pub kernel: usize,
 }
 
-/// A convolution with its batch norm folded into weights and bias.
+/// Returns a convolution with its batch norm folded into weights and bias.
 ///
 /// # Errors
 /// As [`sized`], for every layer of the block; [`NetworkErrorKind::Mismatch`] for a negative variance.
@@ -219,19 +230,21 @@ pub fn convolution(
     let mut weights =
         sized(block.weights, part, Shape { what: "weights", len: fan_in * outputs, words: &words })?;
     let has_norm = is_present(&block.bn_means);
-    let mut bias = match is_present(&block.biases) || !has_norm {
-        true => sized(block.biases, part, size("biases"))?,
-        false => vec![0.0; outputs],
+    let mut bias = if is_present(&block.biases) || !has_norm {
+        sized(block.biases, part, size("biases"))?
+    } else {
+        vec![0.0; outputs]
     };
     if has_norm {
         let means = sized(block.bn_means, part, size("batch norm means"))?;
         let variances = sized(block.bn_variances, part, size("batch norm variances"))?;
-        let (gammas, betas) = match is_present(&block.bn_betas) {
-            true => (
+        let (gammas, betas) = if is_present(&block.bn_betas) {
+            (
                 sized(block.bn_gammas, part, size("batch norm gammas"))?,
                 sized(block.bn_betas, part, size("batch norm betas"))?,
-            ),
-            false => (vec![1.0; outputs], vec![0.0; outputs]),
+            )
+        } else {
+            (vec![1.0; outputs], vec![0.0; outputs])
         };
         for channel in 0..outputs {
             let variance = variances[channel];

@@ -61,7 +61,7 @@ pub struct Format {
     pub network_format: Option<NetworkFormat>,
 }
 
-/// What the network looks like; the numbers are listed in [`super::format`].
+/// The format of the network; the numbers are listed in [`super::format`].
 #[derive(Clone, PartialEq, Message)]
 pub struct NetworkFormat {
     #[prost(int32, optional, tag = "1")]

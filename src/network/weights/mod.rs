@@ -4,6 +4,7 @@
 //! its enumerations, `heads` picks heads, `read`, `attention` and `layer` turn layers into the [`Network`] of
 //! `network`, checking each size once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytes::Buf;
@@ -36,13 +37,13 @@ use message::Net;
 /// The newest Lc0 whose files we know: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);
 /// Lc0 lets this impossible version through; some old training tool wrote it.
-const SIGNATURE_VERSION: (u32, u32, u32) = (97, 98, 99);
-/// From this version on, a file may leave `weights_encoding` out.
+const SIGNATURE_VERSION: Lc0Version = Lc0Version { major: 97, minor: 98, patch: 99 };
+/// The version from which on a file may leave `weights_encoding` out.
 const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
 /// The file-wide encoding that older files must name.
 const LINEAR16: i32 = 1;
 
-/// A network file that was read and found good.
+/// A network file that was read and checked.
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
     /// Where it came from.
@@ -51,7 +52,7 @@ pub struct NetworkFile {
     pub sha256: String,
     /// Size of the file as it is on disk, in bytes.
     pub size: u64,
-    /// What the file tells of itself.
+    /// What the file says about itself.
     pub metadata: NetworkMetadata,
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
@@ -70,7 +71,7 @@ pub enum Model {
     Onnx(OnnxModel),
 }
 
-/// What a network file tells of its making; nothing here changes an evaluation.
+/// What a network file says about how it was made; nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkMetadata {
     /// Its licence text.
@@ -142,49 +143,64 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
     Ok(NetworkFile { path: path.into(), sha256, size, metadata, policy_heads, value_heads, model })
 }
 
-/// A file must have either layers or an ONNX model.
+/// Returns the error for a file that has both layers and an ONNX model, or neither.
 fn one_body_only(has_both: bool) -> NetworkErrorKind {
     let part = "weights".to_owned();
-    match has_both {
-        true => NetworkErrorKind::Mismatch {
-            part,
-            reason: "the file has layers and an ONNX model as well".into(),
-        },
-        false => NetworkErrorKind::Missing { part, reason: "a network needs layers or an ONNX model".into() },
+    if has_both {
+        NetworkErrorKind::Mismatch { part, reason: "the file has layers and an ONNX model as well".into() }
+    } else {
+        NetworkErrorKind::Missing { part, reason: "a network needs layers or an ONNX model".into() }
     }
 }
 
 /// Refuses files for a newer Lc0, and old ones that do not name the one encoding of their time.
 fn check_version(net: &Net) -> Result<(), NetworkErrorKind> {
-    let version = version_of(net).unwrap_or_default();
+    let version = Lc0Version::required_by(net).unwrap_or_default();
     if version == SIGNATURE_VERSION {
         return Ok(());
     }
-    if (version.0, version.1) > KNOWN_VERSION {
+    if (version.major, version.minor) > KNOWN_VERSION {
         return Err(NetworkErrorKind::Version {
-            needed: version_text(version),
+            needed: version.to_string(),
             known: format!("{}.{}", KNOWN_VERSION.0, KNOWN_VERSION.1),
         });
     }
     let encoding = net.format.as_ref().and_then(|format| format.weights_encoding).unwrap_or_default();
-    if net.weights.is_some() && encoding != LINEAR16 && (version.0, version.1) < FREE_ENCODING_SINCE {
+    if net.weights.is_some() && encoding != LINEAR16 && (version.major, version.minor) < FREE_ENCODING_SINCE {
         return Err(NetworkErrorKind::Unsupported {
             part: "format.weights_encoding".into(),
-            found: format!("{encoding} in a file for Lc0 {}", version_text(version)),
+            found: format!("{encoding} in a file for Lc0 {version}"),
             supported: "1 LINEAR16 (files for 0.33 and newer may leave it out)".into(),
         });
     }
     Ok(())
 }
 
-fn version_of(net: &Net) -> Option<(u32, u32, u32)> {
-    let version = net.min_version.as_ref()?;
-    let part = |number: Option<u32>| number.unwrap_or_default();
-    Some((part(version.major), part(version.minor), part(version.patch)))
+/// A version of Lc0; later ones are greater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Lc0Version {
+    major: u32,
+    minor: u32,
+    patch: u32,
 }
 
-fn version_text((major, minor, patch): (u32, u32, u32)) -> String {
-    format!("{major}.{minor}.{patch}")
+impl Lc0Version {
+    /// Returns the oldest version that can read the file, if the file says so.
+    fn required_by(net: &Net) -> Option<Lc0Version> {
+        let version = net.min_version.as_ref()?;
+        let part = |number: Option<u32>| number.unwrap_or_default();
+        Some(Lc0Version {
+            major: part(version.major),
+            minor: part(version.minor),
+            patch: part(version.patch),
+        })
+    }
+}
+
+impl fmt::Display for Lc0Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
 }
 
 impl NetworkMetadata {
@@ -192,7 +208,7 @@ impl NetworkMetadata {
         let training = net.training_params.clone().unwrap_or_default();
         NetworkMetadata {
             license: net.license.clone(),
-            min_version: version_of(net).map(version_text),
+            min_version: Lc0Version::required_by(net).map(|version| version.to_string()),
             training_steps: training.training_steps,
             learning_rate: training.learning_rate,
             value_loss: training.mse_loss,

@@ -86,12 +86,12 @@ pub struct ResidualBlock {
 pub struct Tower {
     /// 112 planes → filters, 3x3
     pub input: Convolution,
-    /// In order.
+    /// The blocks or encoders in their order.
     pub blocks: Vec<ResidualBlock>,
 }
 
 impl Tower {
-    /// Channels of the tower.
+    /// Returns the channels of the tower.
     pub fn filters(&self) -> usize {
         self.input.outputs
     }
@@ -113,7 +113,7 @@ pub struct FeedForward {
     pub hidden: Dense,
     /// hidden → embedding
     pub output: Dense,
-    /// Between the two.
+    /// The activation between the two.
     pub activation: Activation,
 }
 
@@ -171,11 +171,11 @@ pub struct Encoder {
     pub norm2: LayerNorm,
     /// Scales both branches.
     pub alpha: f32,
-    /// Of both norms.
+    /// The epsilon of both norms.
     pub epsilon: f32,
 }
 
-/// What the embedding sees of each square.
+/// The input that the embedding has for each square.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Embedding {
     /// The 112 planes and a constant 64x64 table that tells squares apart.
@@ -202,7 +202,7 @@ pub struct PieceEmbedding {
 /// A body of encoder layers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttentionBody {
-    /// What goes into `dense`.
+    /// The input of `dense`.
     pub embedding: Embedding,
     /// Per square: inputs of the embedding → embedding, then the default activation.
     pub dense: Dense,
@@ -210,7 +210,7 @@ pub struct AttentionBody {
     pub multiply_gate: Option<Vec<f32>>,
     /// `[embedding][64]`: added after the embedding.
     pub add_gate: Option<Vec<f32>>,
-    /// In order.
+    /// The blocks or encoders in their order.
     pub encoders: Vec<Encoder>,
     /// Shared by the encoders that have smolgen.
     pub smolgen: Option<SmolgenWeights>,
@@ -225,7 +225,7 @@ impl AttentionBody {
     }
 }
 
-/// What stands between the planes and the heads.
+/// The part of a network between the planes and the heads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// Convolutions.
@@ -235,7 +235,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// Channels per square that the heads get.
+    /// Returns the channels per square that the heads get.
     pub fn width(&self) -> usize {
         match self {
             Body::Tower(tower) => tower.filters(),
@@ -244,7 +244,7 @@ impl Body {
     }
 }
 
-/// From the body's output to 1858 logits.
+/// The layers from the body's output to 1858 logits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PolicyHead {
     /// `dense(act(convolution(x)))`; `dense` reads channel-major `[channels · 64]` and gives the 1858 logits.
@@ -272,7 +272,7 @@ pub struct AttentionPolicy {
     pub embedding: Dense,
     /// After `embedding`.
     pub activation: Activation,
-    /// In order; often none.
+    /// The encoders in their order; often there are none.
     pub encoders: Vec<Encoder>,
     /// Policy embedding → width.
     pub query: Dense,
@@ -283,7 +283,7 @@ pub struct AttentionPolicy {
     pub promotion: Vec<f32>,
 }
 
-/// How the body's output becomes one vector for a head's fully connected layers.
+/// The layer by which the body's output becomes one vector for a head's fully connected layers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HeadInput {
     /// 1x1 convolution and activation, flattened channel-major `[channels · 64]`.
@@ -317,11 +317,11 @@ pub struct ScalarHead {
 /// A network: planes in, policy, value and moves left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// How positions become planes.
+    /// The way positions become planes.
     pub input_format: InputFormat,
-    /// Where nothing else is said.
+    /// The activation where nothing else is said.
     pub activation: Activation,
-    /// Between planes and heads.
+    /// The layers between planes and heads.
     pub body: Body,
     /// 1858 logits.
     pub policy: PolicyHead,
@@ -332,7 +332,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Does the value head tell draws apart?
+    /// Returns whether the value head tells draws apart.
     pub fn has_wdl(&self) -> bool {
         self.value.output.outputs == 3
     }

@@ -80,7 +80,7 @@ pub struct Attribute {
     pub i: Option<i64>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
     pub ints: Vec<i64>,
-    /// Which of the fields above counts: 1 `f`, 2 `i`, 7 `ints`.
+    /// The field above that counts: 1 `f`, 2 `i`, 7 `ints`.
     #[prost(int32, optional, tag = "20")]
     pub kind: Option<i32>,
 }

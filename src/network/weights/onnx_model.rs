@@ -30,18 +30,18 @@ pub const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
 pub struct OnnxModel {
     /// A serialized ONNX `ModelProto`.
     pub bytes: Bytes,
-    /// How positions become planes.
+    /// The way positions become planes.
     pub input_format: InputFormat,
     /// Type of the input and of all outputs.
     pub data_type: DataType,
     /// The batch size, where the model allows only one.
     pub fixed_batch: Option<usize>,
-    /// Which tensors are what.
+    /// The names of the input and the outputs.
     pub names: TensorNames,
 }
 
 impl OnnxModel {
-    /// Does it compute with 8-bit integers? Its inputs and outputs are floats all the same.
+    /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
     pub fn is_quantized(&self) -> bool {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
         graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
@@ -71,7 +71,7 @@ pub enum ValueOutput {
 }
 
 impl ValueOutput {
-    /// The tensor's name.
+    /// Returns the tensor's name.
     pub fn name(&self) -> &str {
         match self {
             ValueOutput::Wdl(name) | ValueOutput::Scalar(name) => name,
@@ -96,7 +96,7 @@ impl DataType {
     }
 }
 
-/// The model that an Lc0 file embeds.
+/// Returns the model that an Lc0 file embeds.
 ///
 /// # Errors
 /// [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Mismatch`] or [`NetworkErrorKind::Unsupported`] if the model is not what the file says.
@@ -124,7 +124,7 @@ pub fn embedded(
     checked(bytes, graph, input_format, names)
 }
 
-/// A bare `.onnx` file, which must use Lc0's tensor names.
+/// Returns the model of a bare `.onnx` file, which must use Lc0's tensor names.
 ///
 /// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
 ///
@@ -141,9 +141,10 @@ pub fn bare(bytes: Bytes) -> Result<OnnxModel, NetworkErrorKind> {
     let names = TensorNames {
         input: INPUT_PLANES.into(),
         policy: OUTPUT_POLICY.into(),
-        value: match has_output(OUTPUT_VALUE) && !has_output(OUTPUT_WDL) {
-            true => ValueOutput::Scalar(OUTPUT_VALUE.into()),
-            false => ValueOutput::Wdl(OUTPUT_WDL.into()),
+        value: if has_output(OUTPUT_VALUE) && !has_output(OUTPUT_WDL) {
+            ValueOutput::Scalar(OUTPUT_VALUE.into())
+        } else {
+            ValueOutput::Wdl(OUTPUT_WDL.into())
         },
         moves_left: has_output(OUTPUT_MOVES_LEFT).then(|| OUTPUT_MOVES_LEFT.into()),
     };
@@ -189,7 +190,7 @@ fn checked(
     Ok(OnnxModel { bytes, input_format, data_type, fixed_batch, names })
 }
 
-/// The tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells them.
+/// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells them.
 fn require<'a>(
     tensors: &[&'a ValueInfo],
     kind: &str,
@@ -218,7 +219,7 @@ fn tensor_type(info: &ValueInfo) -> onnx_message::TensorType {
     info.kind.clone().and_then(|kind| kind.tensor).unwrap_or_default()
 }
 
-/// Sizes of a tensor, 0 where they are free; empty if the model does not tell.
+/// Returns the sizes of a tensor, 0 where they are free; empty if the model does not tell.
 fn dimensions(info: &ValueInfo) -> Vec<i64> {
     let shape = tensor_type(info).shape.unwrap_or_default();
     shape.dim.iter().map(|dimension| dimension.value.unwrap_or_default()).collect()

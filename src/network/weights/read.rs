@@ -3,7 +3,7 @@
 use super::error::NetworkErrorKind;
 use super::format::{BodyKind, NetworkFormat, PolicyKind, ValueKind};
 use super::heads::{PolicyLayers, ValueLayers};
-use super::layer::{self, ConvolutionShape};
+use super::layer::{self, ConvolutionShape, DenseSize};
 use super::message::{ConvBlock, Layer, Residual, SeUnit, Weights};
 use super::network::{
     Activation, Body, CONVOLUTION_POLICY_PLANES, HeadInput, Network, PolicyHead, ResidualBlock, SQUARES,
@@ -12,7 +12,7 @@ use super::network::{
 use super::{HeadChoice, attention};
 use crate::network::{PLANES, POLICY_SIZE};
 
-/// The network with the heads of `choice`; all other heads are dropped undecoded.
+/// Returns the network with the heads of `choice`; all other heads are dropped undecoded.
 ///
 /// # Errors
 /// The first part that is missing, of the wrong size, or not finite.
@@ -31,14 +31,11 @@ pub fn network(
     };
     let policy = policy_head(policy_layers, &body, &format)?;
     let value = value_head(value_layers, &body, &format)?;
-    let moves_left = match format.moves_left {
-        true => Some(moves_left_layers.head(&body)?),
-        false => None,
-    };
+    let moves_left = if format.moves_left { Some(moves_left_layers.head(&body)?) } else { None };
     Ok(Network { input_format: format.input, activation: format.activation, body, policy, value, moves_left })
 }
 
-/// The residual tower.
+/// Returns the residual tower.
 ///
 /// # Errors
 /// As [`network`].
@@ -69,8 +66,8 @@ fn residual_block(block: Residual, part: &str, filters: usize) -> Result<Residua
 
 fn squeeze_excite(se: SeUnit, part: &str, filters: usize) -> Result<SqueezeExcite, NetworkErrorKind> {
     let squeeze = layer::dense(se.w1, se.b1, &format!("{part} squeeze"), filters)?;
-    let sizes = (squeeze.outputs, 2 * filters);
-    let excite = layer::dense_sized(se.w2, se.b2, &format!("{part} excite"), sizes)?;
+    let size = DenseSize { inputs: squeeze.outputs, outputs: 2 * filters };
+    let excite = layer::dense_sized(se.w2, se.b2, &format!("{part} excite"), size)?;
     Ok(SqueezeExcite { squeeze, excite })
 }
 
@@ -84,8 +81,8 @@ fn policy_head(
         PolicyKind::Classical => {
             let shape = ConvolutionShape { inputs: width, outputs: None, kernel: 1 };
             let convolution = layer::convolution(layers.policy, "policy convolution", shape)?;
-            let sizes = (convolution.outputs * SQUARES, POLICY_SIZE);
-            let dense = layer::dense_sized(layers.ip_pol_w, layers.ip_pol_b, "policy dense", sizes)?;
+            let size = DenseSize { inputs: convolution.outputs * SQUARES, outputs: POLICY_SIZE };
+            let dense = layer::dense_sized(layers.ip_pol_w, layers.ip_pol_b, "policy dense", size)?;
             Ok(PolicyHead::Classical { convolution, dense })
         }
         PolicyKind::Convolution => {
@@ -128,12 +125,12 @@ fn value_head(
     let input = head_input(layers.value, layers.ip_val_w, layers.ip_val_b, "value", body)?;
     let inputs = input.channels() * SQUARES;
     let hidden = layer::dense(layers.ip1_val_w, layers.ip1_val_b, "value dense1", inputs)?;
-    let sizes = (hidden.outputs, outputs);
-    let output = layer::dense_sized(layers.ip2_val_w, layers.ip2_val_b, "value dense2", sizes)?;
+    let size = DenseSize { inputs: hidden.outputs, outputs };
+    let output = layer::dense_sized(layers.ip2_val_w, layers.ip2_val_b, "value dense2", size)?;
     Ok(ScalarHead { input, hidden, output })
 }
 
-/// Towers read a head's input by a 1x1 convolution, attention bodies by a dense layer per square.
+/// Returns what reads a head's input. Towers read it by a 1x1 convolution, attention bodies by a dense layer per square.
 fn head_input(
     convolution: Option<ConvBlock>,
     weights: Option<Layer>,
@@ -181,8 +178,8 @@ impl MovesLeftLayers {
         let input = head_input(self.moves_left, self.ip_mov_w, self.ip_mov_b, "moves left", body)?;
         let inputs = input.channels() * SQUARES;
         let hidden = layer::dense(self.ip1_mov_w, self.ip1_mov_b, "moves left dense1", inputs)?;
-        let sizes = (hidden.outputs, 1);
-        let output = layer::dense_sized(self.ip2_mov_w, self.ip2_mov_b, "moves left dense2", sizes)?;
+        let size = DenseSize { inputs: hidden.outputs, outputs: 1 };
+        let output = layer::dense_sized(self.ip2_mov_w, self.ip2_mov_b, "moves left dense2", size)?;
         Ok(ScalarHead { input, hidden, output })
     }
 }

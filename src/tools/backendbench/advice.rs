@@ -1,4 +1,4 @@
-//! What the figures mean: cliffs between batch sizes, and the size to play with.
+//! Conclusions from the figures: cliffs between batch sizes, and the size to play with.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ const LEAST_FALL: f64 = 0.05;
 const CERTAINTY: f64 = 4.0;
 /// A batch's time jumps if it grows by more than this share at once and …
 const LEAST_JUMP: f64 = 0.10;
-/// … by so many times what a position costs on average.
+/// … by this many times what a position costs on average.
 const JUMP_IN_POSITIONS: f64 = 4.0;
 
 /// A place where one position more costs much.
@@ -42,7 +42,7 @@ impl fmt::Display for Cliff {
     }
 }
 
-/// The cliffs between neighbours among `rows`, which ascend by size.
+/// Returns the cliffs between neighbours among `rows`, which ascend by size.
 pub(super) fn cliffs(rows: &[BatchSizeRow]) -> Vec<Cliff> {
     let per_position = match rows {
         [first, .., last] => (last.p50_ms - first.p50_ms).max(0.0) / (last.batch - first.batch) as f64,
@@ -65,7 +65,7 @@ pub(super) fn cliffs(rows: &[BatchSizeRow]) -> Vec<Cliff> {
     rows.windows(2).filter_map(cliff).collect()
 }
 
-/// Standard error of a row's median rate as a share of it.
+/// Returns the standard error of a row's median rate as a share of it.
 fn relative_error(row: &BatchSizeRow) -> f64 {
     // Of a normal distribution's median: √(π/2) of the mean's.
     let error = 1.2533 * row.deviation_nps / (row.rounds.max(1) as f64).sqrt();
@@ -75,7 +75,7 @@ fn relative_error(row: &BatchSizeRow) -> f64 {
 /// Kinds of games with the seconds a move that Lc0 takes for them.
 pub(super) const GAMES: [(&str, f64); 3] = [("bullet", 1.0), ("rapid", 15.0), ("long", 180.0)];
 
-/// The size to play with at `seconds` a move; `rows` ascend by size.
+/// Returns the size to play with at `seconds` a move; `rows` ascend by size.
 ///
 /// Visits of one batch do not know of each other, so a larger batch must pay in speed. By Lc0's rule for its
 /// `backendbench --clippy` the gain as a share of the speed must exceed the growth as a share of the size times
@@ -96,7 +96,7 @@ pub(super) fn recommended(rows: &[BatchSizeRow], seconds: f64) -> usize {
 mod tests {
     use super::*;
 
-    /// Rows of a device whose batch of n takes `ms(n)`.
+    /// Returns rows of a device whose batch of n takes `ms(n)`.
     fn rows(sizes: &[usize], ms: impl Fn(usize) -> f64) -> Vec<BatchSizeRow> {
         let row = |&batch: &usize| {
             let nps = batch as f64 / ms(batch) * 1e3;

@@ -16,7 +16,7 @@ use crate::network::backends::auto_backend::{
 };
 use crate::network::weights::NetworkFile;
 
-/// Between two looks at the children.
+/// The time between two looks at the children.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Runs `backendbench` for all candidates at the same time.
@@ -39,7 +39,7 @@ impl CandidateMeasurement for ChildProcesses {
     }
 }
 
-/// The command that measures `backend` with the file `network`.
+/// Returns the command that measures `backend` with the file `network`.
 fn backendbench(program: &Path, network: &Path, backend: &str) -> Command {
     let mut command = Command::new(program);
     command

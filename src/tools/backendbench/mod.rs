@@ -95,9 +95,10 @@ impl BackendbenchArgs {
             (counts, true) => {
                 let start = self.start_batch_size.unwrap_or(1);
                 let is_choice = self.start_batch_size.is_none() && self.batch_step.is_none();
-                let sizes: Vec<_> = match is_choice {
-                    true => SIZES.into_iter().filter(|&size| size < largest).chain([largest]).collect(),
-                    false => (start..=largest).step_by(self.batch_step.unwrap_or(1)).collect(),
+                let sizes: Vec<_> = if is_choice {
+                    SIZES.into_iter().filter(|&size| size < largest).chain([largest]).collect()
+                } else {
+                    (start..=largest).step_by(self.batch_step.unwrap_or(1)).collect()
                 };
                 match counts {
                     [] => plan(sizes, !is_choice),

@@ -1,4 +1,4 @@
-//! In the place of the page in a build without the laboratory, which has no plots.
+//! The stand-in for the page in a build without the laboratory, which has no plots.
 
 use std::path::Path;
 

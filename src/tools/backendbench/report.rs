@@ -16,7 +16,7 @@ use crate::tools::Failure;
 /// A usual deviation of the rounds' rates from which the report warns.
 const NOISY: f64 = 0.05;
 
-/// All that was found.
+/// All that was measured, and what follows from it.
 #[derive(Debug, Serialize)]
 pub(super) struct ThroughputReport {
     backend: String,
@@ -55,7 +55,7 @@ impl ThroughputReport {
         ThroughputReport { backend, description, threads, rows, cliffs, recommended: recommended.into() }
     }
 
-    /// The part about the size to play with.
+    /// Returns the part about the size to play with.
     pub(super) fn recommendation(&self) -> String {
         let mut text = String::from("Recommended --minibatch-size (Lc0's rule, among the sizes measured):\n");
         for Recommendation { game, seconds_per_move, batch } in &self.recommended {
@@ -64,7 +64,7 @@ impl ThroughputReport {
         text
     }
 
-    /// What there is to say of the figures, line by line.
+    /// Returns remarks on the figures, one for each line.
     pub(super) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<_> = self.cliffs.iter().map(|cliff| format!("Cliff: {cliff}.")).collect();
         if self.cliffs.is_empty() {

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::network::throughput::{BatchSizeSeries, SortedSamples};
 
-/// What is reported of a batch size. Rates are of all threads together, times of one batch on its thread.
+/// The figures that are reported for a batch size. Rates are of all threads together, times of one batch on its thread.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct BatchSizeRow {
     pub(super) batch: usize,
@@ -31,7 +31,7 @@ pub(super) struct BatchSizeRow {
     /// Rounds that were measured.
     #[serde(skip)]
     pub(super) rounds: usize,
-    /// What happens between the next smaller size and this one, if something does.
+    /// The cliff between the next smaller size and this one, if there is one.
     pub(super) cliff: Option<String>,
     /// Games for which this is the size to take: "bullet", "rapid", "long".
     pub(super) recommended_for: Vec<&'static str>,

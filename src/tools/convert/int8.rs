@@ -11,10 +11,10 @@ use crate::params::Params;
 const GAMES: usize = 32;
 /// Positions of each game.
 const PLIES: usize = 40;
-/// Of the draws of moves, so that a conversion can be repeated.
+/// The seed for the draws of moves, so that a conversion can be repeated.
 const SEED: u64 = 8;
 
-/// The quantised model of a network whose body is a tower; the other options are those of `options`.
+/// Builds the quantised model of a network whose body is a tower; the other options are those of `options`.
 ///
 /// # Errors
 /// If ONNX Runtime, which observes the activations, is missing or fails.
@@ -25,7 +25,7 @@ pub(super) fn build(network: Network, options: BuildOptions) -> Result<OnnxModel
     Ok(onnx::build(network, &BuildOptions { quantization: Quantization::Static(ranges), ..options }))
 }
 
-/// Positions of games with moves drawn from the network's policy.
+/// Returns the positions of games with moves drawn from the network's policy.
 fn self_play(model: OnnxModel) -> Result<Vec<EvalSlot>, BackendError> {
     let backend = OnnxRuntime::new(model, "the network", &Params::default())?;
     let format = backend.info().input_format;
@@ -48,7 +48,7 @@ fn self_play(model: OnnxModel) -> Result<Vec<EvalSlot>, BackendError> {
     Ok(positions)
 }
 
-/// The index into `probabilities` at which their sum exceeds `number`, the last one at the latest; `None` if empty.
+/// Returns the index into `probabilities` at which their sum exceeds `number`, the last one at the latest; `None` if empty.
 fn draw(probabilities: &[f32], mut number: f32) -> Option<usize> {
     let passed = probabilities.iter().position(|probability| {
         number -= probability;

@@ -24,7 +24,7 @@ pub(super) struct ConvertArgs {
     /// The ONNX file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Of the computation
+    /// Precision of the computation
     #[arg(long, value_enum, default_value_t)]
     precision: ConvertPrecision,
     /// The only batch size that the model shall take [default: any]
@@ -52,7 +52,7 @@ enum ConvertPrecision {
     Int8,
 }
 
-/// What was written.
+/// The file that was written.
 #[derive(Serialize)]
 struct Conversion {
     output: String,
@@ -117,7 +117,7 @@ fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Res
     }
 }
 
-/// A file's own ONNX model, which is only ever written unchanged.
+/// Returns a file's own ONNX model, which is only ever written unchanged.
 fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
     if args.batch.is_some() || args.precision != ConvertPrecision::Fp32 {
         let text =

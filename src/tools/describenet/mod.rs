@@ -1,4 +1,4 @@
-//! `zeitnot describenet`: what a network file holds.
+//! `zeitnot describenet`: describes a network file.
 
 mod structure;
 
@@ -29,14 +29,14 @@ pub(super) struct DescribeArgs {
     value_head: ValueHeadName,
 }
 
-/// All that can be said of a file.
+/// The description of a network file.
 #[derive(Serialize)]
 struct Description {
     file: String,
     sha256: String,
     /// Bytes on disk.
     size: u64,
-    /// From the file to checked layers, ms.
+    /// The time from the file to checked layers, ms.
     load_ms: f64,
     input_format: i32,
     input: String,
@@ -64,7 +64,7 @@ struct Description {
     training_params: Option<String>,
 }
 
-/// What the network costs, with the chosen heads.
+/// The cost of the network with the chosen heads.
 #[derive(Serialize)]
 struct CostReport {
     parameters: u64,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::network::weights::{AttentionBody, Body, Embedding, Network, PolicyHead, ScalarHead, Tower};
 
-/// What a network is made of. Counts are channels, layers or units.
+/// The layers of a network. Counts are channels, layers or units.
 #[derive(Serialize)]
 pub(super) struct Structure {
     body: BodyStructure,
@@ -24,7 +24,7 @@ enum BodyStructure {
         /// `table`, `pieces` or `tower`: what the embedding sees besides the planes, or instead of them.
         embedding_kind: &'static str,
         encoders: usize,
-        /// Of the first encoder, as are `width` and `ffn`.
+        /// Attention heads of the first encoder, as `width` and `ffn` are its sizes.
         heads: usize,
         /// Width of queries, keys and values, all heads together.
         width: usize,

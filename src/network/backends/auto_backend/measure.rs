@@ -1,4 +1,4 @@
-//! How the candidates for `auto` are measured: the interface to whoever does it, and the way within this process.
+//! The measurement of the candidates for `auto`: the interface to whoever does it, and the way within this process.
 //!
 //! A process can load only one ONNX Runtime, builds of it differ in their providers, and a driver that crashes takes its
 //! process along. Whoever wants each candidate isolated from the others must start processes, and only a program knows
@@ -23,7 +23,7 @@ pub const ROUNDS: u32 = 4;
 /// The length of a round.
 pub const ROUND: Duration = Duration::from_millis(40);
 
-/// How fast a candidate evaluates.
+/// The speed at which a candidate evaluates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CandidateSpeed {
     /// The candidate's name.

@@ -16,7 +16,7 @@ use crate::network::weights::NetworkFile;
 /// The name of the file in the cache folder.
 const FILE: &str = "backends.json";
 
-/// What the file holds: choices by processor and network.
+/// The content of the file: choices by processor and network.
 type Choices = BTreeMap<String, StoredChoice>;
 
 /// A choice as it stands in the file.
@@ -37,7 +37,7 @@ pub(super) struct RememberedChoice {
     pub(super) guessed: u32,
 }
 
-/// Where the choice for one network on this processor is kept.
+/// The place of the choice for one network on this processor.
 #[derive(Debug)]
 pub(super) struct ChoiceFile {
     /// `None` where no cache folder is known.

@@ -30,7 +30,7 @@ use crate::params::Params;
 pub const NAME: &str = "onnxruntime";
 /// A bound for the memory of one batch; far beyond the size at which throughput stops to grow.
 pub(super) const MAX_BATCH: usize = 1024;
-/// On CPUs throughput hardly grows beyond 8.
+/// The preferred batch on CPUs, where throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 16;
 /// Batches that are compared before recorded work is trusted: the first ones are still computed in the ordinary way.
 const TRIALS: u64 = 6;
@@ -60,14 +60,14 @@ enum ReplayError {
     OtherNumbers,
 }
 
-/// What all evaluators share. Only `idle` changes, under its lock.
+/// The model and the sessions that all evaluators share. Only `idle` changes, under its lock.
 struct SessionPool {
     runtime: &'static Runtime,
     model: Bytes,
     data_type: DataType,
     interface: ModelInterface,
     device: DeviceOptions,
-    /// For what the provider builds once.
+    /// The folder of what the provider builds once; empty where it builds nothing.
     engines: PathBuf,
     prepacked: PrepackedWeights,
     idle: Mutex<Vec<Session>>,
@@ -148,7 +148,7 @@ impl OnnxRuntime {
     }
 }
 
-/// For people: device and precision.
+/// Describes device and precision for people.
 fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     let precision = match data_type {
         DataType::Float32 => device.precision,
@@ -168,7 +168,7 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     format!("{device}, {precision}")
 }
 
-/// The folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU and on
+/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU and on
 /// TensorRT too; ONNX Runtime looks after these itself.
 fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
     let hash = Sha256::digest(&model.bytes);
@@ -262,7 +262,7 @@ impl SessionPool {
     }
 }
 
-/// Can the processor add up products of 8-bit numbers without saturation? On x86 this takes VNNI.
+/// Returns whether the processor adds up products of 8-bit numbers without saturation. On x86 this takes VNNI.
 fn sums_bytes_exactly() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512vnni") || is_x86_feature_detected!("avxvnni");

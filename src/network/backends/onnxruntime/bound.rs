@@ -14,7 +14,7 @@ use super::tensors::{BatchOutputs, RunError, TensorElement, output_array, write_
 use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
 
-/// Up to this size a batch is filled up to the next power of two, beyond it to the next multiple of this.
+/// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple of it.
 const STEP: usize = 32;
 
 /// Runs batches through tensors that were made for their size.

@@ -14,7 +14,7 @@ use super::tensors::{BatchOutputs, RunError, TensorElement, output_array, write_
 use crate::network::weights::{DataType, TensorNames};
 use crate::network::{EvalSlot, PLANES};
 
-/// How to call a model.
+/// The names and the batch size by which a model is called.
 #[derive(Clone, Debug)]
 pub(super) struct ModelInterface {
     /// The names of its input and outputs.
@@ -37,12 +37,12 @@ pub(super) trait RunBatch: Debug + Send {
     ) -> Result<(), RunError>;
 }
 
-/// Where a batch's numbers lie on the host.
+/// The kind of memory in which a batch's numbers lie on the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostMemory {
-    /// Anywhere; sessions on a CPU read it there.
+    /// Any memory; sessions on a CPU read it there.
     Plain,
-    /// Where a GPU of NVIDIA's can fetch and put them itself; batches then have few sizes, each with its tensors.
+    /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its tensors.
     Pinned {
         /// The number of the device.
         gpu: u32,

@@ -17,7 +17,7 @@ use super::evaluator::{ModelInterface, RunBatch};
 use super::tensors::{BatchOutputs, RunError, TensorElement, write_batch};
 use crate::network::{EvalSlot, PLANES};
 
-/// What providers call the number of a graph among a session's.
+/// The key under which providers take the number of a graph among those of a session.
 const GRAPH_NUMBER: &str = "gpu_graph_id";
 
 /// Runs batches by work that the device has recorded for their size.
@@ -37,7 +37,7 @@ pub(super) struct GraphRunner<T: TensorElement> {
 struct RecordedBatch<T: TensorElement> {
     input: Tensor<T>,
     device_input: Tensor<T>,
-    /// By name.
+    /// The outputs on the host by their names.
     outputs: BTreeMap<String, Tensor<T>>,
     binding: IoBinding,
     options: RunOptions<NoSelectedOutputs>,

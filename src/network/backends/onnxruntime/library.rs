@@ -1,4 +1,4 @@
-//! What is known of an ONNX Runtime library, and why there may be none.
+//! ONNX Runtime libraries: what is known about each, and why there may be none.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -73,7 +73,8 @@ impl Library {
 }
 
 impl Library {
-    /// Was it built with `provider`? Where a provider is a file of its own, that file must lie beside the library.
+    /// Returns whether the library was built with `provider`. Where a provider is a file of its own, that file must lie beside
+    /// the library.
     pub fn has(&self, provider: Provider) -> bool {
         match (provider.file_name(), self.path.parent()) {
             (Some(file), Some(folder)) => folder.join(file).is_file(),
@@ -82,7 +83,7 @@ impl Library {
     }
 }
 
-/// `1.minor`, and the patch where the file that `path` leads to has it in its name.
+/// Returns `1.minor`, and the patch where the file that `path` leads to has it in its name.
 fn full_version(path: &Path, minor: u32) -> String {
     let short = format!("1.{minor}");
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
@@ -96,7 +97,7 @@ fn full_version(path: &Path, minor: u32) -> String {
     }
 }
 
-/// True if a file of this name could be ONNX Runtime itself.
+/// Returns whether a file of this name could be ONNX Runtime itself.
 pub(super) fn is_library_name(name: &str) -> bool {
     name == "onnxruntime.dll"
         || name == "libonnxruntime.so"

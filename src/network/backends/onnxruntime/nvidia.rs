@@ -1,4 +1,4 @@
-//! What NVIDIA's providers need beside ONNX Runtime: the driver, CUDA, cuDNN, TensorRT.
+//! Libraries that NVIDIA's providers need beside ONNX Runtime: the driver, CUDA, cuDNN, TensorRT.
 //!
 //! The provider's file names the libraries that it needs, so that any build with any version of CUDA is served. Each one
 //! is loaded before the provider is, from where the system finds it or from the folders of NVIDIA's wheels and installers;
@@ -21,7 +21,7 @@ use super::python;
 
 /// The driver's part that programs call.
 const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
-/// Not named in the provider's file, which loads it when it meets the first convolution.
+/// The file of cuDNN, which the provider's file does not name and loads when it meets the first convolution.
 const CUDNN: &str = "libcudnn.so.9";
 
 /// Checks that a driver is there if `provider` is NVIDIA's.
@@ -67,20 +67,18 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
             break;
         }
     }
-    match wanted.is_empty() {
-        true => Ok(()),
-        false => {
-            let parts = wanted.iter().map(|name| describe_missing(name, &folders)).collect();
-            Err(LibraryError::PartsMissing { provider, parts })
-        }
+    if wanted.is_empty() {
+        return Ok(());
     }
+    let parts = wanted.iter().map(|name| describe_missing(name, &folders)).collect();
+    Err(LibraryError::PartsMissing { provider, parts })
 }
 
 fn is_nvidias(provider: Provider) -> bool {
     matches!(provider, Provider::Cuda | Provider::TensorRt)
 }
 
-/// The name and memory of a GPU, as the driver's own tool tells them: `NVIDIA H200, 143771 MiB`.
+/// Returns the name and memory of a GPU, as the driver's own tool tells them: `NVIDIA H200, 143771 MiB`.
 pub(super) fn device_name(gpu: u32) -> Option<String> {
     let index = gpu.to_string();
     let output = Command::new("nvidia-smi")
@@ -91,7 +89,7 @@ pub(super) fn device_name(gpu: u32) -> Option<String> {
     (output.status.success() && !line.is_empty()).then_some(line)
 }
 
-/// The libraries that a shared library names as needed.
+/// Returns the libraries that a shared library names as needed.
 fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let data = ReadCache::new(File::open(path)?);
     let header = FileHeader64::<Endianness>::parse(&data)?;
@@ -103,7 +101,7 @@ fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     names.map(|entry| Ok(String::from_utf8_lossy(entry.string(endian, strings)?).into_owned())).collect()
 }
 
-/// Where NVIDIA's wheels and installers put libraries.
+/// Returns the folders into which NVIDIA's wheels and installers put libraries.
 fn folders(library_folder: &Path) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
     let beside = library_folder.ancestors().nth(2).map(Path::to_path_buf);
@@ -121,7 +119,7 @@ fn folders(library_folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
+/// Returns the folders of installed versions of CUDA: `/usr/local/cuda`, `/usr/local/cuda-13.1` and the like.
 fn installed_versions() -> Vec<PathBuf> {
     let entries = ["/usr/local", "/opt"].into_iter().flat_map(fs::read_dir).flatten().flatten();
     entries
@@ -130,7 +128,7 @@ fn installed_versions() -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a missing library is, whether another version of it is here, and how to get it.
+/// Describes a missing library: what it is, whether another version of it is here, and how to get it.
 fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     let (stem, version) = name.split_once(".so.").unwrap_or((name, ""));
     let text = match stem {
@@ -150,7 +148,7 @@ fn describe_missing(name: &str, folders: &[PathBuf]) -> String {
     }
 }
 
-/// The wheel, for the newest CUDA, that brings a library.
+/// Returns the wheel, for the newest CUDA, that brings a library.
 fn wheel_of(stem: &str) -> &'static str {
     match stem {
         "libcublas" | "libcublasLt" => "nvidia-cublas",

@@ -1,4 +1,4 @@
-//! Tells people on stderr that something takes long, and for how long it has.
+//! Messages on stderr about work that takes long, and for how long it has taken.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
 
-/// Between two lines.
+/// The time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells until it is dropped.
+/// Writes messages until it is dropped.
 pub(super) struct ProgressMessage {
     _told: Sender<()>,
 }

@@ -33,7 +33,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Provider; 7] = [
         Provider::Cpu,
         Provider::OpenVino,
@@ -44,7 +44,7 @@ impl Provider {
         Provider::DirectMl,
     ];
 
-    /// Its name in options.
+    /// Returns its name in options.
     pub fn name(self) -> &'static str {
         match self {
             Provider::Cpu => "cpu",
@@ -57,17 +57,17 @@ impl Provider {
         }
     }
 
-    /// The provider of this name.
+    /// Returns the provider of this name.
     pub fn named(name: &str) -> Option<Provider> {
         Provider::ALL.into_iter().find(|provider| provider.name() == name)
     }
 
-    /// False for those that compute on the processor: there a session has one thread and there are many sessions.
+    /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one thread.
     pub fn is_accelerator(self) -> bool {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
 
-    /// The file beside ONNX Runtime that holds it; `None` if it is part of the library.
+    /// Returns the file beside ONNX Runtime that holds it; `None` if it is part of the library.
     pub(super) fn file_name(self) -> Option<String> {
         match self {
             Provider::Cpu | Provider::CoreMl | Provider::DirectMl => None,
@@ -83,18 +83,18 @@ impl fmt::Display for Provider {
     }
 }
 
-/// Where and how a model is to be evaluated: the options of the backend.
+/// The options of the backend `onnxruntime`: the device, and how it is to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
     /// The kind of device.
     pub provider: Provider,
-    /// Which one of several; CPUs are one.
+    /// The number of the device among several; CPUs are one.
     pub gpu: u32,
     /// `fp32`, `fp16` or `bf16`. A ready ONNX model keeps its own.
     pub precision: &'static str,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
-    /// Replay recorded work on NVIDIA's GPUs?
+    /// Whether NVIDIA's GPUs replay recorded work.
     pub cuda_graph: bool,
 }
 
@@ -138,12 +138,12 @@ impl DeviceOptions {
         })
     }
 
-    /// The precision in which models are to be built for it.
+    /// Returns the precision in which models are to be built for it.
     pub fn model_precision(&self) -> Precision {
         if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 }
     }
 
-    /// What registers the provider with a session; nothing for the CPU, which always is. `input` is the name of the
+    /// Returns what registers the provider with a session; `None` for the CPU, which is always registered. `input` is the name of the
     /// model's input, `engines` the folder for what a provider builds once.
     pub(super) fn registration(&self, input: &str, engines: &Path) -> Option<ExecutionProviderDispatch> {
         let gpu = self.gpu as i32;
@@ -185,7 +185,7 @@ impl DeviceOptions {
         Some(dispatch.error_on_failure())
     }
 
-    /// Threads are not pinned: each session would pin its own to the same core.
+    /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same core.
     fn openvino_config(&self) -> String {
         let hint = if self.precision == "bf16" { "bf16" } else { "f32" };
         let config = serde_json::json!({"CPU": {
@@ -198,7 +198,7 @@ impl DeviceOptions {
     }
 }
 
-/// Can the processor multiply numbers in bfloat16?
+/// Returns whether the processor multiplies numbers in bfloat16.
 fn computes_bfloat16() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512bf16");

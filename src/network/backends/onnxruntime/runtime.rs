@@ -25,7 +25,7 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// The process's runtime, which has `provider`; the first call finds or fetches the library, which may take long and
+    /// Returns the process's runtime, which has `provider`; the first call finds or fetches the library, which may take long and
     /// writes to stderr.
     ///
     /// # Errors
@@ -63,22 +63,22 @@ impl Runtime {
         Ok(Runtime { library, environment })
     }
 
-    /// The library that this process has loaded, if it has.
+    /// Returns the library that this process has loaded, if it has loaded one.
     pub fn in_use() -> Option<&'static Library> {
         RUNTIME.get().map(Runtime::library)
     }
 
-    /// The library in use.
+    /// Returns the library in use.
     pub fn library(&self) -> &Library {
         &self.library
     }
 
-    /// What sessions are made from.
+    /// Returns the environment from which sessions are made.
     pub(super) fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The execution providers that the library was built with, as ONNX Runtime names them.
+    /// Returns the execution providers that the library was built with, as ONNX Runtime names them.
     ///
     /// Whether one works on this machine shows only when a session is made with it.
     pub fn providers(&self) -> Vec<&'static str> {

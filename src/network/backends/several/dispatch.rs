@@ -23,7 +23,7 @@ pub(super) struct Dispatch {
     state: Arc<DispatchState>,
 }
 
-/// What all evaluators share.
+/// The devices and queues that all evaluators share.
 #[derive(Debug)]
 struct DispatchState {
     pool: Arc<DevicePool>,

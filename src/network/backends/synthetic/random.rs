@@ -92,7 +92,7 @@ impl Evaluator for Draw {
 /// 2^64 divided by the golden ratio, the increment of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The output function of SplitMix64 (Steele, Lea, Flood 2014): every input bit changes half of the output bits.
+/// Mixes bits by the output function of SplitMix64 (Steele, Lea, Flood 2014): every input bit changes half of the output bits.
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -100,7 +100,7 @@ fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A number in `0..1` from the upper 24 bits of `hash`, which an `f32` holds exactly.
+/// Returns a number in `0..1` from the upper 24 bits of `hash`, which an `f32` holds exactly.
 fn unit(hash: u64) -> f32 {
     (hash >> 40) as f32 / (1u32 << 24) as f32
 }

@@ -26,13 +26,13 @@ use crate::params::Params;
 
 use super::random::{Draw, Random};
 
-/// A mid-range GPU's, in microseconds.
+/// The latency of a mid-range GPU, in microseconds.
 const DEFAULT_LATENCY: u64 = 1_000;
-/// 100,000 evaluations a second, in nanoseconds for each.
+/// The computing time at 100,000 evaluations a second, in nanoseconds for each.
 const DEFAULT_PER_POSITION: u64 = 10_000;
 const DEFAULT_MAX_BATCH: u64 = 1_024;
 
-/// The backend; see the module.
+/// The backend `simulated`.
 #[derive(Debug)]
 pub struct Simulated {
     info: BackendInfo,
@@ -42,7 +42,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Makes it, with the parameters
+    /// Makes the backend, with the parameters
     /// - `latency-us`: the time a batch is on its way, in microseconds (1000; up to 10 s);
     /// - `per-position-ns`: the time the device computes for each position, in nanoseconds (10000; up to 1 s);
     /// - `max-batch`: the largest batch (1024);
@@ -85,7 +85,7 @@ impl Simulated {
     }
 }
 
-/// The batch that computes for as long as it travels: two such evaluators keep the device busy.
+/// Returns the size of the batch that computes for as long as it travels: two such evaluators keep the device busy.
 fn preferred_batch(latency_ns: u64, per_position_ns: u64, max_batch: u64) -> u64 {
     (latency_ns / per_position_ns.max(1)).clamp(1, max_batch)
 }
@@ -132,16 +132,16 @@ impl Evaluator for SimulatedEvaluator {
     }
 }
 
-/// The timetable of the device. Pure: told the time, it says when a batch is back.
+/// The timetable of the device. It looks at no clock: given the time, it returns when a batch is back.
 #[derive(Debug)]
 struct SimulatedDevice {
     latency: Duration,
     per_position: Duration,
-    /// When it has computed all that was submitted.
+    /// When it will have computed all batches submitted so far.
     free_at: Instant,
-    /// Computing time of all that was submitted.
+    /// Computing time of all batches submitted so far.
     submitted: Duration,
-    /// All that were submitted.
+    /// Positions submitted so far.
     positions: u64,
 }
 
@@ -162,9 +162,9 @@ impl SimulatedDevice {
         self.free_at + (self.latency - self.latency / 2)
     }
 
-    /// The time for which it has computed until `now`.
+    /// Returns the time for which it has computed until `now`.
     ///
-    /// What lies ahead is taken off as if it had no gaps, which is so up to half a latency.
+    /// The work that lies ahead is subtracted as if it had no gaps, which is so up to half a latency.
     fn busy_until(&self, now: Instant) -> Duration {
         let ahead = self.free_at.saturating_duration_since(now);
         self.submitted.saturating_sub(ahead)

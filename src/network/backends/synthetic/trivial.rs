@@ -17,14 +17,14 @@ const HALF_POINT: f32 = 4.0;
 /// Input planes of our pieces; the opponent's five begin at 6, after our king.
 const THEIR_PIECES: usize = 6;
 
-/// The backend; see the module.
+/// The backend `trivial`.
 #[derive(Debug)]
 pub struct Trivial {
     info: BackendInfo,
 }
 
 impl Trivial {
-    /// Makes it.
+    /// Makes the backend.
     ///
     /// # Errors
     /// If `options` is not empty: it has none.
@@ -72,14 +72,14 @@ impl Evaluator for TrivialEvaluator {
     }
 }
 
-/// Our material less theirs, in pawns, on the newest board of `planes`.
+/// Returns our material less theirs, in pawns, on the newest board of `planes`.
 fn material(planes: &InputPlanes) -> f32 {
     let count = |plane: usize| planes.masks[plane].count_ones() as f32;
     let balance = |(piece, value): (usize, &f32)| value * (count(piece) - count(THEIR_PIECES + piece));
     PIECE_VALUES.iter().enumerate().map(balance).sum()
 }
 
-/// An expected result in `-1..1` for an advantage in pawns; a rational sigmoid, exact on every machine.
+/// Returns the expected result in `-1..1` for an advantage in pawns; a rational sigmoid, exact on every machine.
 fn expected_result(pawns: f32) -> f32 {
     pawns / (HALF_POINT + pawns.abs())
 }
