@@ -2,7 +2,7 @@
 //! virtual time. `cargo bench --bench replay`; takes minutes. A number as argument plays so many games instead.
 
 use zeitnot::lab::replay::{ReplayOptions, ReplaySummary, replay, synthetic};
-use zeitnot::time::{TimeControl, manager_from};
+use zeitnot::time::{Millis, TimeControl, manager_from};
 
 const MANAGERS: [&str; 10] = [
     "smooth",
@@ -18,10 +18,10 @@ const MANAGERS: [&str; 10] = [
 ];
 
 const CONTROLS: [(&str, TimeControl); 4] = [
-    ("60+0.6", TimeControl { time_ms: 60_000.0, inc_ms: 600.0, moves: None }),
-    ("180+2", TimeControl { time_ms: 180_000.0, inc_ms: 2_000.0, moves: None }),
-    ("300+0", TimeControl { time_ms: 300_000.0, inc_ms: 0.0, moves: None }),
-    ("40/900", TimeControl { time_ms: 900_000.0, inc_ms: 0.0, moves: Some(40) }),
+    ("60+0.6", TimeControl { time: Millis(60_000.0), inc: Millis(600.0), moves: None }),
+    ("180+2", TimeControl { time: Millis(180_000.0), inc: Millis(2_000.0), moves: None }),
+    ("300+0", TimeControl { time: Millis(300_000.0), inc: Millis(0.0), moves: None }),
+    ("40/900", TimeControl { time: Millis(900_000.0), inc: Millis(0.0), moves: Some(40) }),
 ];
 
 fn main() {

@@ -14,7 +14,7 @@ use zeitnot::chess::History;
 use zeitnot::engine::Settings;
 use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
 use zeitnot::search::{SearchInfo, SearchSummary};
-use zeitnot::time::GoLimits;
+use zeitnot::time::{GoLimits, Nodes};
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 /// Where the curve over tree size has its first point.
@@ -163,7 +163,7 @@ fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     engine.set_position(POSITION).expect("the position is legal");
     let (sender, summaries) = channel();
     let cpu = cpu_time();
-    let limits = GoLimits { nodes: Some(nodes), ..GoLimits::default() };
+    let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
     let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
     engine.go(request, Box::new(SummaryCollector(sender)));
     let summary = summaries.recv().expect("every search answers");

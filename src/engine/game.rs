@@ -15,12 +15,12 @@ use crate::search::{
     EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
 use crate::time::{
-    Chain, DEFAULT_MANAGER, GoLimits, MoveFacts, SearchEnd, SearchStats, StopReason, TimeManager,
-    TimeOptions, Timekeeper, manager_with_slowmover,
+    Chain, DEFAULT_MANAGER, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason,
+    TimeManager, TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
 /// A node counts its visits in 32 bits; searches end before that overflows.
-const MAX_VISITS: u64 = u32::MAX as u64 - (1 << 24);
+const MAX_VISITS: Nodes = Nodes(u32::MAX as u64 - (1 << 24));
 
 /// What a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
@@ -85,14 +85,14 @@ impl GameState {
         let params = &settings.search;
         let (tree, root) = self.set_position(position, params, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
-        let visits = u64::from(tree.node(root).visits());
+        let visits = Nodes::from(tree.node(root).visits());
         let tables = resources.tables.filter_root_moves(position, request.root_moves, &settings.tablebase);
         request.root_moves = tables.root_moves;
         let chain = self.start_move(&request, tables.sound_moves, resources);
         let limit = request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
             if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
         });
-        let account = chain.max_new_nodes().unwrap_or(u64::MAX);
+        let affordable = chain.max_new_nodes().unwrap_or(Nodes::MAX);
         let context = SearchContext {
             tree,
             root,
@@ -110,7 +110,7 @@ impl GameState {
         Ok(Search::new(SearchSpec {
             context,
             chain,
-            visits: limit.unwrap_or(u64::MAX).min(account).min(MAX_VISITS.saturating_sub(visits)),
+            visits: limit.unwrap_or(Nodes::MAX).min(affordable).min(MAX_VISITS.saturating_sub(visits)).0,
             tablebase_hits: tables.hits,
         }))
     }
@@ -161,8 +161,8 @@ impl GameState {
     fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
-            overhead_ms: settings.time.move_overhead.as_millis() as f64,
-            elapsed_ms: request.received.elapsed().as_secs_f64() * 1000.0,
+            overhead: Millis(settings.time.move_overhead.as_millis() as f64),
+            elapsed: request.received.elapsed().into(),
             first_move: self.moves_made == 0,
             has_moves_left: backend.has_moves_left,
             ponder_enabled: settings.ponder,
@@ -171,7 +171,7 @@ impl GameState {
         if let Some(tree) = &self.tree {
             let position = tree.history().current();
             let root = tree.tree().node(tree.root());
-            facts.game_ply = position.game_ply();
+            facts.game_ply = GamePly(position.game_ply());
             facts.pieces = position.piece_count() as u32;
             let legal = position.legal_moves();
             let is_tactical = |&&m: &&Move| position.is_tactical(m);
@@ -189,7 +189,7 @@ impl GameState {
         let stats = search.stats();
         let facts = MoveFacts {
             limits: GoLimits { ponder: false, ..self.facts.limits.clone() },
-            elapsed_ms: received.elapsed().as_secs_f64() * 1000.0,
+            elapsed: received.elapsed().into(),
             reused_nodes: stats.nodes,
             root_visits: stats.root_visits.clone(),
             root: stats.root,

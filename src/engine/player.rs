@@ -15,7 +15,7 @@ use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, SearchResult, SteppedSearch};
-use crate::time::{GoLimits, MoveReport};
+use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
 /// Options, network and tables that many games share.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl EngineSetup {
     }
 
     /// Nodes that count as a millisecond with so many pieces on the board; `None` if real time counts.
-    pub fn nodes_per_ms(&self, pieces: usize) -> Option<f64> {
+    pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
@@ -93,8 +93,8 @@ pub struct EnginePlayer {
 pub struct PlayerMove {
     /// The move; `None` only where there is no legal one.
     pub best: Option<Move>,
-    /// What the clock lost, ms: under `nodestime` what the new nodes count for.
-    pub used_ms: f64,
+    /// What the clock lost: under `nodestime` what the new nodes count for.
+    pub used: Millis,
     /// How the search went.
     pub result: SearchResult,
     /// How the move was budgeted, if a clock was watched.
@@ -173,9 +173,9 @@ impl EnginePlayer {
         let search = stepped.search().clone();
         let result = stepped.result();
         let pieces = search.context.history.current().piece_count();
-        let used_ms = match self.setup.nodes_per_ms(pieces) {
-            Some(nodes_per_ms) => result.summary.new_nodes as f64 / nodes_per_ms,
-            None => self.started.elapsed().as_secs_f64() * 1000.0,
+        let used = match self.setup.nodes_per_ms(pieces) {
+            Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
+            None => self.started.elapsed().into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
@@ -188,6 +188,6 @@ impl EnginePlayer {
                 .or_else(|| search.context.history.legal_moves().first().copied())
         };
         let best = result.best.or_else(fallback);
-        Some(PlayerMove { best, used_ms, result, report })
+        Some(PlayerMove { best, used, result, report })
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn run(
         }
     };
     search.progress.stop();
-    let has_deadline = search.stop_controller.with_chain(|chain| chain.deadline_ms().is_some());
+    let has_deadline = search.stop_controller.with_chain(|chain| chain.deadline().is_some());
     if matches!(reason, EndReason::Rule(_)) && !has_deadline {
         search.progress.wait_idle(LAST_BATCH_WAIT);
     }

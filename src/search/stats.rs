@@ -1,16 +1,13 @@
 //! Figures of a running search, for the stoppers and the time managers.
 
-use std::time::Duration;
-
 use super::root_snapshot::{RootMove, RootSnapshot};
 use super::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
 use crate::network::BackendInfo;
-use crate::time::{RootEvaluation, SearchStats};
+use crate::time::{Millis, Nodes, Nps, Plies, RootEvaluation, SearchStats};
 
 /// Returns what the stoppers are asked with, out of `snapshot`.
 pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
     let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
-    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
     let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
     let outcomes = || proofs().map(|proof| proof.outcome);
@@ -21,12 +18,12 @@ pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
         if root_move.is_allowed && !root_move.node.is_lost() { root_move.node.visits } else { 0 }
     };
     SearchStats {
-        elapsed_ms: ms(*elapsed),
-        since_first_eval_ms: snapshot.first_evaluation.map(|first| ms(elapsed.saturating_sub(first))),
+        elapsed: (*elapsed).into(),
+        since_first_eval: snapshot.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
         nodes: snapshot.nodes.into(),
-        new_nodes: snapshot.new_nodes,
-        playouts: snapshot.new_nodes,
-        terminal_visits: counts.terminals,
+        new_nodes: Nodes(snapshot.new_nodes),
+        playouts: Nodes(snapshot.new_nodes),
+        terminal_visits: Nodes(counts.terminals),
         batches: counts.batches,
         depth: counts.mean_depth(),
         root_visits: children.iter().map(visits_in_the_race).collect(),
@@ -62,7 +59,7 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) 
         return None;
     }
     let mean = node.mean();
-    let m = backend.has_moves_left.then_some(f64::from(mean.m));
+    let m = backend.has_moves_left.then_some(Plies(mean.m.into()));
     Some(RootEvaluation {
         q: -f64::from(mean.v),
         d: backend.has_wdl.then_some(mean.d.into()),
@@ -78,11 +75,16 @@ const LINE_PLIES: u32 = 6;
 
 /// Returns the standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
 /// with its mean, so that asking costs the same for a tree of any size.
-fn moves_left_spread(tree: &Tree, root: &Node, mean: f64) -> Option<f64> {
-    let mut lines =
-        MovesLeftSums { tree, mean, least: LINE_SHARE * f64::from(root.visits()), visits: 0.0, squares: 0.0 };
+fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
+    let mut lines = MovesLeftSums {
+        tree,
+        mean: mean.0,
+        least: LINE_SHARE * f64::from(root.visits()),
+        visits: 0.0,
+        squares: 0.0,
+    };
     lines.add_below(root, 1);
-    (lines.visits > 0.0).then(|| (lines.squares / lines.visits).sqrt())
+    (lines.visits > 0.0).then(|| Plies((lines.squares / lines.visits).sqrt()))
 }
 
 /// Sums over lines of play.
@@ -113,7 +115,7 @@ impl MovesLeftSums<'_> {
 }
 
 /// Returns the new nodes per second since `go`, the wait for the first evaluation included; `None` before that is back.
-pub(crate) fn nps(stats: &SearchStats) -> Option<f64> {
-    stats.since_first_eval_ms?;
-    (stats.elapsed_ms > 0.0).then(|| stats.new_nodes as f64 / (stats.elapsed_ms / 1000.0))
+pub(crate) fn nps(stats: &SearchStats) -> Option<Nps> {
+    stats.since_first_eval?;
+    (stats.elapsed > Millis::ZERO).then(|| Nps(stats.new_nodes.as_f64() / stats.elapsed.as_secs()))
 }

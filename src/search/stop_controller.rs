@@ -120,14 +120,14 @@ impl StopController {
         let mut hints = Hints::default();
         let mut state = self.state();
         let reason = state.chain.should_stop(stats, &mut hints);
-        let nps = hints.nps.or_else(|| stats::nps(stats)).unwrap_or(0.0);
+        let nps = hints.nps.or_else(|| stats::nps(stats)).unwrap_or_default();
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A rule that no visits can fulfil must not keep a search from ending that can make no more.
         let is_out_of_visits = visits_left == 0 && !state.chain.is_open_ended();
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let reason = reason.map(EndReason::Rule).or_else(|| {
             let ready = ready_at(&state.chain)?;
-            (stats.elapsed_ms >= ready.as_secs_f64() * 1000.0).then_some(EndReason::Deadline)
+            (stats.elapsed >= ready.into()).then_some(EndReason::Deadline)
         });
         let is_over = reason.is_some();
         if let Some(reason) = reason {
@@ -200,8 +200,7 @@ impl StopController {
 /// Returns when the search must end by the clock, from its start: at the deadline, less what the system may take to wake
 /// us. `None` without a deadline.
 fn ready_at(chain: &Chain) -> Option<Duration> {
-    let deadline_ms = chain.deadline_ms().filter(|ms| ms.is_finite())?;
-    let deadline = Duration::try_from_secs_f64(deadline_ms.max(0.0) / 1000.0).ok()?;
+    let deadline = chain.deadline()?.to_duration()?;
     Some(deadline - WAKEUP_LATENCY.margin(deadline))
 }
 

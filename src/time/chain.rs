@@ -1,14 +1,15 @@
-//! All rules that may end a search, in their order.
+//! The chain of all rules that may end a search, in their order.
 
 use std::borrow::Cow;
 
 use super::facts::MoveFacts;
-use super::nodestime::NodesTimeOptions;
+use super::nodestime::{NodesPerMilli, NodesTimeOptions};
 use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
 use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, PlayoutLimit};
+use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {
@@ -29,31 +30,31 @@ option_group! {
     }
 }
 
-/// Where counting began, for searches that began as ponder searches.
+/// What is subtracted from the statistics of a search that began as a ponder search: its numbers at `ponderhit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct StatsOffset {
-    elapsed_ms: f64,
-    new_nodes: u64,
+    elapsed: Millis,
+    new_nodes: Nodes,
     batches: u64,
 }
 
-/// The rules of one search. The search asks it after every batch, the watchdog in between.
+/// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as time passes.
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
     offset: StatsOffset,
     open_ended: bool,
     legal_moves: u32,
-    reused_nodes: u64,
-    inc_ms: f64,
-    /// Under `nodestime`: nodes that pass for one ms.
-    nodes_per_ms: Option<f64>,
-    /// What the clock shows, or the account in its place, ms.
-    clock_ms: Option<f64>,
+    reused_nodes: Nodes,
+    inc: Millis,
+    /// The rate of nodes as time; `None` where real time counts.
+    node_rate: Option<NodesPerMilli>,
+    /// The time left on the clock, or on the node clock in its place.
+    clock: Option<Millis>,
 }
 
 impl Chain {
-    /// Puts the rules for `facts` in their order around the manager's own.
+    /// Makes the chain for `facts`, with the rules in their order around the manager's own.
     pub fn new(facts: &MoveFacts, options: &StopperOptions, managers: Option<Box<dyn Stopper>>) -> Chain {
         let open_ended = facts.limits.is_open_ended();
         let mut stoppers: Vec<Box<dyn Stopper>> = Vec::new();
@@ -68,102 +69,103 @@ impl Chain {
             open_ended,
             legal_moves: facts.legal_moves,
             reused_nodes: facts.reused_nodes,
-            inc_ms: facts.limits.inc_ms.max(0.0),
-            nodes_per_ms: options.nodestime.rate(facts.pieces),
-            clock_ms: facts.limits.game_clock().map(|(time_ms, _)| time_ms),
+            inc: facts.limits.inc.max(Millis::ZERO),
+            node_rate: options.nodestime.rate(facts.pieces),
+            clock: facts.limits.mover_clock().map(|clock| clock.time),
         }
     }
 
-    /// Asks every rule in turn until one wants to stop. `hints` are reset first and tightened on the way.
+    /// Asks every rule in turn until one stops the search, and returns its reason. `hints` are reset first and then tightened by each
+    /// rule that is asked.
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
         let stats = self.counted_from_start(stats);
         let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
-        if let Some(nodes_per_ms) = self.nodes_per_ms {
+        if let Some(NodesPerMilli(rate)) = self.node_rate {
             // What is left is nodes, not time: batches must not depend on how fast the machine is.
-            let nodes_left = hints.remaining_ms * nodes_per_ms;
-            hints.limit_remaining_playouts(nodes_left);
-            hints.remaining_ms = f64::INFINITY;
+            hints.limit_remaining_visits(hints.remaining_time.0 * rate);
+            hints.remaining_time = Millis::INFINITY;
         }
         reason
     }
 
-    /// The moment, ms since `go`, by which `bestmove` must be out even if a batch is in flight; `None` if no
-    /// clock is watched, as under `nodestime`. Ask again after every [`Chain::should_stop`]: managers revise
+    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight; `None` if no
+    /// clock limits the search, as under `nodestime`. It may change with every [`Chain::should_stop`], because managers revise
     /// their budgets.
-    pub fn deadline_ms(&self) -> Option<f64> {
-        if self.nodes_per_ms.is_some() {
+    pub fn deadline(&self) -> Option<Millis> {
+        if self.node_rate.is_some() {
             return None;
         }
-        let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline_ms());
-        deadlines.reduce(f64::min).map(|ms| ms + self.offset.elapsed_ms)
+        let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline());
+        deadlines.reduce(Millis::min).map(|deadline| deadline + self.offset.elapsed)
     }
 
-    /// Under `nodestime`: new nodes that the account allows at most, at least one; what [`Chain::deadline_ms`] is to a real
-    /// clock. `None` where no nodes are counted.
-    pub fn max_new_nodes(&self) -> Option<u64> {
-        // Rounded up, so that the account is empty when all are made.
-        self.nodes_per_ms.zip(self.clock_ms).map(|(rate, clock_ms)| ((rate * clock_ms).ceil() as u64).max(1))
+    /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of [`Chain::deadline`].
+    /// `None` where nodes are not counted as time.
+    pub fn max_new_nodes(&self) -> Option<Nodes> {
+        // Rounded up, so that the clock is empty when all are made.
+        let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
+        self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// True under `nodestime`: what has passed depends on nodes alone.
+    /// Returns true under `nodestime`, where the time that has passed depends on nodes alone.
     pub fn counts_nodes_as_time(&self) -> bool {
-        self.nodes_per_ms.is_some()
+        self.node_rate.is_some()
     }
 
-    /// True while `bestmove` must be held back until `stop` or `ponderhit`, even if the chain says stop
-    /// (which the reserve of visits alone can make it do).
+    /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no rule ends an infinite or
+    /// ponder search, but it may run out of visits or fail.
     pub fn is_open_ended(&self) -> bool {
         self.open_ended
     }
 
-    /// The manager's figures on this move; `None` where no clock is watched.
+    /// Returns the manager's report on this move; `None` where no clock limits the search.
     pub fn report(&self) -> Option<MoveReport> {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
 
-    /// Legal moves at the root.
+    /// Returns the number of legal moves at the root.
     pub(super) fn legal_moves(&self) -> u32 {
         self.legal_moves
     }
 
-    /// Nodes that were in the tree when the search began.
-    pub(super) fn reused_nodes(&self) -> u64 {
+    /// Returns the number of nodes that were in the tree when the search began.
+    pub(super) fn reused_nodes(&self) -> Nodes {
         self.reused_nodes
     }
 
-    /// From now on the clock, new nodes and batches count from `stats`, taken `since_ms` after the new start.
-    pub(super) fn count_from(&mut self, stats: &SearchStats, since_ms: f64) {
+    /// Makes time, new nodes and batches count from `stats`, which were taken `since` after the new start.
+    pub(super) fn count_from(&mut self, stats: &SearchStats, since: Millis) {
         self.offset = StatsOffset {
-            elapsed_ms: (stats.elapsed_ms - since_ms).max(0.0),
+            elapsed: (stats.elapsed - since).max(Millis::ZERO),
             new_nodes: stats.new_nodes,
             batches: stats.batches,
         };
     }
 
-    /// The mover's increment, ms.
-    pub(super) fn inc_ms(&self) -> f64 {
-        self.inc_ms
+    /// Returns the mover's increment.
+    pub(super) fn inc(&self) -> Millis {
+        self.inc
     }
 
-    /// `stats` as counted from the moment when our clock began to run; under `nodestime` in the time that the
+    /// Returns `stats` as counted from the moment when our clock began to run; under `nodestime` with the time that the
     /// new nodes stand for.
     pub(super) fn counted_from_start<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
-        if self.nodes_per_ms.is_none() && self.offset == StatsOffset::default() {
+        if self.node_rate.is_none() && self.offset == StatsOffset::default() {
             return Cow::Borrowed(stats);
         }
         let new_nodes = stats.new_nodes.saturating_sub(self.offset.new_nodes);
-        let elapsed_ms = match self.nodes_per_ms {
-            Some(nodes_per_ms) => new_nodes as f64 / nodes_per_ms,
-            None => (stats.elapsed_ms - self.offset.elapsed_ms).max(0.0),
+        let elapsed = match self.node_rate {
+            Some(rate) => rate.time_of(new_nodes),
+            None => (stats.elapsed - self.offset.elapsed).max(Millis::ZERO),
         };
-        let since_first_eval_ms = match self.nodes_per_ms {
-            Some(_) => stats.since_first_eval_ms.map(|_| elapsed_ms),
-            None => stats.since_first_eval_ms.map(|ms| ms.min(elapsed_ms)),
+        let since_first_eval = match self.node_rate {
+            Some(_) => stats.since_first_eval.map(|_| elapsed),
+            None => stats.since_first_eval.map(|since| since.min(elapsed)),
         };
         Cow::Owned(SearchStats {
-            elapsed_ms,
-            since_first_eval_ms,
+            elapsed,
+            since_first_eval,
             new_nodes,
             batches: stats.batches.saturating_sub(self.offset.batches),
             ..stats.clone()
@@ -181,8 +183,8 @@ fn push_limits_before_manager(
         Some(nodes) => stoppers.push(Box::new(NodeLimit::new(nodes))),
         None => {}
     }
-    if let Some(ms) = facts.limits.movetime_ms {
-        stoppers.push(Box::new(MoveTimeLimit::new(ms, facts.overhead_ms)));
+    if let Some(movetime) = facts.limits.movetime {
+        stoppers.push(Box::new(MoveTimeLimit::new(movetime, facts.overhead)));
     }
 }
 
@@ -218,13 +220,13 @@ mod tests {
         Chain::new(&MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() }, options, None)
     }
 
-    fn stats(elapsed_ms: f64, nodes: u64) -> SearchStats {
+    fn stats(elapsed: f64, nodes: u64) -> SearchStats {
         SearchStats {
-            elapsed_ms,
-            since_first_eval_ms: Some(elapsed_ms),
-            nodes,
-            new_nodes: nodes,
-            playouts: nodes,
+            elapsed: Millis(elapsed),
+            since_first_eval: Some(Millis(elapsed)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(nodes),
+            playouts: Nodes(nodes),
             root_visits: vec![nodes as u32 / 2; 2],
             ..SearchStats::default()
         }
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn smart_pruning_reads_the_hints_of_those_before_it() {
-        let limits = GoLimits { nodes: Some(1_000), ..GoLimits::default() };
+        let limits = GoLimits { nodes: Some(Nodes(1_000)), ..GoLimits::default() };
         let mut chain = chain(limits, &StopperOptions::default());
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(300.0, 800), &mut hints), None);
@@ -245,13 +247,13 @@ mod tests {
     #[test]
     fn open_ended_searches_do_not_end_by_themselves() {
         for limits in [
-            GoLimits { infinite: true, nodes: Some(1), depth: Some(1), ..GoLimits::default() },
-            GoLimits { ponder: true, movetime_ms: Some(1.0), mate: Some(9), ..GoLimits::default() },
+            GoLimits { infinite: true, nodes: Some(Nodes(1)), depth: Some(1), ..GoLimits::default() },
+            GoLimits { ponder: true, movetime: Some(Millis(1.0)), mate: Some(9), ..GoLimits::default() },
         ] {
             let mut chain = chain(limits, &StopperOptions::default());
             let won = SearchStats { proven_win: true, mate_in: Some(1), depth: 99, ..stats(1e9, 1_000_000) };
             assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
-            assert!(chain.is_open_ended() && chain.deadline_ms().is_none());
+            assert!(chain.is_open_ended() && chain.deadline().is_none());
         }
     }
 
@@ -266,25 +268,25 @@ mod tests {
 
     #[test]
     fn the_nearest_deadline_counts() {
-        let limits = GoLimits { movetime_ms: Some(500.0), ..GoLimits::default() };
-        assert_eq!(chain(limits, &StopperOptions::default()).deadline_ms(), Some(500.0));
-        assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline_ms(), None);
+        let limits = GoLimits { movetime: Some(Millis(500.0)), ..GoLimits::default() };
+        assert_eq!(chain(limits, &StopperOptions::default()).deadline(), Some(Millis(500.0)));
+        assert_eq!(chain(GoLimits::default(), &StopperOptions::default()).deadline(), None);
     }
 
     #[test]
     fn under_nodestime_only_nodes_pass() {
         let nodestime = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
         let options = StopperOptions { nodestime, smart_pruning_factor: 0.0, ..StopperOptions::default() };
-        let limits = GoLimits { movetime_ms: Some(100.0), ..GoLimits::default() };
-        let clock = |time_ms| GoLimits { time_ms: Some(time_ms), ..GoLimits::default() };
-        let most_nodes = |time_ms| chain(clock(time_ms), &options).max_new_nodes();
-        assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(13), Some(1)));
+        let limits = GoLimits { movetime: Some(Millis(100.0)), ..GoLimits::default() };
+        let clock = |time| GoLimits { time: Some(Millis(time)), ..GoLimits::default() };
+        let most_nodes = |time| chain(clock(time), &options).max_new_nodes();
+        assert_eq!((most_nodes(1.23), most_nodes(0.0)), (Some(Nodes(13)), Some(Nodes(1))));
         let mut chain = chain(limits, &options);
         assert_eq!(chain.max_new_nodes(), None);
         let mut hints = Hints::default();
         assert_eq!(chain.should_stop(&stats(1e6, 999), &mut hints), None, "the real clock is ignored");
-        assert_eq!(chain.deadline_ms(), None);
-        assert!((hints.remaining_playouts - 1.0).abs() < 1e-6 && hints.remaining_ms.is_infinite());
+        assert_eq!(chain.deadline(), None);
+        assert!((hints.remaining_visits.0 - 1.0).abs() < 1e-6 && hints.remaining_time == Millis::INFINITY);
         assert_eq!(chain.should_stop(&stats(0.1, 1_000), &mut hints), Some(StopReason::MoveTime));
     }
 }

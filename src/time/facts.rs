@@ -1,19 +1,20 @@
-//! The snapshot of facts from which a manager budgets a move.
+//! What is known when a search begins, from which a manager budgets the move.
 
 use super::limits::GoLimits;
+use super::units::{GamePly, Millis, Nodes, Plies};
 
-/// What the search knows of the root, from the point of view of the side to move there.
+/// The evaluation of the root, from the point of view of the side to move there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RootEvaluation {
     /// Expected result, win minus loss, in `-1..=1`; the visit-weighted average where there is a tree.
     pub q: f64,
-    /// Probability of a draw; `None` for networks that don't tell.
+    /// Probability of a draw; `None` for networks without a WDL head.
     pub d: Option<f64>,
     /// Plies to the end of the game by the Moves Left Head: the visit-weighted average over the searched tree,
     /// or the raw output where there is no tree yet. `None` for networks without the head.
-    pub m: Option<f64>,
-    /// Standard deviation of M over the tree, plies; `None` where unknown.
-    pub m_spread: Option<f64>,
+    pub m: Option<Plies>,
+    /// Standard deviation of M over the tree; `None` where it is unknown.
+    pub m_spread: Option<Plies>,
 }
 
 /// Everything that is known when a search begins.
@@ -21,26 +22,26 @@ pub struct RootEvaluation {
 pub struct MoveFacts {
     /// The `go` command.
     pub limits: GoLimits,
-    /// `MoveOverheadMs`: kept back from every clock for lag and the GUI, ms.
-    pub overhead_ms: f64,
-    /// Kept back in games that may last longer than expected, ms; see [`super::Timekeeper`].
-    pub reserve_ms: f64,
-    /// Time already gone since the `go` line was read, ms.
-    pub elapsed_ms: f64,
-    /// Plies played in the game so far, as the position counts them (0 = the first move of White).
-    pub game_ply: u32,
+    /// `MoveOverheadMs`: time kept back from every clock for lag and the GUI.
+    pub overhead: Millis,
+    /// Time kept back in games that may last longer than expected; see [`super::Timekeeper`].
+    pub reserve: Millis,
+    /// Time that has passed since the `go` line was read.
+    pub elapsed: Millis,
+    /// Plies played in the game so far, as the position counts them.
+    pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
     /// Legal moves at the root, all of them even under `searchmoves`; where endgame tables know the position, those
     /// that keep the result.
     pub legal_moves: u32,
-    /// How many of them are captures, promotions or checks.
+    /// Captures, promotions and checks among the legal moves.
     pub tactical_moves: u32,
     /// True for the first move that the engine makes in this game.
     pub first_move: bool,
     /// Visits under the root kept from earlier searches.
-    pub reused_nodes: u64,
-    /// How those visits are spread over the root's moves, in any order; empty for a fresh root.
+    pub reused_nodes: Nodes,
+    /// Visits of the root's moves among them, in any order; empty for a fresh root.
     pub root_visits: Vec<u32>,
     /// The root's evaluation, if the tree was kept.
     pub root: Option<RootEvaluation>,
@@ -51,25 +52,25 @@ pub struct MoveFacts {
 }
 
 impl MoveFacts {
-    /// The clock minus the overhead, ms, not negative. `None` where there is no clock to watch.
-    pub fn clock_less_overhead_ms(&self) -> Option<f64> {
-        self.limits.game_clock().map(|(time, _)| (time - self.overhead_ms).max(0.0))
+    /// Returns the clock minus the overhead, not negative; `None` where no clock limits the search.
+    pub fn clock_less_overhead(&self) -> Option<Millis> {
+        self.limits.mover_clock().map(|clock| (clock.time - self.overhead).max(Millis::ZERO))
     }
 
-    /// Time that may be spent on this move at most, ms: the clock minus overhead and reserve, not negative.
-    /// `None` where there is no clock to watch.
-    pub fn available_ms(&self) -> Option<f64> {
-        self.clock_less_overhead_ms().map(|ms| (ms - self.reserve_ms).max(0.0))
+    /// Returns the time that may be spent on this move at most: the clock minus overhead and reserve, not negative.
+    /// `None` where no clock limits the search.
+    pub fn available(&self) -> Option<Millis> {
+        self.clock_less_overhead().map(|time| (time - self.reserve).max(Millis::ZERO))
     }
 
-    /// All time to the next time control, ms, if `moves` moves are still to be made before it: the increment
-    /// of the last move comes too late to be used.
-    pub fn time_to_control_ms(&self, moves: f64) -> Option<f64> {
-        let (time, inc) = self.limits.game_clock()?;
-        Some((time + inc * (moves - 1.0) - self.overhead_ms).max(0.0))
+    /// Returns all time to the next time control if `moves` moves are still to be made before it. The increment
+    /// of the last move comes too late to be used. `None` where no clock limits the search.
+    pub fn time_to_control(&self, moves: f64) -> Option<Millis> {
+        let clock = self.limits.mover_clock()?;
+        Some((clock.time + clock.inc * (moves - 1.0) - self.overhead).max(Millis::ZERO))
     }
 
-    /// True if there is something to decide.
+    /// Returns true if there is more than one legal move.
     pub fn has_choice(&self) -> bool {
         self.legal_moves > 1
     }

@@ -4,13 +4,14 @@
 
 use super::TimeControl;
 use super::limits::GoLimits;
+use super::units::Millis;
 
 /// The clock of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GameClock {
     control: TimeControl,
-    left_ms: f64,
-    given_ms: f64,
+    left: Millis,
+    given: Millis,
     movestogo: Option<u32>,
 }
 
@@ -19,25 +20,25 @@ impl GameClock {
     pub fn new(control: TimeControl) -> GameClock {
         GameClock {
             control,
-            left_ms: control.time_ms,
-            given_ms: control.time_ms,
+            left: control.time,
+            given: control.time,
             movestogo: control.moves.filter(|&moves| moves > 0),
         }
     }
 
-    /// Returns the time left, ms; it is negative after a loss on time.
-    pub fn left_ms(&self) -> f64 {
-        self.left_ms
+    /// Returns the time left; it is negative after a loss on time.
+    pub fn left(&self) -> Millis {
+        self.left
     }
 
-    /// Sets the time left, ms, for a game whose clock was recorded.
-    pub fn set_left_ms(&mut self, left_ms: f64) {
-        self.left_ms = left_ms;
+    /// Sets the time left, for a game whose clock was recorded.
+    pub fn set_left(&mut self, left: Millis) {
+        self.left = left;
     }
 
-    /// Returns all the time that the side has been given so far, ms.
-    pub fn given_ms(&self) -> f64 {
-        self.given_ms
+    /// Returns all the time that the side has been given so far.
+    pub fn given(&self) -> Millis {
+        self.given
     }
 
     /// Returns the moves up to the end of the period, the next one included; `None` if there are no periods.
@@ -48,27 +49,27 @@ impl GameClock {
     /// Returns what `go` tells the engine that is to move.
     pub fn limits(&self) -> GoLimits {
         GoLimits {
-            time_ms: Some(self.left_ms),
-            inc_ms: self.control.inc_ms,
+            time: Some(self.left),
+            inc: self.control.inc,
             movestogo: self.movestogo,
             ..GoLimits::default()
         }
     }
 
     /// Takes the time of a move off the clock. Returns false if the flag has fallen; otherwise adds the increment and, at the end of a
-    /// period, the next one. The clock counts in steps of `tick_ms`: the flag falls when a whole step too much was used.
+    /// period, the next one. The clock counts in steps of `tick`: the flag falls when a whole step too much was used.
     #[must_use = "false means that the game is lost on time"]
-    pub fn press(&mut self, used_ms: f64, tick_ms: f64) -> bool {
-        self.left_ms -= used_ms;
-        if self.left_ms <= -tick_ms && self.left_ms < 0.0 {
+    pub fn press(&mut self, used: Millis, tick: Millis) -> bool {
+        self.left -= used;
+        if self.left <= Millis::ZERO - tick && self.left < Millis::ZERO {
             return false;
         }
-        self.give(self.control.inc_ms);
-        self.left_ms = self.left_ms.max(0.0);
+        self.give(self.control.inc);
+        self.left = self.left.max(Millis::ZERO);
         match self.movestogo {
             Some(1) => {
                 self.movestogo = self.control.moves;
-                self.give(self.control.time_ms);
+                self.give(self.control.time);
             }
             Some(moves) => self.movestogo = Some(moves - 1),
             None => {}
@@ -76,9 +77,9 @@ impl GameClock {
         true
     }
 
-    fn give(&mut self, ms: f64) {
-        self.left_ms += ms;
-        self.given_ms += ms;
+    fn give(&mut self, time: Millis) {
+        self.left += time;
+        self.given += time;
     }
 }
 
@@ -89,14 +90,17 @@ mod tests {
     #[test]
     fn a_clock_runs_down_and_is_wound_up_again() {
         let mut clock = GameClock::new("2/10+1".parse().unwrap());
-        assert!(clock.press(4_000.0, 0.0));
-        assert_eq!((clock.left_ms(), clock.limits().movestogo), (7_000.0, Some(1)));
-        assert!(clock.press(7_000.0, 0.0), "the last millisecond is in time");
-        assert_eq!((clock.left_ms(), clock.movestogo(), clock.given_ms()), (11_000.0, Some(2), 22_000.0));
+        assert!(clock.press(Millis(4_000.0), Millis(0.0)));
+        assert_eq!((clock.left(), clock.limits().movestogo), (Millis(7_000.0), Some(1)));
+        assert!(clock.press(Millis(7_000.0), Millis(0.0)), "the last millisecond is in time");
+        assert_eq!(
+            (clock.left(), clock.movestogo(), clock.given()),
+            (Millis(11_000.0), Some(2), Millis(22_000.0))
+        );
         let mut by_nodes = clock;
-        assert!(!clock.press(11_000.1, 0.0));
-        assert!(clock.left_ms() < 0.0);
-        assert!(by_nodes.press(11_000.1, 1.0), "less than a node too much");
-        assert!(!by_nodes.press(by_nodes.left_ms() + 1.0, 1.0));
+        assert!(!clock.press(Millis(11_000.1), Millis(0.0)));
+        assert!(clock.left() < Millis::ZERO);
+        assert!(by_nodes.press(Millis(11_000.1), Millis(1.0)), "less than a node too much");
+        assert!(!by_nodes.press(by_nodes.left() + Millis(1.0), Millis(1.0)));
     }
 }

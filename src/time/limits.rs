@@ -1,42 +1,53 @@
-//! What a UCI `go` command allows, for the side to move.
+//! The limits that a UCI `go` command sets, for the side to move.
+
+use super::units::{Millis, Nodes};
 
 /// The limits of one `go`. The clock fields are those of the side to move.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GoLimits {
-    /// `wtime` or `btime`: what the mover's clock shows, ms. May be negative in some GUIs.
-    pub time_ms: Option<f64>,
-    /// `winc` or `binc`: what the mover gets back after each move, ms.
-    pub inc_ms: f64,
-    /// `movestogo`: moves to the next time control, this one included. 0, which some GUIs send, means none.
+    /// `wtime` or `btime`: the time on the mover's clock. Some GUIs send negative times.
+    pub time: Option<Millis>,
+    /// `winc` or `binc`: the time that is added to the mover's clock after each move.
+    pub inc: Millis,
+    /// `movestogo`: moves to the next time control, this one included. 0, which some GUIs send, means that there is none.
     pub movestogo: Option<u32>,
-    /// `movetime`: exactly this long, ms.
-    pub movetime_ms: Option<f64>,
-    /// `nodes`: visits, or playouts with `NodesAsPlayouts`.
-    pub nodes: Option<u64>,
-    /// `depth`, plies of average depth.
+    /// `movetime`: the time that the search is to take.
+    pub movetime: Option<Millis>,
+    /// `nodes`: visits in the tree, or playouts of this search with `NodesAsPlayouts`.
+    pub nodes: Option<Nodes>,
+    /// `depth`: average depth, plies.
     pub depth: Option<u32>,
-    /// `mate`: stop when a mate in this many moves is found.
+    /// `mate`: the search stops when it has found a mate in this many moves.
     pub mate: Option<u32>,
-    /// `infinite`: think until `stop`.
+    /// `infinite`: the search goes on until `stop`.
     pub infinite: bool,
-    /// `ponder`: think until `ponderhit` or `stop`.
+    /// `ponder`: the search goes on until `ponderhit` or `stop`.
     pub ponder: bool,
 }
 
+/// The clock of the side to move, as a manager plans with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MoverClock {
+    /// The time left, not negative.
+    pub time: Millis,
+    /// The increment, not negative.
+    pub inc: Millis,
+}
+
 impl GoLimits {
-    /// True while the search must not end by itself: `infinite`, or `ponder` before the hit.
+    /// Returns true while the search must not end by itself: after `infinite`, and after `ponder` before `ponderhit`.
     pub fn is_open_ended(&self) -> bool {
         self.infinite || self.ponder
     }
 
-    /// The mover's clock and increment, ms, where a manager has to budget: not negative, and `None` without a
-    /// clock or when the search must not end by itself.
-    pub fn game_clock(&self) -> Option<(f64, f64)> {
-        let time = self.time_ms.filter(|_| !self.is_open_ended())?;
-        Some((time.max(0.0), self.inc_ms.max(0.0)))
+    /// Returns the mover's clock where a manager has to budget; `None` without a clock or while the search must not end by
+    /// itself.
+    pub fn mover_clock(&self) -> Option<MoverClock> {
+        let time = self.time.filter(|_| !self.is_open_ended())?;
+        Some(MoverClock { time: time.max(Millis::ZERO), inc: self.inc.max(Millis::ZERO) })
     }
 
-    /// `moves` capped by `movestogo`, if that is given and above 0; never below 1.
+    /// Returns `moves` capped by `movestogo`, if that is given and above 0; never less than 1.
     pub fn cap_moves_left(&self, moves: f64) -> f64 {
         let cap = self.movestogo.filter(|&n| n > 0).map_or(f64::INFINITY, f64::from);
         moves.min(cap).max(1.0)
@@ -58,13 +69,13 @@ mod tests {
 
     #[test]
     fn negative_clocks_count_as_empty() {
-        let limits = GoLimits { time_ms: Some(-5.0), inc_ms: -1.0, ..GoLimits::default() };
-        assert_eq!(limits.game_clock(), Some((0.0, 0.0)));
+        let limits = GoLimits { time: Some(Millis(-5.0)), inc: Millis(-1.0), ..GoLimits::default() };
+        assert_eq!(limits.mover_clock(), Some(MoverClock::default()));
     }
 
     #[test]
-    fn open_ended_searches_have_no_game_clock() {
-        let limits = GoLimits { time_ms: Some(1000.0), ponder: true, ..GoLimits::default() };
-        assert_eq!(limits.game_clock(), None);
+    fn open_ended_searches_have_no_clock() {
+        let limits = GoLimits { time: Some(Millis(1000.0)), ponder: true, ..GoLimits::default() };
+        assert_eq!(limits.mover_clock(), None);
     }
 }

@@ -23,7 +23,6 @@
 //! | `report` | one line of figures per move, for logs |
 
 mod chain;
-pub mod clock;
 pub mod documentation;
 pub mod estimators;
 mod facts;
@@ -43,19 +42,20 @@ mod stopper;
 pub mod stoppers;
 mod time_control;
 mod timekeeper;
+pub mod units;
 
 pub use chain::{Chain, StopperOptions};
-pub use clock::{Clock, ManualClock, RealClock};
 pub use facts::{MoveFacts, RootEvaluation};
 pub use game_clock::GameClock;
-pub use limits::GoLimits;
+pub use limits::{GoLimits, MoverClock};
 pub use manager::{MoveOutcome, TimeManager};
 pub use managers::{DEFAULT_MANAGER, manager_from, manager_with_slowmover};
 pub use move_start::{MoveStart, Timing};
-pub use nodestime::NodesTimeOptions;
+pub use nodestime::{NodesPerMilli, NodesTimeOptions};
 pub use options::TimeOptions;
 pub use report::MoveReport;
-pub use stats::{Hints, SearchStats};
+pub use stats::{Hints, MostVisits, SearchStats};
 pub use stopper::{StopReason, Stopper};
 pub use time_control::{NoTimeControl, TimeControl};
 pub use timekeeper::{SearchEnd, Timekeeper};
+pub use units::{ExpectedNodes, GamePly, Millis, Nodes, Nps, Plies};

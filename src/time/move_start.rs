@@ -1,36 +1,35 @@
-//! When a move's clock began to run: the option `StrictTiming`.
+//! The moment from which a move's time counts: the option `StrictTiming`.
 
 use super::limits::GoLimits;
+use super::units::Millis;
 
-/// Follows the conversation with the GUI to the moment from which a move's time counts.
+/// Follows the commands of the GUI to find the moment from which a move's time counts.
 ///
 /// A GUI starts the clock when it sends `position` and `go` together; parsing a long `position` is then part of
 /// the move. A GUI that waits for `readyok` between the two starts the clock at `go`: what the engine did to get
-/// ready, such as loading a network, costs it nothing. All times are those of one [`super::Clock`], ms.
+/// ready, such as loading a network, costs it nothing. All times count from the same moment, which the caller chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MoveStart {
-    position_ms: Option<f64>,
+    position_read_at: Option<Millis>,
 }
 
 impl MoveStart {
-    /// A `position` line was read at `now_ms`.
-    pub fn position_read(&mut self, now_ms: f64) {
-        self.position_ms = Some(now_ms);
+    /// Notes that a `position` line was read at `now`.
+    pub fn position_read(&mut self, now: Millis) {
+        self.position_read_at = Some(now);
     }
 
-    /// `isready` was answered.
+    /// Notes that `isready` was answered.
     pub fn readyok_sent(&mut self) {
-        self.position_ms = None;
+        self.position_read_at = None;
     }
 
-    /// The start of the move for a `go` line read at `now_ms`. A `position` counts for one `go` only, and only
+    /// Returns the start of the move for a `go` line read at `now`. A `position` counts for one `go` only, and only
     /// where a clock is running.
-    pub fn go_read(&mut self, now_ms: f64, limits: &GoLimits, timing: Timing) -> f64 {
-        match self.position_ms.take() {
-            Some(start_ms) if limits.time_ms.is_some() && timing == Timing::FromPosition => {
-                start_ms.min(now_ms)
-            }
-            _ => now_ms,
+    pub fn go_read(&mut self, now: Millis, limits: &GoLimits, timing: Timing) -> Millis {
+        match self.position_read_at.take() {
+            Some(start) if limits.time.is_some() && timing == Timing::FromPosition => start.min(now),
+            _ => now,
         }
     }
 }
@@ -49,13 +48,14 @@ pub enum Timing {
 mod tests {
     use super::*;
 
-    fn start(timing: Timing, waits_for_readyok: bool, time_ms: Option<f64>) -> f64 {
+    fn start(timing: Timing, waits_for_readyok: bool, time: Option<f64>) -> f64 {
+        let time = time.map(Millis);
         let mut start = MoveStart::default();
-        start.position_read(100.0);
+        start.position_read(Millis(100.0));
         if waits_for_readyok {
             start.readyok_sent();
         }
-        start.go_read(130.0, &GoLimits { time_ms, ..GoLimits::default() }, timing)
+        start.go_read(Millis(130.0), &GoLimits { time, ..GoLimits::default() }, timing).0
     }
 
     #[test]
@@ -68,10 +68,10 @@ mod tests {
 
     #[test]
     fn a_position_counts_for_one_go() {
-        let limits = GoLimits { time_ms: Some(1e4), ..GoLimits::default() };
+        let limits = GoLimits { time: Some(Millis(1e4)), ..GoLimits::default() };
         let mut start = MoveStart::default();
-        start.position_read(100.0);
-        assert_eq!(start.go_read(101.0, &limits, Timing::FromPosition), 100.0);
-        assert_eq!(start.go_read(9_000.0, &limits, Timing::FromPosition), 9_000.0);
+        start.position_read(Millis(100.0));
+        assert_eq!(start.go_read(Millis(101.0), &limits, Timing::FromPosition), Millis(100.0));
+        assert_eq!(start.go_read(Millis(9_000.0), &limits, Timing::FromPosition), Millis(9_000.0));
     }
 }

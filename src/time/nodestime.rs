@@ -1,11 +1,12 @@
 //! `nodestime`: nodes as time. The engine plays the same game on any machine, under any load.
 //!
-//! At the first `go` of a game the clock becomes an clock of nodes: npmsec × time. From then on the GUI's
-//! clock is ignored; every move is charged the nodes that it made, and increments are paid in. To managers and
-//! stoppers the clock looks like a clock (nodes ÷ npmsec), so that all of them work under it unchanged.
+//! At the first `go` of a game the clock becomes a number of nodes: npmsec × time. From then on the GUI's
+//! clock is ignored; the nodes of every move are subtracted, and increments are added. Managers and
+//! stoppers see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
 
 use super::facts::MoveFacts;
 use super::limits::GoLimits;
+use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {
@@ -19,53 +20,64 @@ option_group! {
     }
 }
 
-/// By how much the dynamic rate has risen when only the kings are left.
+/// The share by which the dynamic rate has risen when only the kings are left.
 const ENDGAME_GAIN: f64 = 0.5;
 
 impl NodesTimeOptions {
-    /// Nodes that pass for one millisecond with so many pieces on the board; `None` if switched off.
-    pub fn rate(&self, pieces: u32) -> Option<f64> {
+    /// Returns the rate with `pieces` pieces on the board; `None` if nodes as time are switched off.
+    pub fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
         let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
         let gain = if self.dynamic { 1.0 + ENDGAME_GAIN * gone } else { 1.0 };
-        (self.nodes_per_ms > 0).then_some(f64::from(self.nodes_per_ms) * gain)
+        (self.nodes_per_ms > 0).then_some(NodesPerMilli(f64::from(self.nodes_per_ms) * gain))
     }
 }
 
-/// The clock of one game. It is kept in ms, nodes divided by the rate of the move that spent them.
+/// A rate of nodes that pass for one millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct NodesPerMilli(pub f64);
+
+impl NodesPerMilli {
+    /// Returns the time that `nodes` stand for.
+    pub fn time_of(self, nodes: Nodes) -> Millis {
+        Millis(nodes.as_f64() / self.0)
+    }
+}
+
+/// The clock of one game. It is kept in milliseconds: nodes divided by the rate of the move that used them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NodeClock {
-    clock_ms: Option<f64>,
-    /// What the game began with, ms; paid in again at each time control.
-    period_ms: f64,
+    left: Option<Millis>,
+    /// The time that the game began with, which is added again at each time control.
+    period: Millis,
     movestogo: Option<u32>,
 }
 
 impl NodeClock {
-    /// The facts with the clock in the place of the GUI's clock.
+    /// Returns the facts with this clock in the place of the GUI's clock.
     pub fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
-        let Some((time_ms, _)) = facts.limits.game_clock() else { return facts.clone() };
-        if self.clock_ms.is_none() {
-            self.period_ms = time_ms;
+        let Some(gui) = facts.limits.mover_clock() else { return facts.clone() };
+        if self.left.is_none() {
+            self.period = gui.time;
         } else if has_new_period(self.movestogo, facts.limits.movestogo) {
-            self.pay_in(self.period_ms);
+            self.add(self.period);
         }
         self.movestogo = facts.limits.movestogo;
-        let clock_ms = *self.clock_ms.get_or_insert(time_ms);
-        let limits = GoLimits { time_ms: Some(clock_ms), ..facts.limits.clone() };
-        MoveFacts { limits, elapsed_ms: 0.0, ..facts.clone() }
+        let left = *self.left.get_or_insert(gui.time);
+        let limits = GoLimits { time: Some(left), ..facts.limits.clone() };
+        MoveFacts { limits, elapsed: Millis::ZERO, ..facts.clone() }
     }
 
-    /// Charges a move's time (its nodes divided by its rate) and pays in the increment, ms.
-    pub fn charge(&mut self, used_ms: f64, inc_ms: f64) {
-        self.pay_in(inc_ms - used_ms);
+    /// Subtracts a move's time (its nodes divided by its rate) and adds the increment.
+    pub fn press(&mut self, used: Millis, inc: Millis) {
+        self.add(inc - used);
     }
 
-    fn pay_in(&mut self, ms: f64) {
-        self.clock_ms = self.clock_ms.map(|clock| (clock + ms).max(0.0));
+    fn add(&mut self, time: Millis) {
+        self.left = self.left.map(|left| (left + time).max(Millis::ZERO));
     }
 }
 
-/// True if the moves to go have become more: a time control was passed.
+/// Returns true if there are more moves to go than before, because a time control was passed.
 fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
     matches!((before, now), (Some(before), Some(now)) if now > before)
 }
@@ -74,31 +86,32 @@ fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
 mod tests {
     use super::*;
 
-    fn facts(time_ms: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limits = GoLimits { time_ms: Some(time_ms), inc_ms: 100.0, movestogo, ..GoLimits::default() };
+    fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
+        let limits =
+            GoLimits { time: Some(Millis(time)), inc: Millis(100.0), movestogo, ..GoLimits::default() };
         MoveFacts { limits, ..MoveFacts::default() }
     }
 
     #[test]
     fn the_gui_is_asked_once() {
         let mut clock = NodeClock::default();
-        let shown = |facts: MoveFacts| facts.limits.time_ms;
-        assert_eq!(shown(clock.replace_clock(&facts(10_000.0, None))), Some(10_000.0));
-        clock.charge(1_500.0, 100.0);
-        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(8_600.0));
-        clock.charge(1e9, 100.0);
-        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(0.0));
+        let shown = |facts: MoveFacts| facts.limits.time;
+        assert_eq!(shown(clock.replace_clock(&facts(10_000.0, None))), Some(Millis(10_000.0)));
+        clock.press(Millis(1_500.0), Millis(100.0));
+        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(Millis(8_600.0)));
+        clock.press(Millis(1e9), Millis(100.0));
+        assert_eq!(shown(clock.replace_clock(&facts(3.0, None))), Some(Millis(0.0)));
     }
 
     #[test]
-    fn each_time_control_pays_in_again() {
+    fn each_time_control_adds_the_period_again() {
         let mut clock = NodeClock::default();
         clock.replace_clock(&facts(10_000.0, Some(2)));
-        clock.charge(4_000.0, 0.0);
+        clock.press(Millis(4_000.0), Millis(0.0));
         clock.replace_clock(&facts(1.0, Some(1)));
-        clock.charge(4_000.0, 0.0);
+        clock.press(Millis(4_000.0), Millis(0.0));
         let next = clock.replace_clock(&facts(1.0, Some(40)));
-        assert_eq!(next.limits.time_ms, Some(12_000.0));
+        assert_eq!(next.limits.time, Some(Millis(12_000.0)));
     }
 
     #[test]
@@ -114,11 +127,11 @@ mod tests {
     #[test]
     fn the_dynamic_rate_rises_towards_the_endgame() {
         let fixed = NodesTimeOptions { nodes_per_ms: 10, dynamic: false };
-        assert_eq!((fixed.rate(32), fixed.rate(2)), (Some(10.0), Some(10.0)));
+        assert_eq!((fixed.rate(32), fixed.rate(2)), (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(10.0))));
         let dynamic = NodesTimeOptions { dynamic: true, ..fixed };
         assert_eq!(
             (dynamic.rate(32), dynamic.rate(17), dynamic.rate(2)),
-            (Some(10.0), Some(12.5), Some(15.0))
+            (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(12.5)), Some(NodesPerMilli(15.0)))
         );
         assert_eq!(NodesTimeOptions::default().rate(20), None);
     }

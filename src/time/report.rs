@@ -1,53 +1,55 @@
-//! One line of figures per move, for `LogFile` and `VerboseTime`.
+//! One line per move for `LogFile` and `VerboseTime`: what the budget was computed from.
 
 use std::fmt;
 
-/// What a manager reckoned for a move and where it stands. Printed as `key=value …`, one line, for scripts.
+use super::units::{ExpectedNodes, Millis, Nps, Plies};
+
+/// What a manager has computed for a move, and what came of it so far. It is printed in one line as `key=value …`, for scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveReport {
     /// The manager's name.
     pub manager: &'static str,
-    /// Longest time the move may take as it is planned now, ms since `go`.
-    pub budget_ms: f64,
-    /// Average time per move to the end of the game or the time control, ms.
-    pub average_ms: Option<f64>,
-    /// New nodes aimed at.
-    pub target_nodes: Option<f64>,
+    /// Longest time that the move may take as it is planned now, from `go`.
+    pub budget: Millis,
+    /// Average time per move to the end of the game or the time control.
+    pub average: Option<Millis>,
+    /// New nodes that the move should make.
+    pub target_nodes: Option<ExpectedNodes>,
     /// Expected share of the tree that survives a move.
     pub tree_reuse: Option<f64>,
     /// Nodes that counted as reused.
-    pub reused_nodes: Option<f64>,
-    /// Expected share of a budget that is really used.
+    pub reused_nodes: Option<ExpectedNodes>,
+    /// Expected share of a budget that is used.
     pub timeuse: Option<f64>,
-    /// New nodes per second reckoned with.
-    pub nps: Option<f64>,
-    /// Moves that our side still has to make, as estimated.
+    /// Expected new nodes per second.
+    pub nps: Option<Nps>,
+    /// Estimated number of full moves that our side still has to make.
     pub moves_left: Option<f64>,
-    /// Which estimator that figure comes from.
+    /// Name of the estimator that gave that number.
     pub moves_left_source: Option<&'static str>,
-    /// The Moves Left Head's M for the root, plies, where the estimator knows it.
-    pub m: Option<f64>,
-    /// Standard deviation of M over the tree, plies.
-    pub m_spread: Option<f64>,
-    /// Time taken out of a reserve beyond the regular budget, ms.
-    pub overdraft_ms: f64,
-    /// Time put into that reserve, ms.
-    pub saved_ms: f64,
+    /// The Moves Left Head's M for the root, where the estimator knows it.
+    pub m: Option<Plies>,
+    /// Standard deviation of M over the tree.
+    pub m_spread: Option<Plies>,
+    /// Time taken out of a reserve beyond the regular budget.
+    pub overdraft: Millis,
+    /// Time put into that reserve.
+    pub saved: Millis,
 }
 
 impl fmt::Display for MoveReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "manager={} budget_ms={:.1}", self.manager, self.budget_ms)?;
-        let figures = [
-            ("average_ms", self.average_ms, 1),
-            ("target_nodes", self.target_nodes, 0),
-            ("reused_nodes", self.reused_nodes, 0),
+        write!(f, "manager={} budget_ms={:.1}", self.manager, self.budget)?;
+        let values = [
+            ("average_ms", self.average.map(|average| average.0), 1),
+            ("target_nodes", self.target_nodes.map(|nodes| nodes.0), 0),
+            ("reused_nodes", self.reused_nodes.map(|nodes| nodes.0), 0),
             ("tree_reuse", self.tree_reuse, 4),
             ("timeuse", self.timeuse, 4),
-            ("nps", self.nps, 1),
+            ("nps", self.nps.map(|nps| nps.0), 1),
             ("moves_left", self.moves_left, 2),
         ];
-        for (key, value, digits) in figures {
+        for (key, value, digits) in values {
             if let Some(value) = value {
                 write!(f, " {key}={value:.digits$}")?;
             }
@@ -60,9 +62,9 @@ impl fmt::Display for MoveReport {
                 write!(f, " {key}={plies:.1}")?;
             }
         }
-        for (key, ms) in [("overdraft_ms", self.overdraft_ms), ("saved_ms", self.saved_ms)] {
-            if ms > 0.0 {
-                write!(f, " {key}={ms:.1}")?;
+        for (key, time) in [("overdraft_ms", self.overdraft), ("saved_ms", self.saved)] {
+            if time > Millis::ZERO {
+                write!(f, " {key}={time:.1}")?;
             }
         }
         Ok(())
@@ -77,13 +79,13 @@ mod tests {
     fn prints_one_line_of_keys_and_values() {
         let report = MoveReport {
             manager: "smooth",
-            budget_ms: 1234.56,
-            target_nodes: Some(999.6),
+            budget: Millis(1234.56),
+            target_nodes: Some(ExpectedNodes(999.6)),
             timeuse: Some(0.7),
             moves_left: Some(40.0),
             moves_left_source: Some("mle-legacy"),
-            m: Some(79.04),
-            m_spread: Some(10.0),
+            m: Some(Plies(79.04)),
+            m_spread: Some(Plies(10.0)),
             ..MoveReport::default()
         };
         assert_eq!(

@@ -3,13 +3,14 @@
 
 use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
+use super::units::{Millis, Nps};
 
-/// No verdict so soon after the first evaluation, ms; Lc0's figure.
-const TOLERANCE_MS: f64 = 200.0;
-/// Nodes added to the rate that the search itself shows; Lc0's figure.
+/// The rule does not stop a search sooner after the first evaluation than this, as in Lc0.
+const TOLERANCE: Millis = Millis(200.0);
+/// Nodes that are added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
 
-/// The rule, for one search.
+/// The rule during one search.
 #[derive(Clone, Debug)]
 pub struct SmartPruning {
     factor: f64,
@@ -18,26 +19,26 @@ pub struct SmartPruning {
 }
 
 impl SmartPruning {
-    /// `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
+    /// Makes the rule. `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
     /// `searchmoves`, or 0 if unknown.
     pub fn new(factor: f64, minimum_batches: u64, legal_moves: u32) -> Self {
         SmartPruning { factor, minimum_batches, legal_moves }
     }
 
-    /// Visits that the search may still make, divided by the factor.
-    fn remaining(&self, stats: &SearchStats, since_first_eval_ms: f64, hints: &Hints) -> f64 {
-        let own_nps = (stats.new_nodes as f64 + TOLERANCE_NODES) / since_first_eval_ms.max(1.0) * 1000.0;
-        let nps = hints.nps.unwrap_or(own_nps);
+    /// Returns the visits that the search may still make, divided by the factor.
+    fn remaining(&self, stats: &SearchStats, since_first_eval: Millis, hints: &Hints) -> f64 {
+        let own_nps = (stats.new_nodes.as_f64() + TOLERANCE_NODES) / since_first_eval.0.max(1.0) * 1000.0;
+        let nps = hints.nps.unwrap_or(Nps(own_nps));
         remaining_visits(hints, nps) / self.factor
     }
 }
 
-/// Visits that fit into what the hints leave, at `nps` nodes per second.
-fn remaining_visits(hints: &Hints, nps: f64) -> f64 {
+/// Returns the visits that fit into what the hints leave, at `nps`.
+fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
     // 0 nodes/s for an infinite time is no limit, not NaN.
-    let by_time =
-        if hints.remaining_ms.is_infinite() { f64::INFINITY } else { hints.remaining_ms / 1000.0 * nps };
-    by_time.min(hints.remaining_playouts)
+    let time = hints.remaining_time;
+    let by_time = if time == Millis::INFINITY { f64::INFINITY } else { time.as_secs() * nps.0 };
+    by_time.min(hints.remaining_visits.0)
 }
 
 impl Stopper for SmartPruning {
@@ -52,14 +53,14 @@ impl Stopper for SmartPruning {
             return Some(StopReason::OthersLose);
         }
         hints.prunes_root_moves = true;
-        let since_first_eval_ms = stats.since_first_eval_ms?;
-        if since_first_eval_ms < TOLERANCE_MS || stats.new_nodes == 0 {
+        let since_first_eval = stats.since_first_eval?;
+        if since_first_eval < TOLERANCE || stats.new_nodes.0 == 0 {
             return None;
         }
-        let remaining = self.remaining(stats, since_first_eval_ms, hints);
-        hints.limit_remaining_playouts(remaining);
-        let (most, second) = stats.two_most_visits();
-        let decided = remaining < f64::from(most) - f64::from(second);
+        let remaining = self.remaining(stats, since_first_eval, hints);
+        hints.limit_remaining_visits(remaining);
+        let most = stats.most_visits();
+        let decided = remaining < f64::from(most.best) - f64::from(most.second);
         (decided && stats.batches >= self.minimum_batches).then_some(StopReason::SmartPruning)
     }
 }
@@ -67,21 +68,22 @@ impl Stopper for SmartPruning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::units::{ExpectedNodes, Nodes};
 
     /// 1 s after the first evaluation, 1,000 new nodes, visits 900 and 400.
     fn stats() -> SearchStats {
         SearchStats {
-            elapsed_ms: 1100.0,
-            since_first_eval_ms: Some(1000.0),
-            new_nodes: 1000,
+            elapsed: Millis(1100.0),
+            since_first_eval: Some(Millis(1000.0)),
+            new_nodes: Nodes(1000),
             batches: 10,
             root_visits: vec![400, 900],
             ..SearchStats::default()
         }
     }
 
-    fn hints(nps: Option<f64>, remaining_ms: f64) -> Hints {
-        Hints { nps, remaining_ms, ..Hints::default() }
+    fn hints(nps: Option<f64>, remaining_time: f64) -> Hints {
+        Hints { nps: nps.map(Nps), remaining_time: Millis(remaining_time), ..Hints::default() }
     }
 
     #[test]
@@ -106,9 +108,9 @@ mod tests {
     #[test]
     fn playouts_count_too_and_the_hint_is_tightened() {
         let mut pruning = SmartPruning::new(2.0, 0, 20);
-        let mut hints = Hints { remaining_playouts: 1002.0, ..Hints::default() };
+        let mut hints = Hints { remaining_visits: ExpectedNodes(1002.0), ..Hints::default() };
         assert_eq!(pruning.should_stop(&stats(), &mut hints), None);
-        assert_eq!((hints.remaining_playouts, hints.decisive_lead()), (501.0, Some(501)));
+        assert_eq!((hints.remaining_visits, hints.decisive_lead()), (ExpectedNodes(501.0), Some(501)));
         let unlimited = Hints { prunes_root_moves: true, ..Hints::default() };
         assert_eq!(unlimited.decisive_lead(), None);
         assert_eq!(Hints { prunes_root_moves: false, ..hints }.decisive_lead(), None, "smart pruning is off");
@@ -116,8 +118,8 @@ mod tests {
 
     #[test]
     fn not_too_soon_and_not_before_the_minimum_of_batches() {
-        let ask = |pruning: &mut SmartPruning, since, batches| {
-            let stats = SearchStats { since_first_eval_ms: since, batches, ..stats() };
+        let ask = |pruning: &mut SmartPruning, since: Option<f64>, batches| {
+            let stats = SearchStats { since_first_eval: since.map(Millis), batches, ..stats() };
             pruning.should_stop(&stats, &mut hints(Some(1000.0), 100.0))
         };
         let mut pruning = SmartPruning::new(1.33, 10, 20);

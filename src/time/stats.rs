@@ -1,22 +1,24 @@
-//! What the search tells the stoppers, and what the stoppers tell the search.
+//! The statistics that stoppers get from the search, and the hints that they give back.
 
 use super::facts::RootEvaluation;
+use super::units::{ExpectedNodes, Millis, Nodes, Nps};
 
-/// Figures of a running search. Counters start at `go`, also when the search began as a ponder search.
+/// Statistics of a running search. Counters start at `go`, also when the search began as a ponder search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchStats {
-    /// Time since the `go` line was read, ms.
-    pub elapsed_ms: f64,
-    /// Time since the first evaluation of this search came back, ms; `None` before it.
-    pub since_first_eval_ms: Option<f64>,
+    /// Time since the `go` line was read.
+    pub elapsed: Millis,
+    /// Time since the first evaluation of this search came back; `None` before it.
+    pub since_first_eval: Option<Millis>,
     /// Visits under the root, reused ones included.
-    pub nodes: u64,
+    pub nodes: Nodes,
     /// Visits made by this search.
-    pub new_nodes: u64,
-    /// Descents from the root made by this search; several may end in one visit and one may carry several.
-    pub playouts: u64,
-    /// Visits made by this search that ended where the result was known: at terminals, proven nodes and in endgame tables.
-    pub terminal_visits: u64,
+    pub new_nodes: Nodes,
+    /// Playouts of this search, which `go nodes` counts with `NodesAsPlayouts`. The search counts one for each new visit, so
+    /// that this is the same number as `new_nodes`, also where one descent carries several visits.
+    pub playouts: Nodes,
+    /// Visits made by this search that ended where the result is known: at terminals, proven nodes and in endgame tables.
+    pub terminal_visits: Nodes,
     /// Batches that came back.
     pub batches: u64,
     /// Average depth, plies.
@@ -41,40 +43,50 @@ pub struct SearchStats {
 }
 
 impl SearchStats {
-    /// The largest and the second largest number of visits of a root move; 0 where there is none.
-    pub fn two_most_visits(&self) -> (u32, u32) {
-        self.root_visits.iter().fold(
-            (0, 0),
-            |(first, second), &n| {
-                if n > first { (n, first) } else { (first, second.max(n)) }
-            },
-        )
+    /// Returns the visits of the two most visited root moves.
+    pub fn most_visits(&self) -> MostVisits {
+        self.root_visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
+            if n > best {
+                MostVisits { best: n, second: best }
+            } else {
+                MostVisits { best, second: second.max(n) }
+            }
+        })
     }
 
-    /// Do all but few visits end where the result is known already, so that hardly anything is left to be found?
+    /// Returns true if nearly all visits end where the result is known already, so that hardly anything is left to be found.
     pub fn is_exhausted(&self) -> bool {
-        const TRIED: u64 = 20_000;
-        let new = self.new_nodes.saturating_sub(self.terminal_visits);
-        self.new_nodes >= TRIED && new < self.new_nodes / 20
+        const LEAST_NODES: Nodes = Nodes(20_000);
+        let not_terminal = self.new_nodes.saturating_sub(self.terminal_visits);
+        self.new_nodes >= LEAST_NODES && not_terminal.0 < self.new_nodes.0 / 20
     }
 
-    /// Index of the most visited root move, the first of equals.
+    /// Returns the index of the most visited root move, the first of equals; `None` without visits.
     pub fn most_visited(&self) -> Option<usize> {
-        let (most, _) = self.two_most_visits();
+        let most = self.most_visits().best;
         self.root_visits.iter().position(|&n| n == most && n > 0)
     }
 }
 
-/// What stoppers leave for those after them in the chain and for the search. Reset before each round.
+/// The visits of the two most visited root moves; 0 where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MostVisits {
+    /// Visits of the most visited move.
+    pub best: u32,
+    /// Visits of the move after it.
+    pub second: u32,
+}
+
+/// What stoppers tell those after them in the chain and the search. The chain resets the hints before it asks its stoppers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hints {
-    /// New nodes per second that the manager reckons with, where it has an estimate.
-    pub nps: Option<f64>,
-    /// Time until the search will be stopped by the clock, ms; infinite where no clock is watched.
-    pub remaining_ms: f64,
+    /// The manager's estimate of new nodes per second, if it has one.
+    pub nps: Option<Nps>,
+    /// Time until the clock ends the search; infinite where no clock limits it.
+    pub remaining_time: Millis,
     /// Visits that can still be made before a limit ends the search; infinite where there is none.
-    pub remaining_playouts: f64,
-    /// Root moves that cannot become the most visited in what remains need no further visits: smart pruning is on.
+    pub remaining_visits: ExpectedNodes,
+    /// True if smart pruning is on: root moves that cannot become the most visited in what remains need no further visits.
     pub prunes_root_moves: bool,
 }
 
@@ -82,39 +94,39 @@ impl Default for Hints {
     fn default() -> Self {
         Hints {
             nps: None,
-            remaining_ms: f64::INFINITY,
-            remaining_playouts: f64::INFINITY,
+            remaining_time: Millis::INFINITY,
+            remaining_visits: ExpectedNodes(f64::INFINITY),
             prunes_root_moves: false,
         }
     }
 }
 
 impl Hints {
-    /// Lowers the remaining time to `ms` if it is longer.
-    pub fn limit_remaining_ms(&mut self, ms: f64) {
-        self.remaining_ms = self.remaining_ms.min(ms.max(0.0));
+    /// Lowers the remaining time to `time` if it is longer.
+    pub fn limit_remaining_time(&mut self, time: Millis) {
+        self.remaining_time = self.remaining_time.min(time.max(Millis::ZERO));
     }
 
-    /// Lowers the remaining playouts to `playouts` if they are more.
-    pub fn limit_remaining_playouts(&mut self, playouts: f64) {
-        self.remaining_playouts = self.remaining_playouts.min(playouts.max(0.0));
+    /// Lowers the remaining visits to `visits` if they are more.
+    pub fn limit_remaining_visits(&mut self, visits: f64) {
+        self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
     }
 
-    /// The lead in visits that no root move can make up any more; `None` while there is no such lead.
+    /// Returns the lead in visits that no root move can make up any more; `None` while there is no such lead.
     pub fn decisive_lead(&self) -> Option<u32> {
         // Saturates; more visits than that are not made.
-        let lead = self.remaining_playouts as u32;
+        let lead = self.remaining_visits.0 as u32;
         (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
     }
 
-    /// The largest batch, `1..=wanted`, that should be back before the search ends, if `nps` evaluations are
+    /// Returns the size of the largest batch, `1..=wanted`, that should be back before the search ends, if `nps` evaluations are
     /// made per second (the device's measured rate; the manager's estimate will do).
     ///
     /// Half of the remaining time is left as a margin, because the rate of a single batch scatters.
-    pub fn batch_cap(&self, wanted: u32, nps: f64) -> u32 {
-        let by_time = self.remaining_ms / 1000.0 * nps.max(0.0) / 2.0;
+    pub fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
+        let by_time = self.remaining_time.as_secs() * nps.0.max(0.0) / 2.0;
         let cap = if by_time.is_nan() { f64::INFINITY } else { by_time };
-        cap.min(self.remaining_playouts).min(f64::from(wanted)).max(1.0) as u32
+        cap.min(self.remaining_visits.0).min(f64::from(wanted)).max(1.0) as u32
     }
 }
 
@@ -125,26 +137,26 @@ mod tests {
     #[test]
     fn most_visits_in_any_order() {
         let stats = |visits: &[u32]| SearchStats { root_visits: visits.into(), ..SearchStats::default() };
-        assert_eq!(stats(&[]).two_most_visits(), (0, 0));
+        assert_eq!(stats(&[]).most_visits(), MostVisits { best: 0, second: 0 });
         assert_eq!(stats(&[]).most_visited(), None);
         assert_eq!(stats(&[0, 0]).most_visited(), None);
-        assert_eq!(stats(&[3, 9, 5]).two_most_visits(), (9, 5));
-        assert_eq!(stats(&[9, 3, 9]).two_most_visits(), (9, 9));
+        assert_eq!(stats(&[3, 9, 5]).most_visits(), MostVisits { best: 9, second: 5 });
+        assert_eq!(stats(&[9, 3, 9]).most_visits(), MostVisits { best: 9, second: 9 });
         assert_eq!(stats(&[3, 9, 5]).most_visited(), Some(1));
     }
 
     #[test]
     fn batches_shrink_when_the_deadline_is_near() {
         let mut hints = Hints::default();
-        assert_eq!(hints.batch_cap(256, 1000.0), 256);
-        assert_eq!(hints.batch_cap(256, 0.0), 256, "no clock, no cap");
-        hints.limit_remaining_ms(100.0);
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 256);
+        assert_eq!(hints.batch_cap(256, Nps(0.0)), 256, "no clock, no cap");
+        hints.limit_remaining_time(Millis(100.0));
         // 1000 nodes/s for 0.1 s are 100 nodes; half of that is safe.
-        assert_eq!(hints.batch_cap(256, 1000.0), 50);
-        assert_eq!(hints.batch_cap(256, 0.0), 1);
-        hints.limit_remaining_playouts(7.0);
-        assert_eq!(hints.batch_cap(256, 1000.0), 7);
-        hints.limit_remaining_ms(-1.0);
-        assert_eq!(hints.batch_cap(256, 1000.0), 1);
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 50);
+        assert_eq!(hints.batch_cap(256, Nps(0.0)), 1);
+        hints.limit_remaining_visits(7.0);
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 7);
+        hints.limit_remaining_time(Millis(-1.0));
+        assert_eq!(hints.batch_cap(256, Nps(1000.0)), 1);
     }
 }

@@ -1,26 +1,27 @@
-//! The trait of all rules that end a search, and the reasons they give.
+//! The trait of the rules that end a search, and the reasons that they give.
 
 use std::fmt;
 
 use super::report::MoveReport;
 use super::stats::{Hints, SearchStats};
+use super::units::Millis;
 
-/// Why a search ends.
+/// The reason why a search ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StopReason {
-    /// `go nodes` reached.
+    /// The limit of `go nodes` is reached.
     Nodes,
-    /// `go movetime` is over.
+    /// The time of `go movetime` is over.
     MoveTime,
     /// The manager's budget in time is spent.
     Budget,
     /// The manager's target in nodes is reached.
     TargetNodes,
-    /// The manager sees nothing to gain from thinking on (a finished iteration, a short mate).
+    /// The manager expects no gain from more time (after an iteration, or a short mate).
     Settled,
-    /// `go depth` reached.
+    /// The limit of `go depth` is reached.
     Depth,
-    /// `go mate` found.
+    /// The mate of `go mate` is found, or there is none.
     Mate,
     /// The visit distribution hardly changes any more.
     KldGain,
@@ -55,16 +56,16 @@ impl fmt::Display for StopReason {
 
 /// A rule that may end a search. It lives for one search and is asked again and again.
 pub trait Stopper: Send + fmt::Debug {
-    /// Whether to stop now; also tightens the hints for the stoppers after it and for the search.
+    /// Returns the reason if the search is to stop now. Also tightens the hints for the stoppers after it and for the search.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
-    /// The moment, ms since `go`, by which `bestmove` must be out even if a batch is in flight. It may move
-    /// while the search runs. `None`: this rule does not watch the clock.
-    fn deadline_ms(&self) -> Option<f64> {
+    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight; `None` for rules that
+    /// do not depend on the clock. It may change while the search runs.
+    fn deadline(&self) -> Option<Millis> {
         None
     }
 
-    /// The figures behind the budget, from rules that have one.
+    /// Returns what the budget was computed from, for rules that have one.
     fn report(&self) -> Option<MoveReport> {
         None
     }

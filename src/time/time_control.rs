@@ -5,13 +5,15 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use super::units::Millis;
+
 /// A time control. Written and read as `[moves/]seconds[+increment]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimeControl {
-    /// Time for the game, or for each period, ms.
-    pub time_ms: f64,
-    /// Increment, ms.
-    pub inc_ms: f64,
+    /// Time for the game, or for each period.
+    pub time: Millis,
+    /// Increment.
+    pub inc: Millis,
     /// Moves per period; `None` for the whole game.
     pub moves: Option<u32>,
 }
@@ -27,18 +29,18 @@ impl FromStr for TimeControl {
     type Err = NoTimeControl;
 
     fn from_str(text: &str) -> Result<TimeControl, NoTimeControl> {
-        let fault = || NoTimeControl(text.to_owned());
-        let ms = |seconds: &str| {
-            let seconds: f64 = seconds.parse().map_err(|_| fault())?;
-            (0.0..=1e9).contains(&seconds).then_some(seconds * 1000.0).ok_or_else(fault)
+        let error = || NoTimeControl(text.to_owned());
+        let millis = |seconds: &str| {
+            let seconds: f64 = seconds.parse().map_err(|_| error())?;
+            (0.0..=1e9).contains(&seconds).then_some(Millis::from_secs(seconds)).ok_or_else(error)
         };
         let (moves, rest) = match text.split_once('/') {
-            Some((moves, rest)) => (Some(moves.parse().ok().filter(|&n| n > 0).ok_or_else(fault)?), rest),
+            Some((moves, rest)) => (Some(moves.parse().ok().filter(|&n| n > 0).ok_or_else(error)?), rest),
             None => (None, text),
         };
         let (time, inc) = rest.split_once('+').unwrap_or((rest, "0"));
-        let control = TimeControl { time_ms: ms(time)?, inc_ms: ms(inc)?, moves };
-        if control.time_ms > 0.0 { Ok(control) } else { Err(fault()) }
+        let control = TimeControl { time: millis(time)?, inc: millis(inc)?, moves };
+        if control.time > Millis::ZERO { Ok(control) } else { Err(error()) }
     }
 }
 
@@ -47,9 +49,9 @@ impl fmt::Display for TimeControl {
         if let Some(moves) = self.moves {
             write!(f, "{moves}/")?;
         }
-        write!(f, "{}", self.time_ms / 1000.0)?;
-        if self.inc_ms > 0.0 || self.moves.is_none() {
-            write!(f, "+{}", self.inc_ms / 1000.0)
+        write!(f, "{}", self.time.as_secs())?;
+        if self.inc > Millis::ZERO || self.moves.is_none() {
+            write!(f, "+{}", self.inc.as_secs())
         } else {
             Ok(())
         }
@@ -62,7 +64,7 @@ mod tests {
 
     #[test]
     fn read_and_written() {
-        let control = |time_ms, inc_ms, moves| TimeControl { time_ms, inc_ms, moves };
+        let control = |time, inc, moves| TimeControl { time: Millis(time), inc: Millis(inc), moves };
         for (text, expected) in [
             ("60+0.6", control(60_000.0, 600.0, None)),
             ("300+0", control(300_000.0, 0.0, None)),
@@ -76,10 +78,10 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_what_is_expected() {
+    fn errors_say_what_is_expected() {
         for text in ["", "x", "0/60", "-1", "60+", "60+nan", "0", "40/7200:20/3600", "inf"] {
-            let fault = text.parse::<TimeControl>().unwrap_err().to_string();
-            assert!(fault.contains("60+0.6"), "{text}: {fault}");
+            let error = text.parse::<TimeControl>().unwrap_err().to_string();
+            assert!(error.contains("60+0.6"), "{text}: {error}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::str::SplitAsciiWhitespace;
 use thiserror::Error;
 
 use crate::chess::Color;
-use crate::time::GoLimits;
+use crate::time::{GoLimits, Millis, Nodes};
 
 /// What is wrong with a line; the session answers with it and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -64,10 +64,10 @@ pub enum UciCommand {
 /// The parameters of `go`, for both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GoCommand {
-    /// White's and Black's clock, ms.
-    time_ms: [Option<f64>; 2],
-    /// White's and Black's increment, ms.
-    inc_ms: [f64; 2],
+    /// White's and Black's clock.
+    time: [Option<Millis>; 2],
+    /// White's and Black's increment.
+    inc: [Millis; 2],
     /// Everything but the clocks.
     limits: GoLimits,
     /// Moves as written.
@@ -80,8 +80,8 @@ impl GoCommand {
     /// The limits for the side that moves. If only the other side's clock was sent, that one counts.
     pub fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
-        let side = if self.time_ms[mover].is_none() { 1 - mover } else { mover };
-        GoLimits { time_ms: self.time_ms[side], inc_ms: self.inc_ms[side], ..self.limits.clone() }
+        let side = if self.time[mover].is_none() { 1 - mover } else { mover };
+        GoLimits { time: self.time[side], inc: self.inc[side], ..self.limits.clone() }
     }
 
     fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
@@ -92,13 +92,13 @@ impl GoCommand {
             match word {
                 "infinite" => go.limits.infinite = true,
                 "ponder" => go.limits.ponder = true,
-                "wtime" => go.time_ms[0] = number.milliseconds(),
-                "btime" => go.time_ms[1] = number.milliseconds(),
-                "winc" => go.inc_ms[0] = number.milliseconds().unwrap_or(0.0),
-                "binc" => go.inc_ms[1] = number.milliseconds().unwrap_or(0.0),
+                "wtime" => go.time[0] = number.milliseconds(),
+                "btime" => go.time[1] = number.milliseconds(),
+                "winc" => go.inc[0] = number.milliseconds().unwrap_or_default(),
+                "binc" => go.inc[1] = number.milliseconds().unwrap_or_default(),
                 "movestogo" => go.limits.movestogo = number.count(),
-                "movetime" => go.limits.movetime_ms = number.milliseconds(),
-                "nodes" => go.limits.nodes = number.count(),
+                "movetime" => go.limits.movetime = number.milliseconds(),
+                "nodes" => go.limits.nodes = number.count().map(Nodes),
                 "depth" => go.limits.depth = number.count(),
                 "mate" => go.limits.mate = number.count(),
                 "searchmoves" => {
@@ -118,8 +118,8 @@ impl GoCommand {
     /// A bare `go` means `go infinite`, as everywhere.
     fn is_bounded(&self) -> bool {
         let limits = &self.limits;
-        self.time_ms.iter().any(Option::is_some)
-            || limits.movetime_ms.is_some()
+        self.time.iter().any(Option::is_some)
+            || limits.movetime.is_some()
             || limits.nodes.is_some()
             || limits.depth.is_some()
             || limits.mate.is_some()
@@ -152,8 +152,10 @@ struct NumberReader<'a, 'b> {
 
 impl NumberReader<'_, '_> {
     /// Some GUIs send fractions, and clocks below zero.
-    fn milliseconds(&mut self) -> Option<f64> {
-        self.read("a number of milliseconds", |text| text.parse().ok().filter(|ms: &f64| ms.is_finite()))
+    fn milliseconds(&mut self) -> Option<Millis> {
+        self.read("a number of milliseconds", |text| {
+            text.parse().ok().filter(|ms: &f64| ms.is_finite()).map(Millis)
+        })
     }
 
     fn count<T: std::str::FromStr>(&mut self) -> Option<T> {
@@ -227,8 +229,8 @@ mod tests {
     fn clocks_are_those_of_the_mover() {
         let go = go("go wtime 1000 btime 2000 winc 10 binc 20 movestogo 5");
         let black = go.limits_for(Color::Black);
-        assert_eq!((black.time_ms, black.inc_ms, black.movestogo), (Some(2000.0), 20.0, Some(5)));
-        assert_eq!(go.limits_for(Color::White).time_ms, Some(1000.0));
+        assert_eq!((black.time, black.inc, black.movestogo), (Some(Millis(2000.0)), Millis(20.0), Some(5)));
+        assert_eq!(go.limits_for(Color::White).time, Some(Millis(1000.0)));
         assert!(!black.infinite);
     }
 
@@ -236,7 +238,7 @@ mod tests {
     fn the_other_sides_clock_is_better_than_none() {
         let go = go("go btime 2000 binc 20");
         let white = go.limits_for(Color::White);
-        assert_eq!((white.time_ms, white.inc_ms, white.infinite), (Some(2000.0), 20.0, false));
+        assert_eq!((white.time, white.inc, white.infinite), (Some(Millis(2000.0)), Millis(20.0), false));
     }
 
     #[test]
@@ -251,13 +253,13 @@ mod tests {
     fn search_moves_end_at_the_next_parameter() {
         let go = go("go searchmoves e2e4 d2d4 nodes 7");
         assert_eq!(go.search_moves, ["e2e4", "d2d4"]);
-        assert_eq!(go.limits.nodes, Some(7));
+        assert_eq!(go.limits.nodes, Some(Nodes(7)));
     }
 
     #[test]
     fn faults_of_go_leave_the_rest_alone() {
         let go = go("go wtime abc winc nodes 5 hurry");
-        assert_eq!(go.limits.nodes, Some(5));
+        assert_eq!(go.limits.nodes, Some(Nodes(5)));
         let texts: Vec<_> = go.errors.iter().map(ToString::to_string).collect();
         assert_eq!(
             texts,

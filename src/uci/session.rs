@@ -10,7 +10,7 @@ use crate::chess::{History, Move};
 use crate::engine::{Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings};
 use crate::options::{OptionSpec, ignored_option};
 use crate::search::SearchInfo;
-use crate::time::{GoLimits, MoveStart, Timing};
+use crate::time::{GoLimits, Millis, MoveStart, Timing};
 
 /// Between two looks at whether a search has ended after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -84,7 +84,7 @@ impl Session {
             UciCommand::NewGame => self.engine.new_game(),
             UciCommand::SetOption { name, value } => self.set_option(&name, &value),
             UciCommand::Position(text) => {
-                self.move_start.position_read(self.milliseconds(received));
+                self.move_start.position_read(self.since_start(received));
                 self.report(|engine| engine.set_position(&text));
             }
             UciCommand::Go(go) => self.go(&go, received),
@@ -135,17 +135,17 @@ impl Session {
         self.move_start.readyok_sent();
     }
 
-    /// `time` as milliseconds since the session began.
-    fn milliseconds(&self, time: Instant) -> f64 {
-        time.duration_since(self.began).as_secs_f64() * 1000.0
+    /// Returns the time from the start of the session to `time`.
+    fn since_start(&self, time: Instant) -> Millis {
+        time.duration_since(self.began).into()
     }
 
     /// When the clock of the move began to run whose `go` was read at `received`.
     fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
         let timing =
             if self.engine.settings().time.strict_timing { Timing::Strict } else { Timing::FromPosition };
-        let start_ms = self.move_start.go_read(self.milliseconds(received), limits, timing);
-        self.began + Duration::from_secs_f64(start_ms / 1000.0)
+        let start = self.move_start.go_read(self.since_start(received), limits, timing);
+        self.began + start.to_duration().unwrap_or_default()
     }
 
     fn go(&mut self, go: &GoCommand, received: Instant) {

@@ -12,7 +12,7 @@ use zeitnot::engine::Settings;
 use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
 use zeitnot::search::{SearchInfo, SearchResult};
 use zeitnot::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
-use zeitnot::time::GoLimits;
+use zeitnot::time::{GoLimits, Nodes};
 
 /// Random positions of all kinds of material, with their values by python-chess: `fen,wdl,dtz`, a header first.
 const POSITIONS: &str = include_str!("../data/syzygy.csv");
@@ -159,7 +159,7 @@ impl Player {
     /// Searches the position after `moves` with `nodes` nodes.
     fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, SearchResult) {
         self.0.set_position(&format!("fen {fen} moves {}", moves.join(" "))).unwrap();
-        let limits = GoLimits { nodes: Some(nodes), ..GoLimits::default() };
+        let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
         let (sender, answers) = channel();
         let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
         self.0.go(request, Box::new(Reporter(sender)));

@@ -10,6 +10,7 @@ use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, EngineSetup, PlayerMove};
 use crate::network::EvalSlot;
 use crate::search::{EndReason, NextStep, centipawns};
+use crate::time::{Millis, Nodes};
 
 /// 2⁶⁴ divided by the golden ratio: spreads numbers over all bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -257,8 +258,11 @@ impl Game {
             return Some((lost, Termination::IllegalMove));
         };
         let pieces = self.history.current().piece_count();
-        let node_ms = self.players[side].setup().nodes_per_ms(pieces).map_or(0.0, |rate| 1.0 / rate);
-        let is_in_time = self.clocks[side].press(played.used_ms, node_ms);
+        let node_time = self.players[side]
+            .setup()
+            .nodes_per_ms(pieces)
+            .map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
+        let is_in_time = self.clocks[side].press(played.used, node_time);
         let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
         if !is_in_time {
             return Some((lost, Termination::TimeForfeit));
@@ -290,12 +294,12 @@ fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     MoveRecord {
         mv,
         clock_ms: None,
-        used_ms: played.used_ms,
+        used_ms: played.used.0,
         nodes: played.result.summary.nodes,
         new_nodes: played.result.summary.new_nodes,
         score,
         moves_left: line.and_then(|line| line.moves_left),
-        budget_ms: played.report.as_ref().map(|report| report.budget_ms),
+        budget_ms: played.report.as_ref().map(|report| report.budget.0),
         managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
         end: played.result.reason,
     }

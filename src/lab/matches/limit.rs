@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::time::{GameClock, GoLimits, TimeControl};
+use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
 
 /// What a side may spend on its moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,16 +46,16 @@ impl SideBudget {
     /// Returns what `go` tells the side.
     pub(super) fn limits(&self) -> GoLimits {
         match self {
-            SideBudget::Nodes(nodes) => GoLimits { nodes: Some(*nodes), ..GoLimits::default() },
+            SideBudget::Nodes(nodes) => GoLimits { nodes: Some(Nodes(*nodes)), ..GoLimits::default() },
             SideBudget::Clock(clock) => clock.limits(),
         }
     }
 
     /// Takes a move's time off the clock, if there is one. Returns false if the flag has fallen.
-    pub(super) fn press(&mut self, used_ms: f64, tick_ms: f64) -> bool {
+    pub(super) fn press(&mut self, used: Millis, tick: Millis) -> bool {
         match self {
             SideBudget::Nodes(_) => true,
-            SideBudget::Clock(clock) => clock.press(used_ms, tick_ms),
+            SideBudget::Clock(clock) => clock.press(used, tick),
         }
     }
 
@@ -63,7 +63,7 @@ impl SideBudget {
     pub(super) fn left_ms(&self) -> Option<f64> {
         match self {
             SideBudget::Nodes(_) => None,
-            SideBudget::Clock(clock) => Some(clock.left_ms()),
+            SideBudget::Clock(clock) => Some(clock.left().0),
         }
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn fixed_nodes_know_no_clock() {
         let mut budget = SideBudget::new(SideLimit::Nodes(100));
-        assert!(budget.press(1e9, 0.0));
-        assert_eq!((budget.left_ms(), budget.limits().nodes), (None, Some(100)));
+        assert!(budget.press(Millis(1e9), Millis::ZERO));
+        assert_eq!((budget.left_ms(), budget.limits().nodes), (None, Some(Nodes(100))));
     }
 }

@@ -12,6 +12,7 @@ use super::rows::PositionRow;
 use crate::time::estimators::moves_left::{
     KNOT_KEYS, LogLogistic, MovesLeftEstimator, MovesLeftHead, MovesLeftInput, PieceCountTable,
 };
+use crate::time::{GamePly, Plies};
 
 /// Steps of M, per ply, in which positions are counted.
 const STEPS_PER_PLY: f32 = 2.0;
@@ -83,7 +84,7 @@ impl Fitter {
                     make: |p| {
                         MovesLeftEstimator::LogLogistic(LogLogistic { midpoint: p[0], steepness: p[1] })
                     },
-                    input: |ply| MovesLeftInput { game_ply: ply, ..MovesLeftInput::default() },
+                    input: |ply| MovesLeftInput { game_ply: GamePly(ply), ..MovesLeftInput::default() },
                 },
             ),
             (
@@ -111,7 +112,7 @@ impl Fitter {
                         MovesLeftEstimator::Head(MovesLeftHead { scale: p[0], floor: p[1], caution: 0.0 })
                     },
                     input: |m| MovesLeftInput {
-                        m: Some(f64::from(m) / f64::from(STEPS_PER_PLY)),
+                        m: Some(Plies(f64::from(m) / f64::from(STEPS_PER_PLY))),
                         ..MovesLeftInput::default()
                     },
                 },
@@ -199,7 +200,7 @@ mod tests {
         for game in 0..40 {
             for ply in (0..240).step_by(4) {
                 // Errors up and down alike leave the median where it is.
-                let left = truth.moves_left(ply) + [-3.0, 0.0, 3.0][game as usize % 3];
+                let left = truth.moves_left(GamePly(ply)) + [-3.0, 0.0, 3.0][game as usize % 3];
                 let moves_left = left.round().max(1.0) as u32;
                 fitter.add(&PositionRow { game, ply, moves_left, pieces: 32, ..PositionRow::default() });
             }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lab::rows::{Row, RowOfGame};
 use crate::time::estimators::moves_left::MovesLeftInput;
+use crate::time::{GamePly, Plies};
 
 /// A position of a recorded game, what was really left of it, and what the network says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
@@ -51,9 +52,9 @@ impl PositionRow {
     /// What estimators may look at, with the head's raw output for M.
     pub fn input(&self) -> MovesLeftInput {
         MovesLeftInput {
-            game_ply: self.ply,
+            game_ply: GamePly(self.ply),
             pieces: self.pieces,
-            m: self.m_plies.map(f64::from),
+            m: self.m_plies.map(|m| Plies(m.into())),
             m_spread: None,
         }
     }
@@ -61,8 +62,8 @@ impl PositionRow {
     /// The same with M and its spread after the search.
     pub fn searched_input(&self) -> MovesLeftInput {
         MovesLeftInput {
-            m: self.m_search_plies.map(f64::from),
-            m_spread: self.m_spread_plies.map(f64::from),
+            m: self.m_search_plies.map(|m| Plies(m.into())),
+            m_spread: self.m_spread_plies.map(|spread| Plies(spread.into())),
             ..self.input()
         }
     }

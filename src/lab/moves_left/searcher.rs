@@ -10,7 +10,7 @@ use crate::chess::{History, Variant};
 use crate::engine::Settings;
 use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
 use crate::search::{SearchInfo, SearchResult};
-use crate::time::GoLimits;
+use crate::time::{GoLimits, Nodes};
 
 /// An engine that searches for a fixed number of nodes.
 pub(super) struct Searcher {
@@ -40,7 +40,7 @@ impl Searcher {
         self.engine.new_game();
         self.engine.set_position(position)?;
         let (sender, answers) = channel();
-        let limits = GoLimits { nodes: Some(self.nodes), ..GoLimits::default() };
+        let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
         let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
         self.engine.go(request, Box::new(ResultListener { answer: sender, notes: Vec::new() }));
         self.engine.wait();
@@ -48,8 +48,8 @@ impl Searcher {
         let result =
             result.map_err(|notes| MovesLeftError::Search { game: row.game, ply: row.ply, notes })?;
         if let Some(root) = result.summary.root {
-            row.m_search_plies = root.m.map(|m| m as f32);
-            row.m_spread_plies = root.m_spread.map(|spread| spread as f32);
+            row.m_search_plies = root.m.map(|m| m.0 as f32);
+            row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
         }
         Ok(())
     }

@@ -77,7 +77,7 @@ fn replay_moves(
             // The clock before a move is what it showed after our last one; before the first it is full.
             let before = match ply.checked_sub(2) {
                 Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
-                _ => control.map(|control| control.time_ms),
+                _ => control.map(|control| control.time.0),
             };
             moves.push(ReplayMove {
                 game_ply: position.game_ply(),

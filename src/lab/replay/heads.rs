@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::games::GameToReplay;
 use crate::engine::Settings;
 use crate::network::{Backend, BackendError, BatchEvaluator, Evaluation};
-use crate::time::RootEvaluation;
+use crate::time::{Plies, RootEvaluation};
 
 /// Most positions of a batch.
 const MAX_BATCH: usize = 256;
@@ -53,7 +53,7 @@ impl NetworkHeads {
         let root_evaluation = |Evaluation { q, d, m }| RootEvaluation {
             q: f64::from(q),
             d: has_wdl.then_some(d.into()),
-            m: has_moves_left.then_some(m.into()),
+            m: has_moves_left.then_some(Plies(m.into())),
             m_spread: None,
         };
         let share = games.len().div_ceil(batches.len()).max(1);

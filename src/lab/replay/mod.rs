@@ -31,8 +31,8 @@ pub use study::{ManagerFigures, ReplayStudy};
 pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, ReplaySummary};
 
 use crate::time::{
-    GameClock, MoveFacts, RootEvaluation, SearchEnd, StopReason, StopperOptions, TimeControl, TimeManager,
-    Timekeeper,
+    GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopReason, StopperOptions,
+    TimeControl, TimeManager, Timekeeper,
 };
 use random::ReplayRandom;
 use search::VirtualSearch;
@@ -133,7 +133,7 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
     let mut nodes_before = 0;
     for (i, position) in game.moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
-            clock.set_left_ms(ms);
+            clock.set_left(Millis(ms));
         }
         let reused_nodes = options.model.reused_nodes(nodes_before, &mut random);
         let facts = facts(position, &clock, reused_nodes, options);
@@ -143,12 +143,12 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
         let moved = ReplayedMove { really_left: clock.movestogo().map_or(left, |n| n.min(left)), ..moved };
         nodes_before = moved.nodes;
         replayed.moves.push(moved);
-        if !clock.press(moved.used_ms, 0.0) {
+        if !clock.press(Millis(moved.used_ms), Millis::ZERO) {
             break;
         }
     }
-    replayed.given_ms = clock.given_ms();
-    replayed.final_clock_ms = clock.left_ms();
+    replayed.given_ms = clock.given().0;
+    replayed.final_clock_ms = clock.left().0;
     replayed
 }
 
@@ -156,11 +156,11 @@ fn facts(position: &ReplayMove, clock: &GameClock, reused_nodes: u64, options: &
     let kept = position.root.filter(|_| reused_nodes > 0);
     MoveFacts {
         limits: clock.limits(),
-        overhead_ms: options.overhead_ms,
-        game_ply: position.game_ply,
+        overhead: Millis(options.overhead_ms),
+        game_ply: GamePly(position.game_ply),
         pieces: position.pieces,
         legal_moves: position.legal_moves,
-        reused_nodes,
+        reused_nodes: Nodes(reused_nodes),
         root_visits: options.model.spread(reused_nodes, position.legal_moves),
         root: kept,
         has_moves_left: position.root.is_some_and(|root| root.m.is_some()),
@@ -181,15 +181,15 @@ fn play_move(
     keeper.finish_move(&chain, &SearchEnd { stats: search.stats(), reason: Some(reason) });
     let report = chain.report().unwrap_or_default();
     ReplayedMove {
-        clock_ms: facts.limits.time_ms.unwrap_or_default(),
-        budget_ms: report.budget_ms,
-        used_ms: search.stats().elapsed_ms + options.model.lag_ms,
-        nodes: search.stats().nodes,
-        new_nodes: search.stats().new_nodes,
+        clock_ms: facts.limits.time.unwrap_or_default().0,
+        budget_ms: report.budget.0,
+        used_ms: search.stats().elapsed.0 + options.model.lag_ms,
+        nodes: search.stats().nodes.0,
+        new_nodes: search.stats().new_nodes.0,
         reason,
         had_choice: facts.has_choice(),
         moves_left: report.moves_left,
-        game_ply: facts.game_ply,
+        game_ply: facts.game_ply.0,
         pieces: facts.pieces,
         really_left: 0,
     }

@@ -1,9 +1,6 @@
 //! A search in virtual time: batches come back, visits spread over root moves, the chain is asked.
 
-use crate::time::Chain;
-use crate::time::StopReason;
-use crate::time::{Hints, SearchStats};
-use crate::time::{MoveFacts, RootEvaluation};
+use crate::time::{Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason};
 
 use super::ReplayMove;
 use super::model::EngineModel;
@@ -73,21 +70,21 @@ impl<'a> VirtualSearch<'a> {
             if let Some(reason) = chain.should_stop(&self.stats, &mut hints) {
                 return reason;
             }
-            let batch = hints.batch_cap(self.model.batch, self.nps);
+            let batch = hints.batch_cap(self.model.batch, Nps(self.nps));
             let batch_ms = self.model.batch_latency_ms + f64::from(batch) / self.nps * 1000.0;
-            let back_ms = self.stats.elapsed_ms + batch_ms;
-            let deadline_ms = chain.deadline_ms();
+            let back_ms = self.stats.elapsed.0 + batch_ms;
+            let deadline_ms = chain.deadline().map(|deadline| deadline.0);
             match deadline_ms {
                 Some(deadline_ms) if back_ms > deadline_ms + self.model.reaction_ms => {
                     let end_ms = deadline_ms + self.model.reaction_ms;
-                    self.stats.elapsed_ms = end_ms.max(self.stats.elapsed_ms);
+                    self.stats.elapsed = self.stats.elapsed.max(Millis(end_ms));
                     return StopReason::Budget;
                 }
                 _ => {
                     let by_time = deadline_ms.map_or(f64::INFINITY, |deadline_ms| {
-                        (deadline_ms - self.stats.elapsed_ms) * ASK_TIME / batch_ms
+                        (deadline_ms - self.stats.elapsed.0) * ASK_TIME / batch_ms
                     });
-                    let by_nodes = self.stats.new_nodes as f64 * ASK_NODES / f64::from(batch);
+                    let by_nodes = self.stats.new_nodes.as_f64() * ASK_NODES / f64::from(batch);
                     let batches = by_time.min(by_nodes).max(1.0) as u32;
                     self.take_batches(batches, batch, batch_ms);
                 }
@@ -98,11 +95,12 @@ impl<'a> VirtualSearch<'a> {
     fn take_batches(&mut self, batches: u32, batch: u32, batch_ms: f64) {
         let stats = &mut self.stats;
         let (ms, nodes) = (f64::from(batches) * batch_ms, u64::from(batches) * u64::from(batch));
-        stats.elapsed_ms += ms;
-        stats.since_first_eval_ms = Some(stats.since_first_eval_ms.map_or(0.0, |since_ms| since_ms + ms));
-        stats.new_nodes += nodes;
-        stats.nodes += nodes;
-        stats.playouts += nodes;
+        stats.elapsed += Millis(ms);
+        stats.since_first_eval =
+            Some(stats.since_first_eval.map_or(Millis::ZERO, |since| since + Millis(ms)));
+        stats.new_nodes += Nodes(nodes);
+        stats.nodes += Nodes(nodes);
+        stats.playouts += Nodes(nodes);
         stats.batches += u64::from(batches);
         stats.root = Some(self.root);
         self.new_best += nodes as f64 * self.best_share;

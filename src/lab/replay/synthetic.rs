@@ -2,7 +2,7 @@
 
 use super::random::ReplayRandom;
 use super::{ReplayGame, ReplayMove};
-use crate::time::RootEvaluation;
+use crate::time::{Plies, RootEvaluation};
 
 /// Median length of a game, full moves, and the steepness of its log-logistic distribution.
 const MEDIAN_MOVES: f64 = 60.0;
@@ -42,7 +42,7 @@ pub fn game(seed: u64) -> ReplayGame {
             root: Some(RootEvaluation {
                 q,
                 d: Some(DRAWN * (1.0 - q.abs())),
-                m: Some((left * (1.0 + 0.3 * random.normal())).max(0.0)),
+                m: Some(Plies((left * (1.0 + 0.3 * random.normal())).max(0.0))),
                 m_spread: None,
             }),
             clock_ms: None,

@@ -1,15 +1,16 @@
 //! Every manager through many games, and what they were made for.
 
 use super::*;
+use crate::time::Millis;
 use crate::time::managers::{DEFAULT_MANAGER, manager_from};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
 const CONTROLS: [TimeControl; 4] = [
-    TimeControl { time_ms: 60_000.0, inc_ms: 600.0, moves: None },
-    TimeControl { time_ms: 180_000.0, inc_ms: 2_000.0, moves: None },
-    TimeControl { time_ms: 300_000.0, inc_ms: 0.0, moves: None },
-    TimeControl { time_ms: 900_000.0, inc_ms: 0.0, moves: Some(40) },
+    TimeControl { time: Millis(60_000.0), inc: Millis(600.0), moves: None },
+    TimeControl { time: Millis(180_000.0), inc: Millis(2_000.0), moves: None },
+    TimeControl { time: Millis(300_000.0), inc: Millis(0.0), moves: None },
+    TimeControl { time: Millis(900_000.0), inc: Millis(0.0), moves: Some(40) },
 ];
 
 fn run(manager: &str, control: TimeControl, model: &EngineModel, games: u64) -> Vec<ReplayedGame> {
@@ -85,13 +86,13 @@ fn a_slow_device_is_never_late() {
         lag_ms: 1.0,
         ..EngineModel::default()
     };
-    let control = TimeControl { time_ms: 1_000.0, inc_ms: 10.0, moves: None };
+    let control = TimeControl { time: Millis(1_000.0), inc: Millis(10.0), moves: None };
     for manager in MANAGERS {
         let summary = ReplaySummary::of(&run(manager, control, &model, 20));
         assert_eq!(summary.losses, 0, "{manager} {summary:?}");
     }
     // Without increment there is no end to how long a game may last; twenty moves must be possible.
-    let control = TimeControl { inc_ms: 0.0, ..control };
+    let control = TimeControl { inc: Millis::ZERO, ..control };
     let mut game = synthetic::game(1);
     game.moves.truncate(20);
     for manager in MANAGERS {
@@ -110,7 +111,7 @@ fn the_same_seed_is_the_same_game() {
 
 #[test]
 fn periods_are_paid_in() {
-    let control = TimeControl { time_ms: 10_000.0, inc_ms: 0.0, moves: Some(10) };
+    let control = TimeControl { time: Millis(10_000.0), inc: Millis(0.0), moves: Some(10) };
     let game = ReplayGame {
         moves: (0..25)
             .map(|i| ReplayMove { game_ply: 2 * i, pieces: 32, legal_moves: 20, ..ReplayMove::default() })

@@ -12,7 +12,7 @@ use crate::chess::{History, Move, Variant};
 use crate::network::BackendInfo;
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
-use crate::time::{Chain, GoLimits, MoveFacts, StopperOptions};
+use crate::time::{Chain, GoLimits, MoveFacts, Nodes, StopperOptions};
 use invariants::{Made, check_tree};
 
 const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -53,7 +53,7 @@ impl TestBench {
     /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is told to.
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.tree.tree().node(self.tree.root()).visits().into());
-        let limits = GoLimits { nodes, infinite: nodes.is_none(), ..GoLimits::default() };
+        let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
         self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
     }
 
@@ -135,7 +135,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
         assert_eq!((info.nodes, info.time), (summary.nodes, summary.time));
         let found = |&(mv, visits): &(Move, u32)| (mv, u64::from(visits)) == (line[0], info.lines[0].nodes);
         assert!(summary.root_visits.iter().any(found) || info.lines[0].nodes == 0);
-        assert_eq!((result.stats.nodes, result.stats.root), (summary.nodes, summary.root));
+        assert_eq!((result.stats.nodes, result.stats.root), (Nodes(summary.nodes), summary.root));
         results += 1;
     }
     search.request_stop();
@@ -286,14 +286,14 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let root = search.context.tree.node(search.context.root);
     let found =
         root_evaluation(&search.context.tree, search.context.root, &search.context.backend_info).unwrap();
-    assert!((found.m.unwrap() - f64::from(root.mean().m)).abs() < 1e-6);
+    assert!((found.m.unwrap().0 - f64::from(root.mean().m)).abs() < 1e-6);
     // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
     let children = || search.context.tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
-    let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap();
+    let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap().0;
     let variance =
         children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
-    let spread = found.m_spread.unwrap();
+    let spread = found.m_spread.unwrap().0;
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
     let headless =
         BackendInfo { has_moves_left: false, has_wdl: false, ..search.context.backend_info.clone() };
@@ -315,7 +315,7 @@ fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
         let bench = TestBench::new("random", 1, "startpos");
         let (done, _) = bench.search(50);
         let facts = MoveFacts {
-            limits: GoLimits { nodes: Some(10), ..GoLimits::default() },
+            limits: GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() },
             legal_moves: 20,
             ..MoveFacts::default()
         };

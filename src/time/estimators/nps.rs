@@ -73,10 +73,10 @@ impl NpsEstimator {
 
     /// Takes in the search's figures.
     pub fn observe(&mut self, stats: &SearchStats) {
-        if stats.since_first_eval_ms.is_none() {
+        if stats.since_first_eval.is_none() {
             return;
         }
-        let now = NpsSample { elapsed_s: stats.elapsed_ms / 1000.0, nodes: stats.new_nodes as f64 };
+        let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
         let first = *self.first.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
         // Between two batches nothing is measured: a rate of 0 there would only make the estimate sway.
@@ -124,6 +124,7 @@ fn fall_linearly(value: f64, measured: f64, before: f64, now: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::units::{Millis, Nodes};
     use proptest::prelude::*;
 
     const PR1195: NpsRule = NpsRule::Decay { step_s: 5.0, guess_s: 5.0 };
@@ -132,7 +133,12 @@ mod tests {
     fn at(elapsed_ms: f64, latency: f64, first: u64, nps: f64) -> SearchStats {
         let since = (elapsed_ms >= latency).then_some(elapsed_ms - latency);
         let new_nodes = since.map_or(0, |ms| first + (ms / 1000.0 * nps).round() as u64);
-        SearchStats { elapsed_ms, since_first_eval_ms: since, new_nodes, ..SearchStats::default() }
+        SearchStats {
+            elapsed: Millis(elapsed_ms),
+            since_first_eval: since.map(Millis),
+            new_nodes: Nodes(new_nodes),
+            ..SearchStats::default()
+        }
     }
 
     #[test]
@@ -224,8 +230,8 @@ mod tests {
         fn never_negative_nor_infinite(steps in proptest::collection::vec((0.0..1e5, 0u64..1_000_000), 0..40)) {
             let mut nps = NpsEstimator::new(PR1195, 20_000.0, 0.0);
             for (elapsed_ms, new_nodes) in steps {
-                let since_first_eval_ms = Some(0.0);
-                nps.observe(&SearchStats { elapsed_ms, new_nodes, since_first_eval_ms, ..SearchStats::default() });
+                let (elapsed, since_first_eval, new_nodes) = (Millis(elapsed_ms), Some(Millis::ZERO), Nodes(new_nodes));
+                nps.observe(&SearchStats { elapsed, new_nodes, since_first_eval, ..SearchStats::default() });
                 prop_assert!(nps.value().is_finite() && nps.value() >= 0.0);
             }
         }

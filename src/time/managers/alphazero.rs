@@ -41,9 +41,8 @@ impl TimeManager for Alphazero {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let budget_ms =
-            (facts.clock_less_overhead_ms()? * self.params.time_pct / 100.0).min(facts.available_ms()?);
-        let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
+        let budget = (facts.clock_less_overhead()? * self.params.time_pct / 100.0).min(facts.available()?);
+        let report = MoveReport { manager: self.name(), budget, ..MoveReport::default() };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
@@ -54,14 +53,15 @@ impl TimeManager for Alphazero {
 mod tests {
     use super::*;
     use crate::time::limits::GoLimits;
+    use crate::time::units::Millis;
 
     #[test]
     fn twelve_percent_of_the_clock_less_the_overhead() {
         let budget = |time_ms: f64| {
-            let limits = GoLimits { time_ms: Some(time_ms), inc_ms: 500.0, ..GoLimits::default() };
-            let facts = MoveFacts { limits, overhead_ms: 200.0, ..MoveFacts::default() };
+            let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(500.0), ..GoLimits::default() };
+            let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
             let stopper = Alphazero::new(AlphazeroParams::default()).start_move(&facts).unwrap();
-            stopper.report().unwrap().budget_ms
+            stopper.report().unwrap().budget.0
         };
         assert_eq!(budget(60_200.0), 7_200.0);
         assert_eq!(budget(100.0), 0.0);

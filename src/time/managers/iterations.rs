@@ -26,9 +26,9 @@ impl IterationTracker {
     /// The iteration that has ended since the last call, if one has; the latest, if several have. What a reused
     /// tree had reached before is no iteration of this search.
     pub fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
-        stats.since_first_eval_ms?;
-        let number = stats.nodes.checked_ilog2()?;
-        let before = stats.nodes.saturating_sub(stats.new_nodes).checked_ilog2();
+        stats.since_first_eval?;
+        let number = stats.nodes.0.checked_ilog2()?;
+        let before = stats.nodes.saturating_sub(stats.new_nodes).0.checked_ilog2();
         let last = self.last_number.or(before);
         if last.is_some_and(|last| number <= last) {
             return None;
@@ -48,12 +48,13 @@ pub fn centipawns(q: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::time::facts::RootEvaluation;
+    use crate::time::units::{Millis, Nodes};
 
     fn at(nodes: u64, new_nodes: u64) -> SearchStats {
         SearchStats {
-            since_first_eval_ms: Some(1.0),
-            nodes,
-            new_nodes,
+            since_first_eval: Some(Millis(1.0)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(new_nodes),
             root_visits: vec![1, 3],
             root: Some(RootEvaluation::default()),
             ..SearchStats::default()

@@ -8,9 +8,10 @@ use crate::time::parameters::declare_parameters;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
+use crate::time::units::{GamePly, Millis};
 
 /// Plies of an opening book beyond which the first move's bonus does not grow.
-const MAX_BOOK_PLIES: u32 = 12;
+const MAX_BOOK_PLIES: GamePly = GamePly(12);
 /// `Slowmover` above 1 has no effect on shorter moves than this, ms: smart pruning needs as long before it can
 /// give the surplus back.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
@@ -59,7 +60,7 @@ impl Legacy {
         if !facts.first_move {
             return 1.0;
         }
-        let book_plies = f64::from(facts.game_ply.min(MAX_BOOK_PLIES));
+        let book_plies = facts.game_ply.min(MAX_BOOK_PLIES).as_f64();
         1.0 + self.params.first_move_bonus + self.params.book_ply_bonus * book_plies
     }
 
@@ -85,20 +86,20 @@ impl TimeManager for Legacy {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let available_ms = facts.available_ms()?;
+        let available = facts.available()?;
         let estimate = self.params.moves_left().moves_left(facts.game_ply);
         let moves_left = facts.limits.cap_moves_left(estimate);
         let spared_ms = self.spared_ms.max(0.0);
         let immediate_ms = spared_ms * self.params.immediate_use;
         self.spared_ms -= immediate_ms;
 
-        let total_ms = (facts.time_to_control_ms(moves_left)? - spared_ms).max(0.0);
+        let total_ms = (facts.time_to_control(moves_left)?.0 - spared_ms).max(0.0);
         let average_ms = total_ms / moves_left;
         let planned_ms = self.slow_down(average_ms * self.first_move_factor(facts)) + immediate_ms;
         let report = MoveReport {
             manager: self.name(),
-            budget_ms: planned_ms.min(available_ms),
-            average_ms: Some(average_ms),
+            budget: Millis(planned_ms).min(available),
+            average: Some(Millis(average_ms)),
             moves_left: Some(moves_left),
             moves_left_source: Some(LogLogistic::OWNER),
             ..MoveReport::default()
@@ -107,7 +108,7 @@ impl TimeManager for Legacy {
     }
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {
-        self.spared_ms += outcome.report.budget_ms - outcome.used_ms;
+        self.spared_ms += (outcome.report.budget - outcome.used).0;
     }
 }
 
@@ -118,14 +119,19 @@ mod tests {
 
     fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
         MoveFacts {
-            limits: GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() },
-            overhead_ms: 200.0,
+            limits: GoLimits {
+                time: Some(Millis(time_ms)),
+                inc: Millis(inc_ms),
+                movestogo,
+                ..GoLimits::default()
+            },
+            overhead: Millis(200.0),
             ..MoveFacts::default()
         }
     }
 
     fn budget(manager: &mut Legacy, facts: &MoveFacts) -> f64 {
-        manager.start_move(facts).unwrap().report().unwrap().budget_ms
+        manager.start_move(facts).unwrap().report().unwrap().budget.0
     }
 
     fn default_budget(facts: &MoveFacts) -> f64 {
@@ -158,10 +164,14 @@ mod tests {
 
     #[test]
     fn the_first_move_out_of_a_book_gets_a_bonus() {
-        let first = |game_ply| MoveFacts { first_move: true, game_ply, ..facts(51_700.0, 0.0, Some(50)) };
+        let first = |game_ply| MoveFacts {
+            first_move: true,
+            game_ply: GamePly(game_ply),
+            ..facts(51_700.0, 0.0, Some(50))
+        };
         // 51,500/50 = 1030; ·(1 + 1.8); with 8 book plies ·(1 + 1.8 + 2); never more than 12 plies.
         assert!(close(default_budget(&first(0)), 1030.0 * 2.8));
-        let at = |ply| LegacyParams::default().moves_left().moves_left(ply).min(50.0);
+        let at = |ply| LegacyParams::default().moves_left().moves_left(GamePly(ply)).min(50.0);
         assert!(close(default_budget(&first(8)), 51_500.0 / at(8) * 4.8));
         assert!(close(default_budget(&first(60)), 51_500.0 / at(60) * 5.8));
     }
@@ -169,8 +179,8 @@ mod tests {
     #[test]
     fn spared_time_goes_into_the_next_move() {
         let mut manager = Legacy::new(LegacyParams::default());
-        let report = MoveReport { budget_ms: 1000.0, ..MoveReport::default() };
-        let outcome = MoveOutcome { used_ms: 400.0, report, ..MoveOutcome::default() };
+        let report = MoveReport { budget: Millis(1000.0), ..MoveReport::default() };
+        let outcome = MoveOutcome { used: Millis(400.0), report, ..MoveOutcome::default() };
         manager.finish_move(&outcome);
         // 600 ms were spared: (59,800 − 600)/40 + 600 = 2080.
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, Some(40))), 2080.0));

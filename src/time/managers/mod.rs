@@ -127,11 +127,12 @@ mod tests {
     use super::*;
     use crate::time::facts::MoveFacts;
     use crate::time::limits::GoLimits;
+    use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 
     /// The first budget of a fresh manager, ms.
     fn budget(name: &str, facts: &MoveFacts) -> f64 {
-        manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget_ms
+        manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
     }
 
     proptest! {
@@ -141,16 +142,17 @@ mod tests {
             reserve_ms in 0.0..1e4, movestogo in proptest::option::of(0u32..100), game_ply in 0u32..2000,
             first_move: bool, reused_nodes in 0u64..1_000_000,
         ) {
-            let limits = GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() };
+            let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..GoLimits::default() };
             let facts = MoveFacts {
-                limits, overhead_ms, reserve_ms, game_ply, first_move, reused_nodes,
+                limits, overhead: Millis(overhead_ms), reserve: Millis(reserve_ms), game_ply: GamePly(game_ply), first_move,
+                reused_nodes: Nodes(reused_nodes),
                 pieces: 20, legal_moves: 30, ..MoveFacts::default()
             };
             let mut richer = facts.clone();
-            richer.limits.time_ms = Some(time_ms + more_ms);
+            richer.limits.time = Some(Millis(time_ms + more_ms));
             for ManagerSpec { name, .. } in MANAGERS {
                 let less = budget(name, &facts);
-                prop_assert!(less >= 0.0 && less <= facts.available_ms().unwrap(), "{} {}", name, less);
+                prop_assert!(less >= 0.0 && less <= facts.available().unwrap().0, "{} {}", name, less);
                 // ArGO's manager has steps at 5, 10, 30 and 60 s on purpose.
                 if name != "argo" {
                     prop_assert!(budget(name, &richer) >= less * (1.0 - 1e-9) - 1e-6, "{}", name);
@@ -163,9 +165,14 @@ mod tests {
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
         let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
-            limits: GoLimits { time_ms: Some(time_ms), inc_ms, movestogo, ..GoLimits::default() },
-            overhead_ms: 200.0,
-            game_ply,
+            limits: GoLimits {
+                time: Some(Millis(time_ms)),
+                inc: Millis(inc_ms),
+                movestogo,
+                ..GoLimits::default()
+            },
+            overhead: Millis(200.0),
+            game_ply: GamePly(game_ply),
             first_move: game_ply > 0,
             pieces: 20,
             legal_moves: 30,

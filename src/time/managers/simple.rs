@@ -7,6 +7,7 @@ use crate::time::parameters::declare_parameters;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
+use crate::time::units::Millis;
 
 declare_parameters! {
     /// Parameters of `simple`.
@@ -49,21 +50,22 @@ impl TimeManager for Simple {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let clock_ms = facts.clock_less_overhead_ms()?;
-        let (time_ms, inc_ms) = facts.limits.game_clock()?;
+        let clock_ms = facts.clock_less_overhead()?.0;
+        let clock = facts.limits.mover_clock()?;
+        let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let SimpleParams { base_pct, ply_pct, time_factor, opening_bonus_pct } = self.params;
         // An empty clock has no ratio to the increment, and nothing to share out.
         let inc_ratio = if time_ms > 0.0 { inc_ms / time_ms } else { 0.0 };
-        let share = (base_pct + f64::from(facts.game_ply) * ply_pct) / 100.0 + time_factor * inc_ratio;
+        let share = (base_pct + facts.game_ply.as_f64() * ply_pct) / 100.0 + time_factor * inc_ratio;
         let bonus = if facts.first_move { 1.0 + opening_bonus_pct / 100.0 } else { 1.0 };
         let planned_ms = clock_ms * share * bonus + std::mem::take(&mut self.saved_ms);
-        let budget_ms = planned_ms.min(facts.available_ms()?);
-        let report = MoveReport { manager: self.name(), budget_ms, ..MoveReport::default() };
+        let budget = Millis(planned_ms).min(facts.available()?);
+        let report = MoveReport { manager: self.name(), budget, ..MoveReport::default() };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {
-        self.saved_ms = (outcome.report.budget_ms - outcome.used_ms).max(0.0);
+        self.saved_ms = (outcome.report.budget.0 - outcome.used.0).max(0.0);
     }
 }
 
@@ -71,14 +73,15 @@ impl TimeManager for Simple {
 mod tests {
     use super::*;
     use crate::time::limits::GoLimits;
+    use crate::time::units::GamePly;
 
     fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {
-        let limits = GoLimits { time_ms: Some(time_ms), inc_ms, ..GoLimits::default() };
-        MoveFacts { limits, overhead_ms: 200.0, game_ply, ..MoveFacts::default() }
+        let limits = GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), ..GoLimits::default() };
+        MoveFacts { limits, overhead: Millis(200.0), game_ply: GamePly(game_ply), ..MoveFacts::default() }
     }
 
     fn budget(manager: &mut Simple, facts: &MoveFacts) -> f64 {
-        manager.start_move(facts).unwrap().report().unwrap().budget_ms
+        manager.start_move(facts).unwrap().report().unwrap().budget.0
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -105,8 +108,8 @@ mod tests {
     #[test]
     fn what_a_move_saves_goes_to_the_next_one_only() {
         let mut manager = Simple::new(SimpleParams::default());
-        let report = MoveReport { budget_ms: 800.0, ..MoveReport::default() };
-        manager.finish_move(&MoveOutcome { used_ms: 300.0, report, ..MoveOutcome::default() });
+        let report = MoveReport { budget: Millis(800.0), ..MoveReport::default() };
+        manager.finish_move(&MoveOutcome { used: Millis(300.0), report, ..MoveOutcome::default() });
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 1_337.2));
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 837.2));
     }

@@ -1,16 +1,17 @@
-//! `go depth`.
+//! The limit of `go depth`.
 
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-/// Stops when the average depth is reached, or cannot be reached because the result is certain or nothing is left to be found.
+/// Stops when the average depth is reached, or when it cannot be reached because the result is certain or hardly anything is left
+/// to be found.
 #[derive(Clone, Copy, Debug)]
 pub struct DepthLimit {
     depth: u32,
 }
 
 impl DepthLimit {
-    /// Stops at `depth` plies.
+    /// Makes the rule for an average depth of `depth` plies.
     pub fn new(depth: u32) -> Self {
         DepthLimit { depth }
     }
@@ -26,6 +27,7 @@ impl Stopper for DepthLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::units::Nodes;
 
     #[test]
     fn stops_at_its_depth() {
@@ -39,7 +41,12 @@ mod tests {
     #[test]
     fn stops_where_all_lines_soon_end() {
         let with = |new_nodes, terminal_visits| {
-            let stats = SearchStats { depth: 2, new_nodes, terminal_visits, ..SearchStats::default() };
+            let stats = SearchStats {
+                depth: 2,
+                new_nodes: Nodes(new_nodes),
+                terminal_visits: Nodes(terminal_visits),
+                ..SearchStats::default()
+            };
             DepthLimit::new(5).should_stop(&stats, &mut Hints::default())
         };
         assert_eq!(with(1000, 999), None);

@@ -1,9 +1,9 @@
-//! `MinimumKLDGainPerNode`: stops when more visits hardly change the visit distribution.
+//! The option `MinimumKLDGainPerNode`: stops when more visits hardly change the visit distribution.
 
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-/// Compares the root's visit distribution with that of some hundred nodes ago.
+/// Compares the root's visit distribution with that of an earlier moment of the search.
 ///
 /// The gain is the Kullback-Leibler divergence of the new distribution from the old, Σ p·ln(p/q) with p old and
 /// q new, per node made in between (Lc0's rule and units).
@@ -15,7 +15,7 @@ pub struct KldGain {
 }
 
 impl KldGain {
-    /// Stops when the gain per node falls below `minimum`, looking every `interval` nodes.
+    /// Makes the rule: it stops when the gain per node falls below `minimum`, and is checked every `interval` nodes.
     pub fn new(minimum: f64, interval: u64) -> Self {
         KldGain { minimum, interval, earlier: Vec::new() }
     }

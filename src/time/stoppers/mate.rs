@@ -1,16 +1,16 @@
-//! `go mate`.
+//! The limit of `go mate`.
 
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 
-/// Stops when a mate that is short enough was found, or there is none to be found.
+/// Stops when a mate that is short enough was found, or when there is none to be found.
 #[derive(Clone, Copy, Debug)]
 pub struct MateLimit {
     moves: u32,
 }
 
 impl MateLimit {
-    /// Stops at a mate in `moves` moves or fewer.
+    /// Makes the rule for a mate in `moves` moves or fewer.
     pub fn new(moves: u32) -> Self {
         MateLimit { moves }
     }

@@ -7,7 +7,7 @@ mod mate;
 mod move_time;
 mod nodes;
 
-pub use budget::{BudgetLimit, first_evaluation_grace_ms};
+pub use budget::{BudgetLimit, first_evaluation_grace};
 pub use depth::DepthLimit;
 pub use kld_gain::KldGain;
 pub use mate::MateLimit;

@@ -2,16 +2,17 @@
 
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
+use crate::time::units::Nodes;
 
-/// Stops when the tree holds so many visits, reused ones included.
+/// Stops at a number of visits in the tree, reused ones included.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeLimit {
-    limit: u64,
+    limit: Nodes,
 }
 
 impl NodeLimit {
-    /// Stops at `limit` visits.
-    pub fn new(limit: u64) -> Self {
+    /// Makes the rule for `limit` visits.
+    pub fn new(limit: Nodes) -> Self {
         NodeLimit { limit }
     }
 }
@@ -22,15 +23,15 @@ impl Stopper for NodeLimit {
     }
 }
 
-/// Stops after so many playouts of this search.
+/// Stops after a number of playouts of this search.
 #[derive(Clone, Copy, Debug)]
 pub struct PlayoutLimit {
-    limit: u64,
+    limit: Nodes,
 }
 
 impl PlayoutLimit {
-    /// Stops after `limit` playouts.
-    pub fn new(limit: u64) -> Self {
+    /// Makes the rule for `limit` playouts.
+    pub fn new(limit: Nodes) -> Self {
         PlayoutLimit { limit }
     }
 }
@@ -41,8 +42,8 @@ impl Stopper for PlayoutLimit {
     }
 }
 
-fn stop_at(limit: u64, done: u64, hints: &mut Hints) -> Option<StopReason> {
-    hints.limit_remaining_playouts(limit.saturating_sub(done) as f64);
+fn stop_at(limit: Nodes, done: Nodes, hints: &mut Hints) -> Option<StopReason> {
+    hints.limit_remaining_visits(limit.saturating_sub(done).as_f64());
     (done >= limit).then_some(StopReason::Nodes)
 }
 
@@ -52,11 +53,11 @@ mod tests {
 
     #[test]
     fn visits_and_playouts_are_told_apart() {
-        let stats = SearchStats { nodes: 100, playouts: 60, ..SearchStats::default() };
+        let stats = SearchStats { nodes: Nodes(100), playouts: Nodes(60), ..SearchStats::default() };
         let mut hints = Hints::default();
-        assert_eq!(NodeLimit::new(100).should_stop(&stats, &mut hints), Some(StopReason::Nodes));
+        assert_eq!(NodeLimit::new(Nodes(100)).should_stop(&stats, &mut hints), Some(StopReason::Nodes));
         let mut hints = Hints::default();
-        assert_eq!(PlayoutLimit::new(100).should_stop(&stats, &mut hints), None);
-        assert_eq!(hints.remaining_playouts, 40.0);
+        assert_eq!(PlayoutLimit::new(Nodes(100)).should_stop(&stats, &mut hints), None);
+        assert_eq!(hints.remaining_visits.0, 40.0);
     }
 }

@@ -17,7 +17,7 @@ use crate::engine::{NetworkOptions, Settings};
 use crate::network::discover::DiscoverError;
 use crate::network::{BackendInfo, Processor};
 use crate::search::{SearchInfo, SearchResult, SearchSummary};
-use crate::time::GoLimits;
+use crate::time::{GoLimits, Millis, Nodes};
 
 pub(super) use crate::cpu_time::cpu_time;
 pub(super) use positions::read as read_positions;
@@ -117,8 +117,8 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
 
 fn limits(args: &BenchArgs) -> GoLimits {
     match args.movetime {
-        Some(ms) => GoLimits { movetime_ms: Some(ms as f64), ..GoLimits::default() },
-        None => GoLimits { nodes: Some(args.nodes), ..GoLimits::default() },
+        Some(ms) => GoLimits { movetime: Some(Millis(ms as f64)), ..GoLimits::default() },
+        None => GoLimits { nodes: Some(Nodes(args.nodes)), ..GoLimits::default() },
     }
 }
 

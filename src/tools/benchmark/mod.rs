@@ -27,7 +27,7 @@ use crate::engine::{NetworkOptions, Settings};
 use crate::network::backends::BackendConfig;
 use crate::network::discover;
 use crate::network::weights::HeadChoice;
-use crate::time::GoLimits;
+use crate::time::{GoLimits, Millis, Nodes};
 use compare::{Comparison, EarlierRun};
 use machine::MachineInfo;
 use noise::NoiseMeter;
@@ -77,11 +77,11 @@ impl BenchmarkArgs {
         let default = if self.nodes.is_some_and(|nodes| nodes > 0) { -1 } else { MOVE_TIME_MS };
         let movetime = self.movetime.unwrap_or(default);
         let limits = GoLimits {
-            nodes: self.nodes.filter(|&nodes| nodes > 0).map(i64::unsigned_abs),
-            movetime_ms: (movetime > 0).then_some(movetime as f64),
+            nodes: self.nodes.filter(|&nodes| nodes > 0).map(|nodes| Nodes(nodes.unsigned_abs())),
+            movetime: (movetime > 0).then_some(Millis(movetime as f64)),
             ..GoLimits::default()
         };
-        if limits.nodes.is_none() && limits.movetime_ms.is_none() {
+        if limits.nodes.is_none() && limits.movetime.is_none() {
             return Err(Failure::Input(
                 "the searches need an end: give --nodes or --movetime above 0".into(),
             ));
@@ -219,7 +219,7 @@ impl Searching {
 
 fn limit_text(limits: &GoLimits) -> String {
     let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
-    let time = limits.movetime_ms.map(|ms| format!("{ms} ms"));
+    let time = limits.movetime.map(|ms| format!("{ms} ms"));
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
 }
 

@@ -59,6 +59,7 @@ fn trust_in_head(input: &MovesLeftInput) -> f64 {
 mod tests {
     use super::super::{LogLogistic, MovesLeftHead};
     use super::*;
+    use crate::time::units::{GamePly, Plies};
 
     fn mix() -> Blend {
         let curve = LogLogistic { midpoint: 50.0, steepness: 7.0 };
@@ -69,7 +70,7 @@ mod tests {
     }
 
     fn input(m: Option<f64>, m_spread: Option<f64>) -> MovesLeftInput {
-        MovesLeftInput { game_ply: 0, pieces: 32, m, m_spread }
+        MovesLeftInput { game_ply: GamePly(0), pieces: 32, m: m.map(Plies), m_spread: m_spread.map(Plies) }
     }
 
     #[test]

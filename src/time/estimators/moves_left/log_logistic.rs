@@ -1,6 +1,7 @@
 //! Moves left from the move number alone: game lengths follow a log-logistic distribution.
 
 use crate::time::parameters::declare_parameters;
+use crate::time::units::GamePly;
 
 declare_parameters! {
     /// The conditional median of a log-logistic game length (Lc0's `mle-legacy`).
@@ -21,9 +22,9 @@ impl LogLogistic {
 
     /// Returns the median number of full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with
     /// k = ply/2. Always above 0.
-    pub fn moves_left(&self, ply: u32) -> f64 {
+    pub fn moves_left(&self, ply: GamePly) -> f64 {
         let LogLogistic { midpoint, steepness } = *self;
-        let played = f64::from(ply) / 2.0;
+        let played = ply.as_f64() / 2.0;
         let ratio = played / midpoint;
         let power = ratio.powf(steepness);
         if power.is_infinite() {
@@ -42,17 +43,17 @@ mod tests {
     #[test]
     fn by_hand() {
         let curve = LogLogistic::default();
-        assert_eq!(curve.moves_left(0), 51.5);
+        assert_eq!(curve.moves_left(GamePly(0)), 51.5);
         // Move 51.5: 51.5·(1 + 2)^(1/7) − 51.5 = 51.5·(1.169931 − 1) = 8.7514
-        assert!((curve.moves_left(103) - 8.7514).abs() < 1e-3);
+        assert!((curve.moves_left(GamePly(103)) - 8.7514).abs() < 1e-3);
         // Move 40: (40/51.5)^7 = 0.170645; 51.5·1.341290^(1/7) − 40 = 51.5·1.042844 − 40 = 13.7065
-        assert!((curve.moves_left(80) - 13.7065).abs() < 1e-2);
+        assert!((curve.moves_left(GamePly(80)) - 13.7065).abs() < 1e-2);
     }
 
     proptest! {
         #[test]
         fn positive_and_finite(ply in 0u32..100_000, midpoint in 1.0..300.0, steepness in 0.5..50.0) {
-            let left = LogLogistic { midpoint, steepness }.moves_left(ply);
+            let left = LogLogistic { midpoint, steepness }.moves_left(GamePly(ply));
             prop_assert!(left.is_finite() && left > 0.0);
             prop_assert!(left <= midpoint.max(f64::from(ply)) * 4.0);
         }

@@ -1,6 +1,7 @@
 //! Moves left by the network's Moves Left Head.
 
 use crate::time::parameters::declare_parameters;
+use crate::time::units::Plies;
 
 use super::{MovesLeftInput, PieceCountParams, PieceCountTable};
 
@@ -19,7 +20,7 @@ declare_parameters! {
 }
 
 impl MovesLeftHead {
-    /// Full moves and the name of the source. M counts plies and our side makes the first of them:
+    /// Returns full moves and the name of the estimator that gave them. M counts plies and our side makes the first of them:
     /// moves = (1 + M)/2.
     pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
         let Some(m) = known(input.m) else {
@@ -30,17 +31,18 @@ impl MovesLeftHead {
     }
 }
 
-/// A figure that can be reckoned with: finite and not negative.
-pub(super) fn known(figure: Option<f64>) -> Option<f64> {
-    figure.filter(|figure| figure.is_finite() && *figure >= 0.0)
+/// Returns the number of plies if it is finite and not negative.
+pub(super) fn known(plies: Option<Plies>) -> Option<f64> {
+    plies.map(|plies| plies.0).filter(|plies| plies.is_finite() && *plies >= 0.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::units::GamePly;
 
     fn input(m: Option<f64>, m_spread: Option<f64>) -> MovesLeftInput {
-        MovesLeftInput { game_ply: 40, pieces: 20, m, m_spread }
+        MovesLeftInput { game_ply: GamePly(40), pieces: 20, m: m.map(Plies), m_spread: m_spread.map(Plies) }
     }
 
     #[test]

@@ -10,26 +10,28 @@ mod mlh;
 mod parse;
 mod pieces;
 
+use crate::time::units::{GamePly, Plies};
 pub use blend::Blend;
 pub use log_logistic::LogLogistic;
 pub use mlh::MovesLeftHead;
 pub use parse::{BlendMemberParams, ESTIMATOR_NAMES, ESTIMATORS, EstimatorSpec, estimator_from};
+
 pub use pieces::{KNOT_KEYS, KNOTS, PieceCountParams, PieceCountTable};
 
 /// Beyond any game; bounds every estimate, whatever a network says.
 const MOST_MOVES: f64 = 1000.0;
 
-/// What estimators may look at.
+/// What an estimator knows of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MovesLeftInput {
     /// Plies played so far.
-    pub game_ply: u32,
+    pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
-    /// The Moves Left Head's M for the root, plies; visit-weighted over the tree where there is one.
-    pub m: Option<f64>,
-    /// Standard deviation of M over the tree, plies.
-    pub m_spread: Option<f64>,
+    /// The Moves Left Head's M for the root, visit-weighted over the tree where there is one.
+    pub m: Option<Plies>,
+    /// Standard deviation of M over the tree.
+    pub m_spread: Option<Plies>,
 }
 
 /// An estimate and where it comes from.
@@ -89,7 +91,7 @@ mod tests {
             m in proptest::option::of(proptest::num::f64::ANY),
             m_spread in proptest::option::of(proptest::num::f64::ANY),
         ) {
-            let input = MovesLeftInput { game_ply, pieces, m, m_spread };
+            let input = MovesLeftInput { game_ply: GamePly(game_ply), pieces, m: m.map(Plies), m_spread: m_spread.map(Plies) };
             for name in ESTIMATOR_NAMES {
                 let params = crate::params::Params::parse(name).unwrap();
                 let estimator = estimator_from("test", &params, LogLogistic::default()).unwrap().unwrap();

@@ -44,11 +44,11 @@ pub struct ArgoClock {
 impl ArgoClock {
     /// The clock at the start of a move; `None` where there is none.
     pub fn new(facts: &MoveFacts) -> Option<Self> {
-        let (_, inc_ms) = facts.limits.game_clock()?;
+        let inc_ms = facts.limits.mover_clock()?.inc.0;
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
         Some(ArgoClock {
-            main_ms: facts.clock_less_overhead_ms()?,
-            available_ms: facts.available_ms()?,
+            main_ms: facts.clock_less_overhead()?.0,
+            available_ms: facts.available()?.0,
             inc_ms,
             moves: movestogo.min(MOVES_TO_GO),
         })
@@ -95,6 +95,7 @@ impl ArgoClock {
 mod tests {
     use super::*;
     use crate::time::limits::GoLimits;
+    use crate::time::units::Millis;
     use proptest::prelude::*;
 
     fn clock(main_ms: f64, inc_ms: f64, moves: u32) -> ArgoClock {
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn forty_moves_at_most() {
         let moves = |movestogo| {
-            let limits = GoLimits { time_ms: Some(1.0), movestogo, ..GoLimits::default() };
+            let limits = GoLimits { time: Some(Millis(1.0)), movestogo, ..GoLimits::default() };
             ArgoClock::new(&MoveFacts { limits, ..MoveFacts::default() }).unwrap().moves
         };
         assert_eq!((moves(None), moves(Some(0)), moves(Some(99)), moves(Some(3))), (40, 40, 40, 3));

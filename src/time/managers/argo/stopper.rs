@@ -5,7 +5,8 @@ use crate::time::managers::iterations::{Iteration, IterationTracker, centipawns}
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
-use crate::time::stoppers::first_evaluation_grace_ms;
+use crate::time::stoppers::first_evaluation_grace;
+use crate::time::units::Millis;
 
 use super::limits::{ArgoClock, ArgoParams, MAX_BRANCH_FACTOR, MIN_BRANCH_FACTOR};
 
@@ -94,7 +95,7 @@ impl ArgoStopper {
             difficulty,
             maximum_ms: clock.limit_ms(params.max_difficulty, MAX_BRANCH_FACTOR),
             optimum_ms: clock.limit_ms(difficulty.value, MIN_BRANCH_FACTOR),
-            grace_ms: first_evaluation_grace_ms(facts),
+            grace_ms: first_evaluation_grace(facts).0,
             evaluated: false,
             iterations: IterationTracker::default(),
             last: None,
@@ -116,30 +117,31 @@ impl ArgoStopper {
 
 impl Stopper for ArgoStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval_ms.is_some();
+        self.evaluated |= stats.since_first_eval.is_some();
         let ended = self.iterations.observe(stats);
         if let Some(iteration) = ended {
             self.finish_iteration(iteration);
         }
-        let deadline_ms = self.deadline_ms()?;
-        hints.limit_remaining_ms(deadline_ms - stats.elapsed_ms);
-        if stats.elapsed_ms >= deadline_ms {
+        let deadline = self.deadline()?;
+        hints.limit_remaining_time(deadline - stats.elapsed);
+        if stats.elapsed >= deadline {
             return Some(StopReason::Budget);
         }
         let short_mate = stats.mate_in.or(stats.mated_in).is_some_and(|moves| moves <= SHORT_MATE);
-        let enough = ended.is_some() && (short_mate || stats.elapsed_ms >= self.optimum_ms);
+        let enough = ended.is_some() && (short_mate || stats.elapsed.0 >= self.optimum_ms);
         enough.then_some(StopReason::Settled)
     }
 
-    fn deadline_ms(&self) -> Option<f64> {
-        Some(if self.evaluated { self.maximum_ms } else { self.maximum_ms.max(self.grace_ms) })
+    fn deadline(&self) -> Option<Millis> {
+        let deadline_ms = if self.evaluated { self.maximum_ms } else { self.maximum_ms.max(self.grace_ms) };
+        Some(Millis(deadline_ms))
     }
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
             manager: ArgoParams::OWNER,
-            budget_ms: self.maximum_ms,
-            average_ms: Some(self.optimum_ms),
+            budget: Millis(self.maximum_ms),
+            average: Some(Millis(self.optimum_ms)),
             ..MoveReport::default()
         })
     }
@@ -149,6 +151,7 @@ impl Stopper for ArgoStopper {
 mod tests {
     use super::*;
     use crate::time::facts::RootEvaluation;
+    use crate::time::units::Nodes;
 
     /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1; maximum
     /// 3·120,000/(3 + 19) = 16,363.6 ms.
@@ -161,10 +164,10 @@ mod tests {
         let mut root_visits = vec![0, 0];
         root_visits[best] = nodes as u32;
         SearchStats {
-            elapsed_ms,
-            since_first_eval_ms: Some(elapsed_ms),
-            nodes,
-            new_nodes: nodes,
+            elapsed: Millis(elapsed_ms),
+            since_first_eval: Some(Millis(elapsed_ms)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(nodes),
             root_visits,
             root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
             ..SearchStats::default()

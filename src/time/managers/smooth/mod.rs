@@ -23,7 +23,8 @@ use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator, decay}
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::stopper::Stopper;
-use crate::time::stoppers::first_evaluation_grace_ms;
+use crate::time::stoppers::first_evaluation_grace;
+use crate::time::units::{Millis, Nodes};
 
 use piggybank::Piggybank;
 use stopper::{MoveContext, SmoothStopper};
@@ -88,8 +89,9 @@ impl Smooth {
     }
 
     /// Plans a move for which `kept` of the nodes in the tree count as reused.
-    fn start(&mut self, facts: &MoveFacts, kept: u64) -> Option<Box<dyn Stopper>> {
-        let (time_ms, inc_ms) = facts.limits.game_clock()?;
+    fn start(&mut self, facts: &MoveFacts, kept: Nodes) -> Option<Box<dyn Stopper>> {
+        let clock = facts.limits.mover_clock()?;
+        let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let reused_nodes = self.counted_reuse(facts, kept);
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
@@ -100,13 +102,13 @@ impl Smooth {
         let planned = self.config.planned_moves(&facts.limits, &position);
         let moves_left = planned.estimate.moves;
         let bank = &self.config.piggybank;
-        let cap_ms = bank.max_moves * facts.time_to_control_ms(moves_left)? / moves_left;
+        let cap_ms = bank.max_moves * facts.time_to_control(moves_left)?.0 / moves_left;
         self.piggybank.prepare(bank, time_ms, cap_ms);
         let piggybank_ms = self.piggybank.balance_ms();
         let input = PlanInput {
             time_ms,
             inc_ms,
-            overhead_ms: facts.overhead_ms,
+            overhead_ms: facts.overhead.0,
             movestogo: facts.limits.movestogo,
             moves_left,
             future_weight: self.config.params.future_weight(facts.root, planned.share_of_game),
@@ -120,7 +122,7 @@ impl Smooth {
             timeuse: self.timeuse.value(),
             max_move_budget: self.config.params.max_move_budget,
             min_move_share: if facts.has_choice() { self.config.params.min_move_share } else { 0.0 },
-            reserve_ms: facts.reserve_ms,
+            reserve_ms: facts.reserve.0,
             piggybank_ms,
             deposit: PiggybankDeposit { share: bank.per_move_share, room_ms: cap_ms - piggybank_ms },
         };
@@ -131,15 +133,15 @@ impl Smooth {
             position,
             input,
             draw_ms: bank.max_use * piggybank_ms,
-            grace_ms: first_evaluation_grace_ms(facts),
+            grace_ms: first_evaluation_grace(facts).0,
             config: self.config.clone(),
         };
         Some(Box::new(SmoothStopper::new(context, nps)))
     }
 
     /// Reused nodes as the target counts them, if `kept` of those in the tree are to count.
-    fn counted_reuse(&self, facts: &MoveFacts, kept: u64) -> f64 {
-        let in_tree = facts.reused_nodes as f64;
+    fn counted_reuse(&self, facts: &MoveFacts, kept: Nodes) -> f64 {
+        let in_tree = facts.reused_nodes.as_f64();
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
         let counted = match (self.config.params.target, self.config.params.reuse) {
             (NodeTarget::BestMove, _) => most,
@@ -148,7 +150,7 @@ impl Smooth {
             }
             (NodeTarget::Tree, _) => in_tree,
         };
-        if in_tree > 0.0 { counted * (kept as f64 / in_tree).min(1.0) } else { 0.0 }
+        if in_tree > 0.0 { counted * (kept.as_f64() / in_tree).min(1.0) } else { 0.0 }
     }
 
     fn report_missing_head(&mut self, facts: &MoveFacts) {
@@ -162,15 +164,19 @@ impl Smooth {
 
     fn learn_nps(&mut self, outcome: &MoveOutcome) {
         if let Some(nps) = outcome.report.nps {
-            self.nps = nps;
+            self.nps = nps.0;
         }
         let stats = &outcome.stats;
-        self.measured_s += stats.since_first_eval_ms.unwrap_or(0.0) / 1000.0;
+        self.measured_s += stats.since_first_eval.unwrap_or_default().as_secs();
         // A device so slow that a move has no second batch shows its rate only over whole moves.
-        let used_s = outcome.used_ms / 1000.0;
-        if stats.batches == 1 && stats.new_nodes > 0 && used_s > 0.0 {
-            self.nps =
-                decay(self.nps, stats.new_nodes as f64 / used_s, self.config.params.nps_update_rate, used_s);
+        let used_s = outcome.used.as_secs();
+        if stats.batches == 1 && stats.new_nodes.0 > 0 && used_s > 0.0 {
+            self.nps = decay(
+                self.nps,
+                stats.new_nodes.as_f64() / used_s,
+                self.config.params.nps_update_rate,
+                used_s,
+            );
         }
     }
 }
@@ -201,7 +207,7 @@ impl TimeManager for Smooth {
         self.start(facts, facts.reused_nodes)
     }
 
-    fn ponder_hit(&mut self, facts: &MoveFacts, kept_nodes: u64) -> Option<Box<dyn Stopper>> {
+    fn ponder_hit(&mut self, facts: &MoveFacts, kept_nodes: Nodes) -> Option<Box<dyn Stopper>> {
         self.pondering = false;
         self.start(facts, kept_nodes)
     }
@@ -209,18 +215,18 @@ impl TimeManager for Smooth {
     fn finish_move(&mut self, outcome: &MoveOutcome) {
         let report = &outcome.report;
         self.learn_nps(outcome);
-        let is_overdrawn = report.overdraft_ms > 0.0;
+        let is_overdrawn = report.overdraft > Millis::ZERO;
         // The last figures that the stopper saw may be a batch old.
-        let drawn_ms = if is_overdrawn { outcome.used_ms - report.budget_ms } else { 0.0 };
-        self.piggybank.book(report.saved_ms, drawn_ms.max(0.0));
-        let weight = match report.average_ms {
-            Some(average) if average > 0.0 => outcome.used_ms / average,
+        let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };
+        self.piggybank.book(report.saved.0, drawn_ms.max(0.0));
+        let weight = match report.average {
+            Some(average) if average > Millis::ZERO => outcome.used / average,
             _ => 0.0,
         };
         let stats = &outcome.stats;
-        let best = f64::from(stats.two_most_visits().0);
+        let best = f64::from(stats.most_visits().best);
         let nodes = match self.config.params.target {
-            NodeTarget::Tree => stats.nodes as f64,
+            NodeTarget::Tree => stats.nodes.as_f64(),
             NodeTarget::BestMove => best,
         };
         self.previous = Some(PreviousMove { nodes, weight });
@@ -228,10 +234,10 @@ impl TimeManager for Smooth {
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
-        let used_share = if is_overdrawn { 1.0 } else { outcome.used_ms / report.budget_ms };
+        let used_share = if is_overdrawn { 1.0 } else { outcome.used / report.budget };
         self.timeuse.learn(used_share, weight);
-        if stats.nodes > 0 {
-            self.best_share.learn(best / stats.nodes as f64, weight);
+        if stats.nodes.0 > 0 {
+            self.best_share.learn(best / stats.nodes.as_f64(), weight);
         }
     }
 

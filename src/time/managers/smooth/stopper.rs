@@ -5,6 +5,7 @@ use crate::time::limits::GoLimits;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
+use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, PlannedMoves, SmoothConfig, SmoothParams};
 use super::plan::{Plan, PlanInput};
@@ -70,10 +71,10 @@ impl SmoothStopper {
     /// Plans again with what the search has found out about the game's length and its own speed: at the first
     /// evaluation, and then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
-        if !self.evaluated || (stats.nodes as f64) < self.revised_at * REVISION_GROWTH {
+        if !self.evaluated || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
         }
-        self.revised_at = (stats.nodes as f64).max(1.0);
+        self.revised_at = (stats.nodes.as_f64()).max(1.0);
         if let Some(root) = stats.root.filter(|root| root.m.is_some()) {
             self.context.position.m = root.m;
             self.context.position.m_spread = root.m_spread;
@@ -95,7 +96,7 @@ impl SmoothStopper {
             return false;
         }
         let just_began =
-            stats.since_first_eval_ms.is_none_or(|ms| ms <= self.context.config.piggybank.force_ms);
+            stats.since_first_eval.is_none_or(|since| since.0 <= self.context.config.piggybank.force_ms);
         let best_is_in_doubt = stats.best_by_q.is_some() && stats.best_by_q != stats.most_visited();
         just_began
             || best_is_in_doubt
@@ -124,7 +125,7 @@ impl SmoothStopper {
 
 impl Stopper for SmoothStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval_ms.is_some();
+        self.evaluated |= stats.since_first_eval.is_some();
         self.nps.observe(stats);
         if self.context.draw_ms > 0.0 {
             self.visit_rates.observe(stats);
@@ -132,43 +133,43 @@ impl Stopper for SmoothStopper {
         self.revise(stats);
         self.may_draw = self.needs_more_time(stats);
         self.drawn_ms =
-            if self.may_draw { (stats.elapsed_ms - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
+            if self.may_draw { (stats.elapsed.0 - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
 
-        hints.nps = Some(self.nps.optimistic());
-        let deadline_ms = self.deadline_ms()?;
-        hints.limit_remaining_ms(deadline_ms - stats.elapsed_ms);
+        hints.nps = Some(Nps(self.nps.optimistic()));
+        let deadline = self.deadline()?;
+        hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {
-            hints.limit_remaining_playouts(nodes - stats.new_nodes as f64);
-            if self.evaluated && stats.new_nodes as f64 >= nodes && !self.may_draw {
+            hints.limit_remaining_visits(nodes - stats.new_nodes.as_f64());
+            if self.evaluated && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
                 return Some(StopReason::TargetNodes);
             }
         }
-        (stats.elapsed_ms >= deadline_ms).then_some(StopReason::Budget)
+        (stats.elapsed >= deadline).then_some(StopReason::Budget)
     }
 
-    fn deadline_ms(&self) -> Option<f64> {
+    fn deadline(&self) -> Option<Millis> {
         let reserve = if self.may_draw { self.draw_limit_ms() } else { 0.0 };
         let grace = if self.evaluated { 0.0 } else { self.context.grace_ms };
         let limit = (self.regular_ms() + reserve).min(self.context.input.available_ms());
-        Some(limit.max(grace))
+        Some(Millis(limit.max(grace)))
     }
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
             manager: SmoothParams::OWNER,
-            budget_ms: self.plan.budget_ms,
-            average_ms: Some(self.plan.average_ms),
-            target_nodes: Some(self.plan.target_new_nodes),
+            budget: Millis(self.plan.budget_ms),
+            average: Some(Millis(self.plan.average_ms)),
+            target_nodes: Some(ExpectedNodes(self.plan.target_new_nodes)),
             tree_reuse: Some(self.context.input.tree_reuse),
-            reused_nodes: Some(self.context.input.reused_nodes),
+            reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            nps: Some(self.nps.value()),
+            nps: Some(Nps(self.nps.value())),
             moves_left: Some(self.moves_left.moves),
             moves_left_source: Some(self.moves_left.source),
             m: self.context.position.m,
             m_spread: self.context.position.m_spread,
-            overdraft_ms: self.drawn_ms,
-            saved_ms: self.plan.saved_ms,
+            overdraft: Millis(self.drawn_ms),
+            saved: Millis(self.plan.saved_ms),
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::StopReason;
 use crate::time::timekeeper::{SearchEnd, Timekeeper};
+use crate::time::units::{GamePly, Nps, Plies};
 use proptest::prelude::*;
 
 fn smooth(params: &str) -> Smooth {
@@ -16,8 +17,8 @@ fn smooth(params: &str) -> Smooth {
 
 fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
     MoveFacts {
-        limits: GoLimits { time_ms: Some(time_ms), inc_ms, ..GoLimits::default() },
-        overhead_ms: 200.0,
+        limits: GoLimits { time: Some(Millis(time_ms)), inc: Millis(inc_ms), ..GoLimits::default() },
+        overhead: Millis(200.0),
         pieces: 32,
         legal_moves: 30,
         ..MoveFacts::default()
@@ -28,11 +29,11 @@ fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
 fn stats(elapsed_ms: f64, reused: u64) -> SearchStats {
     let new_nodes = if elapsed_ms >= 10.0 { elapsed_ms as u64 } else { 0 };
     SearchStats {
-        elapsed_ms,
-        since_first_eval_ms: (elapsed_ms >= 10.0).then_some(elapsed_ms - 10.0),
-        nodes: reused + new_nodes,
-        new_nodes,
-        playouts: new_nodes,
+        elapsed: Millis(elapsed_ms),
+        since_first_eval: (elapsed_ms >= 10.0).then_some(Millis(elapsed_ms - 10.0)),
+        nodes: Nodes(reused + new_nodes),
+        new_nodes: Nodes(new_nodes),
+        playouts: Nodes(new_nodes),
         batches: new_nodes / 10,
         root_visits: vec![(reused + new_nodes) as u32 / 2; 2],
         ..SearchStats::default()
@@ -44,9 +45,9 @@ fn report_of(manager: &mut Smooth, facts: &MoveFacts) -> MoveReport {
 }
 
 fn finish(manager: &mut Smooth, report: MoveReport, used_ms: f64, nodes: u64) {
-    let stats = SearchStats { nodes, batches: 100, ..SearchStats::default() };
+    let stats = SearchStats { nodes: Nodes(nodes), batches: 100, ..SearchStats::default() };
     let reason = Some(StopReason::Budget);
-    manager.finish_move(&MoveOutcome { used_ms, stats, legal_moves: 30, reason, report });
+    manager.finish_move(&MoveOutcome { used: Millis(used_ms), stats, legal_moves: 30, reason, report });
 }
 
 fn close(a: f64, b: f64) -> bool {
@@ -58,21 +59,21 @@ fn the_first_move_by_hand() {
     // ML(0) = 51.5; T = 60,000 + 600·50.5 − 200 = 90,100; /51.5 = 1,749.5146 ms; ·2 for the tree that is
     // expected to be reused, none is; /0.7 = 4,998.6130.
     let report = report_of(&mut smooth(""), &facts(60_000.0, 600.0));
-    assert!(close(report.budget_ms, 4_998.613_037), "{report}");
-    assert!(close(report.target_nodes.unwrap(), 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
+    assert!(close(report.budget.0, 4_998.613_037), "{report}");
+    assert!(close(report.target_nodes.unwrap().0, 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
 }
 
 #[test]
 fn it_learns_reuse_and_timeuse_from_a_move() {
     let mut manager = smooth("");
     let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    let average = report.average_ms.unwrap();
-    let budget = report.budget_ms;
+    let average = report.average.unwrap().0;
+    let budget = report.budget.0;
     finish(&mut manager, report, average, 10_000);
     // One average move; 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
     assert!(close(average / budget, 0.35));
     assert!(close(manager.timeuse.value(), 0.676_561_547));
-    let next = MoveFacts { reused_nodes: 3_000, game_ply: 2, ..facts(58_800.0, 600.0) };
+    let next = MoveFacts { reused_nodes: Nodes(3_000), game_ply: GamePly(2), ..facts(58_800.0, 600.0) };
     // 3,000 of 10,000: 0.3 − (0.3 − 0.5)·2^(−1/4) = 0.468179.
     let report = report_of(&mut manager, &next);
     assert!(close(report.tree_reuse.unwrap(), 0.468_179_283), "{report}");
@@ -82,7 +83,7 @@ fn it_learns_reuse_and_timeuse_from_a_move() {
 fn time_beyond_the_budget_counts_as_all_of_it() {
     let mut manager = smooth("");
     let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    let (average, used) = (report.average_ms.unwrap(), report.budget_ms * 3.0);
+    let (average, used) = (report.average.unwrap().0, report.budget.0 * 3.0);
     finish(&mut manager, report, used, 10_000);
     // 1 − (1 − 0.7)·2^(−8.571429/10) = 0.834380
     assert!(close(used / average, 8.571_428_571));
@@ -105,9 +106,9 @@ fn insta_moves_hardly_count() {
 fn forced_moves_teach_nothing_about_timeuse() {
     let mut manager = smooth("");
     let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    let used_ms = report.average_ms.unwrap() / 4.0;
+    let used_ms = report.average.unwrap().0 / 4.0;
     let outcome = MoveOutcome {
-        used_ms,
+        used: Millis(used_ms),
         legal_moves: 1,
         reason: Some(StopReason::OnlyMove),
         report,
@@ -123,20 +124,21 @@ fn a_ponder_hit_gets_a_budget_of_its_own() {
     let mut keeper = Timekeeper::new(Box::new(smooth("")), StopperOptions::default());
     let mut pondering = facts(60_000.0, 600.0);
     pondering.limits.ponder = true;
-    pondering.reused_nodes = 1_000;
+    pondering.reused_nodes = Nodes(1_000);
     let mut chain = keeper.start_move(&pondering);
     let mut hints = Hints::default();
     let pondered = stats(30_000.0, 1_000);
     assert_eq!(chain.should_stop(&pondered, &mut hints), None);
-    assert_eq!(chain.deadline_ms(), None, "a ponder search has no deadline");
+    assert_eq!(chain.deadline(), None, "a ponder search has no deadline");
 
-    let hit = MoveFacts { reused_nodes: 31_000, ..facts(60_000.0, 600.0) };
+    let hit = MoveFacts { reused_nodes: Nodes(31_000), ..facts(60_000.0, 600.0) };
     keeper.ponder_hit(&mut chain, &hit, &pondered);
-    let budget = chain.report().unwrap().budget_ms;
-    let alone = report_of(&mut smooth(""), &MoveFacts { reused_nodes: 1_000, ..facts(60_000.0, 600.0) });
-    assert_eq!(budget, alone.budget_ms);
+    let budget = chain.report().unwrap().budget.0;
+    let alone =
+        report_of(&mut smooth(""), &MoveFacts { reused_nodes: Nodes(1_000), ..facts(60_000.0, 600.0) });
+    assert_eq!(budget, alone.budget.0);
     assert_eq!(chain.should_stop(&stats(31_000.0, 1_000), &mut hints), None);
-    assert!(close(chain.deadline_ms().unwrap(), 30_000.0 + budget));
+    assert!(close(chain.deadline().unwrap().0, 30_000.0 + budget));
     let late = stats(30_000.0 + budget + 3_000.0, 1_000);
     assert_eq!(chain.should_stop(&late, &mut hints), Some(StopReason::Budget));
     keeper.finish_move(&chain, &SearchEnd { stats: &late, reason: Some(StopReason::Budget) });
@@ -150,7 +152,7 @@ fn a_missed_ponder_search_teaches_nothing_about_reuse() {
     let mut pondering = facts(58_000.0, 600.0);
     pondering.limits.ponder = true;
     assert!(manager.start_move(&pondering).is_none());
-    let next = MoveFacts { reused_nodes: 50_000, ..facts(58_000.0, 600.0) };
+    let next = MoveFacts { reused_nodes: Nodes(50_000), ..facts(58_000.0, 600.0) };
     assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
 }
 
@@ -159,21 +161,21 @@ fn a_missed_ponder_search_teaches_nothing_about_reuse() {
 fn the_last_move_before_the_control_may_use_the_clock() {
     let mut last = facts(10_000.0, 0.0);
     last.limits.movestogo = Some(1);
-    assert_eq!(report_of(&mut smooth(""), &last).budget_ms, 9_800.0);
+    assert_eq!(report_of(&mut smooth(""), &last).budget.0, 9_800.0);
 }
 
 /// Lc0's defect: a first batch that takes longer than the whole budget makes the move late.
 #[test]
 fn a_slow_first_batch_does_not_hide_the_deadline() {
     let mut stopper = smooth("").start_move(&facts(1_000.0, 0.0)).unwrap();
-    let deadline = stopper.deadline_ms().unwrap();
+    let deadline = stopper.deadline().unwrap().0;
     assert!(deadline <= 100.0, "a tenth of the clock: {deadline}");
     let mut hints = Hints::default();
-    let waiting = |elapsed_ms| SearchStats { elapsed_ms, ..SearchStats::default() };
+    let waiting = |elapsed_ms| SearchStats { elapsed: Millis(elapsed_ms), ..SearchStats::default() };
     assert_eq!(stopper.should_stop(&waiting(deadline - 1.0), &mut hints), None);
-    assert!(close(hints.remaining_ms, 1.0));
+    assert!(close(hints.remaining_time.0, 1.0));
     // At 100 evaluations/s, not even one fits into 1 ms: the smallest batch.
-    assert_eq!(hints.batch_cap(256, 100.0), 1);
+    assert_eq!(hints.batch_cap(256, Nps(100.0)), 1);
     assert_eq!(stopper.should_stop(&waiting(deadline), &mut hints), Some(StopReason::Budget));
 }
 
@@ -193,34 +195,34 @@ fn a_fresh_root_revises_its_budget_when_m_is_known() {
     let mut stopper = manager.start_move(&fresh).unwrap();
     let before = stopper.report().unwrap();
     assert_eq!((before.moves_left, before.moves_left_source), (Some(59.0), Some("mle-pieces")));
-    let root = RootEvaluation { m: Some(39.0), ..RootEvaluation::default() };
+    let root = RootEvaluation { m: Some(Plies(39.0)), ..RootEvaluation::default() };
     let evaluated = SearchStats { root: Some(root), ..stats(10.0, 0) };
     assert_eq!(stopper.should_stop(&evaluated, &mut Hints::default()), None);
     let after = stopper.report().unwrap();
     // (1 + 39)/2 = 20 moves: 59,800/20·2/0.7 = 8,542.857
     assert_eq!((after.moves_left, after.moves_left_source), (Some(20.0), Some("mle-mlh")));
-    assert!(close(after.budget_ms, 8_542.857_143), "{after}");
-    assert!(close(stopper.deadline_ms().unwrap(), after.budget_ms));
+    assert!(close(after.budget.0, 8_542.857_143), "{after}");
+    assert!(close(stopper.deadline().unwrap().0, after.budget.0));
     assert_eq!(manager.take_message(), None);
 }
 
 #[test]
 fn a_move_gets_more_where_more_is_at_stake() {
     let params = "mle-mlh,init-tree-reuse=0,init-timeuse=1,move-weight=stakes";
-    let root = RootEvaluation { q: 0.6, d: Some(0.2), m: Some(39.0), m_spread: None };
+    let root = RootEvaluation { q: 0.6, d: Some(0.2), m: Some(Plies(39.0)), m_spread: None };
     let known = MoveFacts { root: Some(root), has_moves_left: true, ..facts(60_000.0, 0.0) };
     // 20 moves; those ahead weigh (0.64 + 0.2)/2/0.64 = 0.65625: 59,800/(1 + 19·0.65625) = 4,439.907
-    assert!(close(report_of(&mut smooth(params), &known).budget_ms, 4_439.907_193));
+    assert!(close(report_of(&mut smooth(params), &known).budget.0, 4_439.907_193));
     // A time control after 10 of the 20 moves: 0.53/0.64 of the weight now; 59,800/(1 + 9·0.828125)
     let limits = GoLimits { movestogo: Some(10), ..known.limits.clone() };
     let control = MoveFacts { limits, ..known.clone() };
-    assert!(close(report_of(&mut smooth(params), &control).budget_ms, 7_074.306_839));
+    assert!(close(report_of(&mut smooth(params), &control).budget.0, 7_074.306_839));
     // On a fresh root the first evaluation tells.
     let fresh = MoveFacts { root: None, ..known };
     let mut manager = smooth(params);
     let mut stopper = manager.start_move(&fresh).unwrap();
     stopper.should_stop(&SearchStats { root: Some(root), ..stats(10.0, 0) }, &mut Hints::default());
-    assert!(close(stopper.report().unwrap().budget_ms, 4_439.907_193));
+    assert!(close(stopper.report().unwrap().budget.0, 4_439.907_193));
 }
 
 #[test]
@@ -240,9 +242,9 @@ fn a_limit_in_nodes_stops_at_nodes() {
     // 51,500/51.5 = 1,000 ms and nodes; ·2/0.7 = 2,857.14 nodes.
     let mut hints = Hints::default();
     assert_eq!(stopper.should_stop(&stats(2_800.0, 0), &mut hints), None);
-    assert!(close(hints.remaining_playouts, 57.142_857), "{hints:?}");
+    assert!(close(hints.remaining_visits.0, 57.142_857), "{hints:?}");
     assert_eq!(stopper.should_stop(&stats(2_860.0, 0), &mut hints), Some(StopReason::TargetNodes));
-    assert!(close(stopper.deadline_ms().unwrap(), 0.3 * 51_700.0));
+    assert!(close(stopper.deadline().unwrap().0, 0.3 * 51_700.0));
 }
 
 #[test]
@@ -253,7 +255,7 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     };
     // As above: 2,857.14 ms and nodes. A faster search is held by nodes, a slower one by time.
     let verdict = |elapsed_ms: f64, new_nodes| {
-        let stats = SearchStats { new_nodes, ..stats(elapsed_ms, 0) };
+        let stats = SearchStats { new_nodes: Nodes(new_nodes), ..stats(elapsed_ms, 0) };
         start().should_stop(&stats, &mut Hints::default())
     };
     assert_eq!(verdict(2_000.0, 2_850), None);
@@ -262,7 +264,7 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     assert_eq!(verdict(2_860.0, 2_000), Some(StopReason::Budget));
     let mut evaluated = start();
     evaluated.should_stop(&stats(10.0, 1), &mut Hints::default());
-    assert!(close(evaluated.deadline_ms().unwrap(), evaluated.report().unwrap().budget_ms));
+    assert!(close(evaluated.deadline().unwrap().0, evaluated.report().unwrap().budget.0));
 }
 
 /// What the formulas make of a long game with a small increment: once the curve expects few moves the clock
@@ -281,9 +283,11 @@ fn settled_clock_ms(params: &str) -> f64 {
     let mut manager = smooth(&format!("{params},{full_use}"));
     let mut clock_ms = 10_000.0;
     for move_number in 0..150 {
-        let report =
-            report_of(&mut manager, &MoveFacts { game_ply: 2 * move_number, ..facts(clock_ms, inc_ms) });
-        let used_ms = report.budget_ms;
+        let report = report_of(
+            &mut manager,
+            &MoveFacts { game_ply: GamePly(2 * move_number), ..facts(clock_ms, inc_ms) },
+        );
+        let used_ms = report.budget.0;
         assert!(clock_ms - used_ms >= overhead_ms, "move {move_number}: {clock_ms} {used_ms}");
         finish(&mut manager, report, used_ms, 0);
         clock_ms += inc_ms - used_ms;
@@ -295,8 +299,8 @@ fn settled_clock_ms(params: &str) -> f64 {
 fn reuse_by_distribution_counts_dead_branches_little() {
     let with = |params: &str| {
         let root_visits = vec![600, 300, 100];
-        let facts = MoveFacts { reused_nodes: 1_000, root_visits, ..facts(60_000.0, 0.0) };
-        report_of(&mut smooth(params), &facts).reused_nodes.unwrap()
+        let facts = MoveFacts { reused_nodes: Nodes(1_000), root_visits, ..facts(60_000.0, 0.0) };
+        report_of(&mut smooth(params), &facts).reused_nodes.unwrap().0
     };
     assert_eq!(with("reuse=tree"), 1_000.0);
     // 600 + 300/2 + 100/6
@@ -315,17 +319,17 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
         stopper.should_stop(&stats, hints)
     };
     assert_eq!(ask(&mut stopper, 2_000.0, Some(0), &mut hints), None);
-    let budget = stopper.report().unwrap().budget_ms;
-    assert!(close(stopper.deadline_ms().unwrap(), budget), "no doubt, no reserve");
+    let budget = stopper.report().unwrap().budget.0;
+    assert!(close(stopper.deadline().unwrap().0, budget), "no doubt, no reserve");
     assert_eq!(ask(&mut stopper, budget + 1_000.0, Some(1), &mut hints), None);
     // 0.94 of 9 % of 60 s
-    let budget = stopper.report().unwrap().budget_ms;
-    assert!(close(stopper.deadline_ms().unwrap(), budget + 5_076.0));
-    assert!(stopper.report().unwrap().overdraft_ms > 0.0);
+    let budget = stopper.report().unwrap().budget.0;
+    assert!(close(stopper.deadline().unwrap().0, budget + 5_076.0));
+    assert!(stopper.report().unwrap().overdraft > Millis::ZERO);
 
     let report = stopper.report().unwrap();
-    let (saved, drawn) = (report.saved_ms, report.overdraft_ms);
-    let used = report.budget_ms + drawn;
+    let (saved, drawn) = (report.saved.0, report.overdraft.0);
+    let used = report.budget.0 + drawn;
     finish(&mut manager, report, used, 1_000);
     assert!(close(manager.piggybank.balance_ms(), 5_400.0 + saved - drawn));
     assert!(manager.timeuse.value() > 0.7, "a draw counts as full use");
@@ -335,7 +339,7 @@ fn the_reserve_is_drawn_when_the_best_move_is_in_doubt() {
 #[test]
 fn a_fast_machine_is_not_hasty_because_of_a_low_guess() {
     let mut manager = smooth("init-nps=100");
-    let facts = MoveFacts { reused_nodes: 1_000, ..facts(60_000.0, 0.0) };
+    let facts = MoveFacts { reused_nodes: Nodes(1_000), ..facts(60_000.0, 0.0) };
     let mut stopper = manager.start_move(&facts).unwrap();
     let mut hints = Hints::default();
     let mut stopped_ms = 0.0;
@@ -361,20 +365,20 @@ proptest! {
         let mut clock = time_ms;
         for (i, (share, nodes, kept, legal_moves)) in moves.into_iter().enumerate() {
             let facts = MoveFacts {
-                overhead_ms,
-                game_ply: 2 * i as u32,
+                overhead: Millis(overhead_ms),
+                game_ply: GamePly(2 * i as u32),
                 legal_moves,
-                reused_nodes: (nodes as f64 * kept) as u64,
+                reused_nodes: Nodes((nodes as f64 * kept) as u64),
                 root_visits: vec![(nodes / 2) as u32, (nodes / 3) as u32],
                 ..facts(clock, inc_ms)
             };
             let mut stopper = manager.start_move(&facts).unwrap();
             let available = (clock - overhead_ms).max(0.0);
             let report = stopper.report().unwrap();
-            prop_assert!(report.budget_ms >= 0.0 && report.budget_ms <= available);
-            let used_ms = (report.budget_ms * share).min(clock);
-            stopper.should_stop(&stats(used_ms.max(10.0), facts.reused_nodes), &mut Hints::default());
-            let deadline = stopper.deadline_ms().unwrap();
+            prop_assert!(report.budget.0 >= 0.0 && report.budget.0 <= available);
+            let used_ms = (report.budget.0 * share).min(clock);
+            stopper.should_stop(&stats(used_ms.max(10.0), facts.reused_nodes.0), &mut Hints::default());
+            let deadline = stopper.deadline().unwrap().0;
             prop_assert!(deadline >= 0.0 && deadline <= available, "{} {}", deadline, available);
             finish(&mut manager, stopper.report().unwrap(), used_ms, nodes);
             clock += inc_ms - used_ms;

@@ -40,7 +40,7 @@ impl VisitRates {
         if stats.root_visits.is_empty() {
             return;
         }
-        let now = stats.elapsed_ms;
+        let now = stats.elapsed.0;
         let due = self.samples.back().is_none_or(|(ms, _)| now >= ms + self.window_ms / SAMPLES);
         if due {
             self.samples.push_back((now, stats.root_visits.clone()));
@@ -78,13 +78,14 @@ impl VisitRates {
 mod tests {
     use super::*;
     use crate::time::parameters::Preset;
+    use crate::time::units::Millis;
 
     fn visit_rates() -> VisitRates {
         VisitRates::new(&PiggybankParams::preset(Preset::Lc0))
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {
-        SearchStats { elapsed_ms, root_visits: visits.into(), ..SearchStats::default() }
+        SearchStats { elapsed: Millis(elapsed_ms), root_visits: visits.into(), ..SearchStats::default() }
     }
 
     #[test]

@@ -41,13 +41,14 @@ impl TimeManager for Stockfish {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let available_ms = facts.available_ms()?;
-        let (time_ms, inc_ms) = facts.limits.game_clock()?;
+        let available_ms = facts.available()?.0;
+        let clock = facts.limits.mover_clock()?;
+        let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let input = TimeLimitsInput {
             time_ms,
             inc_ms,
             movestogo: facts.limits.movestogo,
-            game_ply: facts.game_ply,
+            game_ply: facts.game_ply.0,
             ponder_enabled: facts.ponder_enabled,
         };
         let limits = self.params.time_limits(&input).limited_to(available_ms);

@@ -5,7 +5,8 @@ use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
-use crate::time::stoppers::first_evaluation_grace_ms;
+use crate::time::stoppers::first_evaluation_grace;
+use crate::time::units::Millis;
 
 use super::limits::{StockfishParams, TimeLimits};
 
@@ -35,7 +36,7 @@ impl StockfishStopper {
         StockfishStopper {
             params,
             limits,
-            grace_ms: first_evaluation_grace_ms(facts),
+            grace_ms: first_evaluation_grace(facts).0,
             evaluated: false,
             iterations: IterationTracker::default(),
             last: None,
@@ -50,6 +51,11 @@ impl StockfishStopper {
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
+    /// Returns the time that the move may take: the maximum while the score falls, otherwise what is available, ms.
+    fn budget_ms(&self) -> f64 {
+        if self.falling { self.limits.maximum_ms } else { self.available_ms() }
+    }
+
     fn finish_iteration(&mut self, iteration: Iteration) {
         self.best_move_changes *= self.params.instability_decay;
         let changed = self.last.is_some_and(|last| last.best_move != iteration.best_move);
@@ -62,7 +68,7 @@ impl StockfishStopper {
 
 impl Stopper for StockfishStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval_ms.is_some();
+        self.evaluated |= stats.since_first_eval.is_some();
         let q_before = self.last.map(|last| last.q);
         self.falling = match (q_before, stats.root) {
             (Some(before), Some(root)) => root.q < before - self.params.fail_low_q,
@@ -72,27 +78,25 @@ impl Stopper for StockfishStopper {
         if let Some(iteration) = ended {
             self.finish_iteration(iteration);
         }
-        let deadline_ms = self.deadline_ms()?;
-        hints.limit_remaining_ms(deadline_ms - stats.elapsed_ms);
-        if stats.elapsed_ms >= deadline_ms {
+        let deadline = self.deadline()?;
+        hints.limit_remaining_time(deadline - stats.elapsed);
+        if stats.elapsed >= deadline {
             return Some(StopReason::Budget);
         }
-        let late = stats.elapsed_ms > LAST_ITERATION_SHARE * self.available_ms();
+        let late = stats.elapsed.0 > LAST_ITERATION_SHARE * self.available_ms();
         (ended.is_some() && late && !self.falling).then_some(StopReason::Settled)
     }
 
-    fn deadline_ms(&self) -> Option<f64> {
-        let budget = if self.falling { self.limits.maximum_ms } else { self.available_ms() };
-        let grace = if self.evaluated { 0.0 } else { self.grace_ms };
-        Some(budget.max(grace))
+    fn deadline(&self) -> Option<Millis> {
+        let grace_ms = if self.evaluated { 0.0 } else { self.grace_ms };
+        Some(Millis(self.budget_ms().max(grace_ms)))
     }
 
     fn report(&self) -> Option<MoveReport> {
-        let budget_ms = if self.falling { self.limits.maximum_ms } else { self.available_ms() };
         Some(MoveReport {
             manager: StockfishParams::OWNER,
-            budget_ms,
-            average_ms: Some(self.limits.optimum_ms),
+            budget: Millis(self.budget_ms()),
+            average: Some(Millis(self.limits.optimum_ms)),
             ..MoveReport::default()
         })
     }
@@ -102,6 +106,7 @@ impl Stopper for StockfishStopper {
 mod tests {
     use super::*;
     use crate::time::facts::RootEvaluation;
+    use crate::time::units::Nodes;
 
     fn stopper() -> StockfishStopper {
         let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
@@ -112,10 +117,10 @@ mod tests {
         let mut root_visits = vec![0, 0];
         root_visits[best] = nodes as u32;
         SearchStats {
-            elapsed_ms,
-            since_first_eval_ms: Some(elapsed_ms),
-            nodes,
-            new_nodes: nodes,
+            elapsed: Millis(elapsed_ms),
+            since_first_eval: Some(Millis(elapsed_ms)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(nodes),
             root_visits,
             root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
             ..SearchStats::default()
@@ -147,10 +152,10 @@ mod tests {
         stopper.should_stop(&at(100.0, 256, 0.0, 0), &mut hints);
         stopper.should_stop(&at(200.0, 512, 0.0, 1), &mut hints);
         // 1400 + 1·1400/1.4
-        assert_eq!(stopper.deadline_ms(), Some(2_400.0));
+        assert_eq!(stopper.deadline(), Some(Millis(2_400.0)));
         stopper.should_stop(&at(300.0, 1_024, 0.0, 1), &mut hints);
         // 1400 + 0.8·1000
-        assert_eq!(stopper.deadline_ms(), Some(2_200.0));
+        assert_eq!(stopper.deadline(), Some(Millis(2_200.0)));
     }
 
     #[test]
@@ -159,7 +164,7 @@ mod tests {
         let mut hints = Hints::default();
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
         assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.1, 0), &mut hints), None);
-        assert_eq!(hints.remaining_ms, 3_500.0);
+        assert_eq!(hints.remaining_time, Millis(3_500.0));
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_000, 0.19, 0), &mut hints), Some(StopReason::Budget));
         assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));
     }
