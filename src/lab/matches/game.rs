@@ -149,7 +149,7 @@ impl GameRecord {
 
 /// A game under way.
 #[derive(Debug)]
-pub(super) struct Game {
+pub(super) struct OngoingGame {
     assignment: GameAssignment,
     history: History,
     /// Of White and Black.
@@ -161,27 +161,36 @@ pub(super) struct Game {
     is_thinking: bool,
 }
 
-/// What a game needs next.
-#[derive(Debug)]
-pub(super) enum Need {
-    /// So many positions of the mover's wait for evaluation by its team's network.
-    Evaluation(usize),
-    /// Nothing: it is over.
-    Nothing(GameOutcome, Termination),
+/// How a game ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GameEnd {
+    /// Who has won.
+    pub(super) outcome: GameOutcome,
+    /// Why the game ended.
+    pub(super) termination: Termination,
 }
 
-impl Game {
+/// What a game needs next.
+#[derive(Debug)]
+pub(super) enum GameNeed {
+    /// So many positions of the mover's wait for evaluation by its team's network.
+    Evaluation(usize),
+    /// Nothing: the game is over.
+    Nothing(GameEnd),
+}
+
+impl OngoingGame {
     /// A game between `teams` (A, B) that goes on from the last position of `opening`.
     pub(super) fn new(
         assignment: GameAssignment,
         opening: History,
         teams: &[Arc<EngineSetup>; 2],
         rules: &MatchRules,
-    ) -> Result<Game, MatchError> {
+    ) -> Result<OngoingGame, MatchError> {
         let sides = [assignment.white, assignment.white.other()].map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
         let player = |side: usize| EnginePlayer::new(teams[side].clone(), seed.wrapping_add(side as u64));
-        Ok(Game {
+        Ok(OngoingGame {
             assignment,
             history: opening,
             players: [player(sides[0])?, player(sides[1])?],
@@ -193,11 +202,11 @@ impl Game {
     }
 
     /// Goes on until positions wait for evaluation or the game is over.
-    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<Need, MatchError> {
+    pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, MatchError> {
         loop {
             if !self.is_thinking {
-                if let Some((outcome, termination)) = self.end_by_rules() {
-                    return Ok(Need::Nothing(outcome, termination));
+                if let Some(end) = self.end_by_rules() {
+                    return Ok(GameNeed::Nothing(end));
                 }
                 let side = self.side_to_move();
                 self.players[side].begin_move(&self.history, self.clocks[side].limits())?;
@@ -205,10 +214,10 @@ impl Game {
             }
             let side = self.side_to_move();
             if self.players[side].advance() == NextStep::Evaluate {
-                return Ok(Need::Evaluation(self.players[side].waiting()));
+                return Ok(GameNeed::Evaluation(self.players[side].waiting()));
             }
-            if let Some((outcome, termination)) = self.make_move(rules) {
-                return Ok(Need::Nothing(outcome, termination));
+            if let Some(end) = self.make_move(rules) {
+                return Ok(GameNeed::Nothing(end));
             }
         }
     }
@@ -236,26 +245,27 @@ impl Game {
         self.players[side].evaluated();
     }
 
-    fn end_by_rules(&self) -> Option<(GameOutcome, Termination)> {
+    fn end_by_rules(&self) -> Option<GameEnd> {
         let terminal = self.history.terminal(&self.history.legal_moves())?;
         let outcome = match terminal {
             Terminal::Checkmate => GameOutcome::Win(!self.history.current().turn()),
             _ => GameOutcome::Draw,
         };
-        Some((outcome, Termination::Rules(terminal)))
+        Some(GameEnd { outcome, termination: Termination::Rules(terminal) })
     }
 
     /// The search is over: its move is made, unless time or rules end the game first.
-    fn make_move(&mut self, rules: &MatchRules) -> Option<(GameOutcome, Termination)> {
+    fn make_move(&mut self, rules: &MatchRules) -> Option<GameEnd> {
         self.is_thinking = false;
         let side = self.side_to_move();
-        let lost = GameOutcome::Win(!self.history.current().turn());
+        let winner = !self.history.current().turn();
+        let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
         let legal = self.history.legal_moves();
         let Some(played) = self.players[side].end_move() else {
-            return Some((lost, Termination::IllegalMove));
+            return Some(lost(Termination::IllegalMove));
         };
         let Some(best) = played.best.filter(|best| legal.contains(best)) else {
-            return Some((lost, Termination::IllegalMove));
+            return Some(lost(Termination::IllegalMove));
         };
         let pieces = self.history.current().piece_count();
         let node_time = self.players[side]
@@ -265,7 +275,7 @@ impl Game {
         let is_in_time = self.clocks[side].press(played.used, node_time);
         let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
         if !is_in_time {
-            return Some((lost, Termination::TimeForfeit));
+            return Some(lost(Termination::TimeForfeit));
         }
         let score = played.score.map(MoveScore::centipawns);
         self.moves.push(played);
@@ -274,12 +284,13 @@ impl Game {
             return Some(end);
         }
         let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score)?;
-        Some((outcome, Termination::Adjudication))
+        Some(GameEnd { outcome, termination: Termination::Adjudication })
     }
 
-    /// The record of the game, which ended so.
-    pub(super) fn into_record(self, outcome: GameOutcome, termination: Termination) -> GameRecord {
-        let Game { assignment, history, moves, .. } = self;
+    /// Returns the record of the game, which ended so.
+    pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
+        let GameEnd { outcome, termination } = end;
+        let OngoingGame { assignment, history, moves, .. } = self;
         GameRecord { assignment, history, moves, outcome, termination }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crossbeam::channel::{Sender, unbounded};
 
 use super::MatchError;
-use super::game::{Game, GameRecord, MatchRules, Need};
+use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::Openings;
 use super::schedule::Schedule;
 use super::shared_eval_cache::SharedEvalCache;
@@ -140,7 +140,7 @@ struct GameBatch<'a> {
     /// Games at once.
     size: usize,
     /// Games under way with their places in the schedule.
-    games: Vec<(u64, Game)>,
+    games: Vec<(u64, OngoingGame)>,
     networks: Networks,
     /// Positions of all games that wait for a network; reused, grows to the largest batch.
     slots: Vec<EvalSlot>,
@@ -173,7 +173,7 @@ impl<'a> GameBatch<'a> {
             let Some(assignment) = self.config.schedule.assignment(place) else { break };
             let opening = self.config.openings.of_pair(assignment.pair);
             let history = opening.history(self.config.variant).map_err(EngineError::from)?;
-            let game = Game::new(assignment, history, &self.config.teams, &self.config.rules)?;
+            let game = OngoingGame::new(assignment, history, &self.config.teams, &self.config.rules)?;
             self.games.push((place, game));
         }
         Ok(())
@@ -185,11 +185,11 @@ impl<'a> GameBatch<'a> {
         let mut waiting = Vec::with_capacity(self.games.len());
         while let Some((_, game)) = self.games.get_mut(waiting.len()) {
             match game.advance(&self.config.rules)? {
-                Need::Evaluation(positions) => waiting.push(positions),
-                Need::Nothing(outcome, termination) => {
+                GameNeed::Evaluation(positions) => waiting.push(positions),
+                GameNeed::Nothing(end) => {
                     let (place, game) = self.games.remove(waiting.len());
                     // The receiver outlives the threads.
-                    let _ = sender.send(Ok((place, game.into_record(outcome, termination))));
+                    let _ = sender.send(Ok((place, game.into_record(end))));
                 }
             }
         }
@@ -215,7 +215,7 @@ impl<'a> GameBatch<'a> {
 }
 
 /// Exchanges the waiting positions of all `games` for `slots`.
-fn swap_slots(games: &mut [(&mut Game, &usize)], slots: &mut [EvalSlot]) {
+fn swap_slots(games: &mut [(&mut OngoingGame, &usize)], slots: &mut [EvalSlot]) {
     let mut rest = slots;
     for (game, positions) in games {
         let (own, others) = rest.split_at_mut(**positions);

@@ -3,11 +3,12 @@
 //! A Poisson bootstrap: in each of many replicates every game counts k times, k drawn from a Poisson distribution of mean 1 by the game's number.
 //! Nothing has to be kept of the games, and the draws are the same on every machine.
 
+use ndarray::{Array1, Zip};
 use serde::Serialize;
 
 use super::mix;
 
-/// Replicates.
+/// The number of replicates.
 const REPLICATES: usize = 400;
 
 /// A 95 % confidence interval.
@@ -20,11 +21,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Not known.
+    /// An interval that is not known.
     pub(super) const NONE: Interval = Interval { low: f64::NAN, high: f64::NAN };
 
-    /// From the 2.5 % to the 97.5 % point of replicates.
-    fn of(mut values: Vec<f64>) -> Interval {
+    /// Returns the interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape `[REPLICATES]`.
+    fn of(values: Array1<f64>) -> Interval {
+        let mut values = values.to_vec();
         values.retain(|value| value.is_finite());
         values.sort_by(f64::total_cmp);
         let at = |share: f64| values.get((share * values.len() as f64) as usize).copied().unwrap_or(f64::NAN);
@@ -32,18 +34,19 @@ impl Interval {
     }
 }
 
-/// How often each game counts in each replicate.
+/// How often a game counts in each replicate, shape `[REPLICATES]`.
 #[derive(Debug)]
-pub(super) struct BootstrapWeights(Vec<f64>);
+pub(super) struct BootstrapWeights(Array1<f64>);
 
 impl BootstrapWeights {
+    /// Draws the weights of a game from its number.
     pub(super) fn of(game: u64) -> BootstrapWeights {
         let mut random = fastrand::Rng::with_seed(mix(game));
-        BootstrapWeights((0..REPLICATES).map(|_| poisson(random.f64())).collect())
+        BootstrapWeights(Array1::from_shape_simple_fn(REPLICATES, || poisson(random.f64())))
     }
 }
 
-/// A draw from the Poisson distribution of mean 1 by its distribution function.
+/// Draws from the Poisson distribution of mean 1 by inverting its distribution function at `uniform`.
 fn poisson(uniform: f64) -> f64 {
     let (mut k, mut probability) = (0.0, (-1.0f64).exp());
     let mut sum = probability;
@@ -55,34 +58,39 @@ fn poisson(uniform: f64) -> f64 {
     k
 }
 
-/// A sum over positions in each replicate.
+/// A sum over positions in each replicate, shape `[REPLICATES]`.
 #[derive(Clone, Debug)]
-pub(super) struct Replicates(Vec<f64>);
+pub(super) struct Replicates(Array1<f64>);
+
+/// The sums of a quantity and of its positions, from which comes its mean in each replicate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplicatedMean<'a> {
+    pub(super) sum: &'a Replicates,
+    pub(super) count: &'a Replicates,
+}
+
+impl ReplicatedMean<'_> {
+    /// Returns the interval of the difference between this mean and another one.
+    pub(super) fn difference(self, other: ReplicatedMean<'_>) -> Interval {
+        Interval::of(&self.sum.0 / &self.count.0 - &other.sum.0 / &other.count.0)
+    }
+}
 
 impl Default for Replicates {
     fn default() -> Self {
-        Replicates(vec![0.0; REPLICATES])
+        Replicates(Array1::zeros(REPLICATES))
     }
 }
 
 impl Replicates {
     /// Adds a game's sum.
     pub(super) fn add(&mut self, weights: &BootstrapWeights, sum: f64) {
-        for (replicate, weight) in self.0.iter_mut().zip(&weights.0) {
-            *replicate += weight * sum;
-        }
+        self.0.scaled_add(sum, &weights.0);
     }
 
-    /// The interval of `statistic(this, other)`.
+    /// Returns the interval of `statistic(this, other)`.
     pub(super) fn interval(&self, other: &Replicates, statistic: impl Fn(f64, f64) -> f64) -> Interval {
-        Interval::of(self.0.iter().zip(&other.0).map(|(&a, &b)| statistic(a, b)).collect())
-    }
-
-    /// The interval of the difference of two means, this and another one, each a sum and a count.
-    pub(super) fn difference(&self, count: &Replicates, other: (&Replicates, &Replicates)) -> Interval {
-        let means = self.0.iter().zip(&count.0).map(|(sum, count)| sum / count);
-        let others = other.0.0.iter().zip(&other.1.0).map(|(sum, count)| sum / count);
-        Interval::of(means.zip(others).map(|(a, b)| a - b).collect())
+        Interval::of(Zip::from(&self.0).and(&other.0).map_collect(|&a, &b| statistic(a, b)))
     }
 }
 
@@ -103,7 +111,8 @@ mod tests {
         let width = (interval.high - interval.low) / (2.0 * 1.96 * 0.112);
         assert!((0.85..1.15).contains(&width), "{interval:?}");
         assert!(interval.low < 5.0 && interval.high > 5.0);
-        let difference = sums.difference(&counts, (&sums, &counts));
+        let mean = ReplicatedMean { sum: &sums, count: &counts };
+        let difference = mean.difference(mean);
         assert_eq!((difference.low, difference.high), (0.0, 0.0));
     }
 

@@ -43,6 +43,15 @@ pub struct Fitter {
     by_m: [ValueCounts; 2],
 }
 
+/// A sum of absolute errors.
+#[derive(Clone, Copy, Debug, Default)]
+struct ErrorSum {
+    /// The sum, full moves.
+    sum: f64,
+    /// The number of positions in it.
+    positions: f64,
+}
+
 /// An estimator whose parameters are sought.
 struct Family {
     name: &'static str,
@@ -132,7 +141,7 @@ impl Family {
         let best = self.search(&both);
         let across = |parameters: [&[f64]; 2]| {
             let sums = [0, 1].map(|half| self.error(&[&halves[half]], parameters[half]));
-            (sums[0].0 + sums[1].0) / (sums[0].1 + sums[1].1)
+            (sums[0].sum + sums[1].sum) / (sums[0].positions + sums[1].positions)
         };
         let (first, second) = (self.search(&both[..1]), self.search(&both[1..]));
         let rounded: Vec<String> = self
@@ -150,24 +159,24 @@ impl Family {
         }
     }
 
-    /// Sum of absolute errors and number of positions.
-    fn error(&self, counts: &[&ValueCounts], parameters: &[f64]) -> (f64, f64) {
+    /// Adds up the errors of the estimator with these parameters.
+    fn error(&self, counts: &[&ValueCounts], parameters: &[f64]) -> ErrorSum {
         let estimator = (self.make)(parameters);
-        let (mut sum, mut positions) = (0.0, 0.0);
+        let mut error = ErrorSum::default();
         for (&value, left) in counts.iter().flat_map(|counts| counts.iter()) {
             let estimate = estimator.estimate(&(self.input)(value)).moves;
             for (&moves, &count) in left {
-                sum += (estimate - f64::from(moves)).abs() * count as f64;
-                positions += count as f64;
+                error.sum += (estimate - f64::from(moves)).abs() * count as f64;
+                error.positions += count as f64;
             }
         }
-        (sum, positions)
+        error
     }
 
     /// The parameters with the least error: steps up and down in each, finer when none helps.
     fn search(&self, counts: &[&ValueCounts]) -> Vec<f64> {
         let mut best = self.start.clone();
-        let mut least = self.error(counts, &best).0;
+        let mut least = self.error(counts, &best).sum;
         let mut factor = FACTORS.0;
         while factor > FACTORS.1 {
             let mut helped = false;
@@ -175,7 +184,7 @@ impl Family {
                 for step in [factor, 1.0 / factor] {
                     let mut tried = best.clone();
                     tried[place] = (tried[place] * step).max(self.least[place]);
-                    let error = self.error(counts, &tried).0;
+                    let error = self.error(counts, &tried).sum;
                     if error < least {
                         (best, least, helped) = (tried, error, true);
                     }

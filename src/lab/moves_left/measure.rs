@@ -229,31 +229,21 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A worker: evaluates the games that it gets until there are no more.
+/// Evaluates the games that it gets until there are no more.
 fn evaluate_all(
     task: &Task<'_>,
     work: &Receiver<GameWork>,
     messages: &Sender<MeasureMessage>,
 ) -> Result<(), MovesLeftError> {
-    let fill = task.settings.search.history_fill;
-    let mut batch = GameEvaluator::new(task.backend, fill, task.batch)?;
-    let mut searcher = task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?;
-    let estimators = Defaults::new();
-    let deliver = |batch: &mut GameEvaluator| {
-        batch.take_finished().into_iter().all(|(sequence, mut rows)| {
-            rows.iter_mut()
-                .for_each(|row| row.mlh_moves = estimators.head.estimate(row).map(|moves| moves as f32));
-            messages.send(MeasureMessage::Finished(sequence, rows)).is_ok()
-        })
-    };
-    for GameWork { sequence, game } in work {
-        evaluate(task.selection, (sequence, &game), &estimators, (&mut batch, searcher.as_mut()))?;
-        if !deliver(&mut batch) {
+    let mut worker = GameWorker::new(task)?;
+    for game in work {
+        worker.evaluate(&game)?;
+        if !worker.deliver(messages) {
             return Ok(());
         }
     }
-    batch.evaluate()?;
-    deliver(&mut batch);
+    worker.batch.evaluate()?;
+    worker.deliver(messages);
     Ok(())
 }
 
@@ -274,44 +264,70 @@ impl Defaults {
     }
 }
 
-/// Gives the game's positions to the network and, where there is one, to the searcher.
-fn evaluate(
-    selection: &Selection,
-    (sequence, game): (u64, &RecordedGame),
-    estimators: &Defaults,
-    (batch, mut searcher): (&mut GameEvaluator, Option<&mut Searcher>),
-) -> Result<(), MovesLeftError> {
-    let mut history = History::from_position(game.start.clone(), game.variant);
-    let mut text = match game.tags.get("FEN") {
-        Some(fen) => format!("fen {fen} moves"),
-        None => "startpos moves".to_owned(),
-    };
-    if let Some(searcher) = searcher.as_deref_mut() {
-        searcher.set_variant(game.variant)?;
-    }
-    batch.begin(sequence, game.moves.len());
-    let ending = ending(game).name();
-    for (i, played) in game.moves.iter().enumerate() {
-        if selection.takes_position(game.number, history.game_ply()) {
-            let mut row = facts(game, i, &history);
-            ending.clone_into(&mut row.ending);
-            row.legacy_moves = estimators.legacy.estimate(&row).unwrap_or_default() as f32;
-            row.pieces_moves = estimators.pieces.estimate(&row).unwrap_or_default() as f32;
-            if let Some(searcher) = searcher.as_deref_mut() {
-                searcher.search(&text, &mut row)?;
-            }
-            batch.add(row, &history)?;
-        }
-        if searcher.is_some() {
-            text.push(' ');
-            text.push_str(&history.format_move(played.r#move));
-        }
-        history.push(played.r#move);
-    }
-    Ok(())
+/// What a thread evaluates games with.
+struct GameWorker<'a> {
+    selection: &'a Selection,
+    estimators: Defaults,
+    batch: GameEvaluator,
+    /// Searches each position too, if that is asked for.
+    searcher: Option<Searcher>,
 }
 
-/// What is known of the position before the i-th move without any network.
+impl GameWorker<'_> {
+    fn new<'a>(task: &Task<'a>) -> Result<GameWorker<'a>, MovesLeftError> {
+        let fill = task.settings.search.history_fill;
+        Ok(GameWorker {
+            selection: task.selection,
+            estimators: Defaults::new(),
+            batch: GameEvaluator::new(task.backend, fill, task.batch)?,
+            searcher: task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?,
+        })
+    }
+
+    /// Gives the positions of a game to the network and, where there is one, to the searcher.
+    fn evaluate(&mut self, GameWork { sequence, game }: &GameWork) -> Result<(), MovesLeftError> {
+        let mut history = History::from_position(game.start.clone(), game.variant);
+        let mut text = match game.tags.get("FEN") {
+            Some(fen) => format!("fen {fen} moves"),
+            None => "startpos moves".to_owned(),
+        };
+        if let Some(searcher) = &mut self.searcher {
+            searcher.set_variant(game.variant)?;
+        }
+        self.batch.begin(*sequence, game.moves.len());
+        let ending = ending(game).name();
+        for (i, played) in game.moves.iter().enumerate() {
+            if self.selection.takes_position(game.number, history.game_ply()) {
+                let mut row = facts(game, i, &history);
+                ending.clone_into(&mut row.ending);
+                row.legacy_moves = self.estimators.legacy.estimate(&row).unwrap_or_default() as f32;
+                row.pieces_moves = self.estimators.pieces.estimate(&row).unwrap_or_default() as f32;
+                if let Some(searcher) = &mut self.searcher {
+                    searcher.search(&text, &mut row)?;
+                }
+                self.batch.add(row, &history)?;
+            }
+            if self.searcher.is_some() {
+                text.push(' ');
+                text.push_str(&history.format_move(played.r#move));
+            }
+            history.push(played.r#move);
+        }
+        Ok(())
+    }
+
+    /// Sends the finished games; returns false if nobody listens any more.
+    fn deliver(&mut self, messages: &Sender<MeasureMessage>) -> bool {
+        self.batch.take_finished().into_iter().all(|(sequence, mut rows)| {
+            for row in &mut rows {
+                row.mlh_moves = self.estimators.head.estimate(row).map(|moves| moves as f32);
+            }
+            messages.send(MeasureMessage::Finished(sequence, rows)).is_ok()
+        })
+    }
+}
+
+/// Returns what is known of the position before the `i`-th move without any network.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let board = position.board();

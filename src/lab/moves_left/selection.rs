@@ -1,5 +1,7 @@
 //! Which games and positions are looked at.
 
+use std::ops::RangeInclusive;
+
 use crate::lab::pgn::RecordedGame;
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
@@ -16,9 +18,9 @@ pub struct Selection {
     /// Positions after at least so many plies.
     pub from_ply: u32,
     /// Length of the games, plies.
-    pub plies: (u32, u32),
+    pub plies: RangeInclusive<u32>,
     /// Base time of the games, seconds; games without the tag have 0.
-    pub base_seconds: (f64, f64),
+    pub base_seconds: RangeInclusive<f64>,
     /// Both players have at least this Elo.
     pub min_elo: Option<u32>,
     /// How the games ended; empty: in any way that says something of their length.
@@ -33,8 +35,8 @@ impl Default for Selection {
             max_games: None,
             sample: 1,
             from_ply: 0,
-            plies: (1, u32::MAX),
-            base_seconds: (0.0, f64::INFINITY),
+            plies: 1..=u32::MAX,
+            base_seconds: 0.0..=f64::INFINITY,
             min_elo: None,
             endings: Vec::new(),
             held_out: false,
@@ -52,8 +54,8 @@ impl Selection {
             if self.endings.is_empty() { ending.length_counts() } else { self.endings.contains(&ending) };
         let base = base_seconds(tag("TimeControl"));
         ends_well
-            && (self.plies.0..=self.plies.1).contains(&(game.moves.len() as u32))
-            && (self.base_seconds.0..=self.base_seconds.1).contains(&base)
+            && self.plies.contains(&(game.moves.len() as u32))
+            && self.base_seconds.contains(&base)
             && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
@@ -82,9 +84,9 @@ mod tests {
         assert!(!takes(&all, "[Termination \"time forfeit\"]"), "its length says nothing");
         let lost = Selection { endings: vec![Ending::Broken], ..all.clone() };
         assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));
-        let long = Selection { plies: (4, 9), ..all.clone() };
+        let long = Selection { plies: 4..=9, ..all.clone() };
         assert!(!takes(&long, "[Result \"1-0\"]"));
-        let slow = Selection { base_seconds: (1800.0, f64::INFINITY), ..all.clone() };
+        let slow = Selection { base_seconds: 1800.0..=f64::INFINITY, ..all.clone() };
         assert!(takes(&slow, "[TimeControl \"1800+3\"]") && !takes(&slow, "[TimeControl \"60\"]"));
         let strong = Selection { min_elo: Some(2000), ..all.clone() };
         assert!(takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"2000\"]"));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::MovesLeftError;
-use super::bootstrap::{BootstrapWeights, Replicates};
+use super::bootstrap::{BootstrapWeights, ReplicatedMean, Replicates};
 use super::clock::{ClockFigures, ClockUse};
 use super::estimate::Estimator;
 use super::fit::{Fit, Fitter};
@@ -211,13 +211,18 @@ impl GroupSums {
         self.squared.add(weights, game.squared);
     }
 
+    fn mean_absolute(&self) -> ReplicatedMean<'_> {
+        ReplicatedMean { sum: &self.absolute, count: &self.count }
+    }
+
+    /// Returns the figures of an estimator in a group; `first` are the sums of the estimator that others are compared with.
     fn figures(&self, first: &GroupSums) -> EstimatorFigures {
         let mean = |sum: f64, count: f64| sum / count;
         EstimatorFigures {
             ci: self.absolute.interval(&self.count, mean),
             bias_ci: self.error.interval(&self.count, mean),
             rmse_ci: self.squared.interval(&self.count, |sum, count| (sum / count).sqrt()),
-            versus_first_ci: self.absolute.difference(&self.count, (&first.absolute, &first.count)),
+            versus_first_ci: self.mean_absolute().difference(first.mean_absolute()),
             ..self.sums.figures()
         }
     }

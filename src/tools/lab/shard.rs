@@ -2,32 +2,39 @@
 
 use std::str::FromStr;
 
+use thiserror::Error;
+
 /// Every n-th piece of work, beginning with the i-th. Written `i/n`, i from 1 to n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shard {
-    /// From 0.
+    /// Counted from 0.
     index: u64,
     count: u64,
 }
 
 impl Shard {
-    /// All of the work.
+    /// The shard that is all of the work.
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Is this piece of work, counted from 0, in the shard? Each piece is in one of the n shards.
+    /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n shards.
     pub(super) fn takes(self, piece: u64) -> bool {
         piece % self.count == self.index
     }
 }
 
-impl FromStr for Shard {
-    type Err = String;
+/// A text that names no shard.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("expected i/n with i from 1 to n, as in 2/8")]
+pub(super) struct ShardError;
 
-    fn from_str(text: &str) -> Result<Shard, String> {
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Shard, ShardError> {
         let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse::<u64>().ok()?, n.parse().ok()?)));
         match parsed {
             Some((i, count)) if (1..=count).contains(&i) => Ok(Shard { index: i - 1, count }),
-            _ => Err("expected i/n with i from 1 to n, as in 2/8".into()),
+            _ => Err(ShardError),
         }
     }
 }
@@ -48,7 +55,7 @@ mod tests {
     #[test]
     fn faults_say_what_is_expected() {
         for text in ["0/4", "5/4", "1", "a/b", "1/0", "-1/3"] {
-            assert!(text.parse::<Shard>().unwrap_err().contains("2/8"), "{text}");
+            assert!(text.parse::<Shard>().unwrap_err().to_string().contains("2/8"), "{text}");
         }
     }
 }
