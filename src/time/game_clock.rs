@@ -1,6 +1,6 @@
 //! One side's chess clock during a game: it runs down, and is wound up by increments and periods.
 //!
-//! The clock knows no real time: whoever plays the game says what each move used. Matches and replays keep their time with it.
+//! The clock does not read real time: the caller passes the time that each move used. Matches and replays keep their time with it.
 
 use super::TimeControl;
 use super::limits::GoLimits;

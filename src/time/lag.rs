@@ -1,8 +1,8 @@
 //! The lag that the clock shows: what a move costs beyond the time that the engine measured.
 //!
 //! A GUI's clock runs on while lines wait in pipes and processes wait for a processor. From one `go` to the next our
-//! clock should have lost the time that we used and gained the increment; what is missing is lag. `MoveOverheadMs` says
-//! how much lag to expect; larger lag is measured here.
+//! clock should have lost the time that we used and gained the increment; what is missing is lag. `MoveOverheadMs` is
+//! the lag to expect; larger lag is measured here.
 
 use super::units::Millis;
 

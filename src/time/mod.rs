@@ -1,26 +1,29 @@
 //! Time management: how long to think about each move of a game.
 //!
-//! A [`Timekeeper`] lives for one game and is all that the engine talks to. At `go` it takes a snapshot of the
-//! facts ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them; the search
-//! asks the chain again and again with fresh [`SearchStats`] and reads the [`Hints`]; when the move is made the
+//! The engine holds a [`Timekeeper`] for each game. At `go` it takes what is known of the move
+//! ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them. The search
+//! asks the chain again and again with fresh [`SearchStats`] and reads the [`Hints`]. When the move is made, the
 //! manager is told the [`MoveOutcome`] and learns from it.
 //!
-//! Everything here is pure: elapsed times and statistics come in as numbers, so that every rule can be tested
-//! and replayed without waiting. Only [`clock`] reads the machine's clock, and nothing else here uses it.
-//! This module knows nothing of tree, network or chess; it may use [`crate::params`] only.
+//! Everything here is pure: nothing reads the machine's clock. Elapsed times and statistics come in as numbers, so that every rule
+//! can be tested and replayed without waiting. This module knows nothing of tree, network or chess; it uses [`crate::params`] and
+//! [`crate::options`] only. Times, nodes, rates and plies cross its border in the types of [`units`].
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `limits`, `facts`, `stats` | what comes in: the `go` command, the snapshot, the running statistics |
+//! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own |
+//! | `limits`, `facts`, `stats` | what comes in: the `go` command, what is known of the move, the running statistics |
 //! | `stopper`, `stoppers/`, `smart_pruning` | the trait and the rules that end a search |
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them |
 //! | `manager`, `managers/` | the trait, and one file per time manager |
 //! | `nodestime` | nodes in the place of time, under every manager |
-//! | `lag` | what a move costs the clock beyond what the engine saw |
-//! | `move_start` | when a move's clock began to run |
+//! | `lag` | what a move costs the clock beyond the time that the engine measured |
+//! | `move_start` | the moment from which a move's time counts |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `time_control`, `game_clock` | time controls as people write them, and the clock of one side during a game |
-//! | `report` | one line of figures per move, for logs |
+//! | `report` | one line per move for logs: what the budget was computed from |
+//! | `options` | the UCI options of the clock |
+//! | `parameters`, `documentation` | how managers and estimators declare their parameters, and the tables made from that |
 
 mod chain;
 pub mod documentation;

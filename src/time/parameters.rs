@@ -25,7 +25,7 @@ pub struct ParameterSpec {
 }
 
 impl ParameterSpec {
-    /// The value under `preset`.
+    /// Returns the value under `preset`.
     pub fn value_under(&self, preset: Preset) -> &str {
         let given = self.presets.iter().find(|(of, _)| *of == preset);
         given.map_or(&self.default, |(_, value)| value)
@@ -34,7 +34,7 @@ impl ParameterSpec {
 
 /// A type that a parameter may have.
 pub trait ParameterValue: Copy {
-    /// What says which values are accepted.
+    /// The description of the values that are accepted.
     type Allowed;
 
     /// Reads the value of `name` from `params`, or returns `default` where it is not given.

@@ -18,7 +18,7 @@ impl Millis {
     /// More time than any limit allows.
     pub const INFINITY: Millis = Millis(f64::INFINITY);
 
-    /// Returns the span of so many seconds.
+    /// Returns the span of `seconds` seconds.
     pub fn from_secs(seconds: f64) -> Millis {
         Millis(seconds * 1000.0)
     }

@@ -1,4 +1,4 @@
-//! Exponential decay, the way in which all running averages here forget.
+//! Exponential decay, by which all running averages here follow what is observed.
 
 /// Moves `from` towards `to`: `to − (to − from)·2^(−x/step)` (TIME.md and Lc0's PR 1195).
 ///

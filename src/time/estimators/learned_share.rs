@@ -18,7 +18,7 @@ impl LearnedShare {
         LearnedShare { value: initial.clamp(min, max), step, min, max }
     }
 
-    /// The share as it is now believed to be.
+    /// Returns the present estimate of the share.
     pub fn value(&self) -> f64 {
         self.value
     }

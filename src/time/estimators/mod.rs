@@ -1,4 +1,4 @@
-//! What managers guess and learn during a game. Pure formulas and small running averages; used by `managers`.
+//! Estimators that managers use during a game: pure formulas and small running averages.
 
 mod decay;
 mod learned_share;

@@ -32,7 +32,7 @@ pub struct NpsEstimator {
     rule: NpsRule,
     value: f64,
     measured_s: f64,
-    /// No move before this one has measured anything.
+    /// True if no move before this one has measured anything.
     is_guess: bool,
     first: Option<NpsSample>,
     last: Option<NpsSample>,
@@ -51,18 +51,18 @@ impl NpsEstimator {
         NpsEstimator { rule, value, measured_s, is_guess: measured_s <= 0.0, first: None, last: None }
     }
 
-    /// New nodes per second, as now believed.
+    /// Returns the estimate of new nodes per second.
     pub fn value(&self) -> f64 {
         self.value
     }
 
-    /// The rate of this move alone; `None` before there is one.
+    /// Returns the rate of this move alone; `None` before there is one.
     pub fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }
 
-    /// The rate to reckon with where too low a value would stop the search too early: while the estimate still
-    /// rests on little, the higher of it and what this move shows.
+    /// Returns the rate to use where too low a value would stop the search too early: the higher of the estimate and the rate of
+    /// this move, as long as less than one step has been measured in the game; then the estimate.
     pub fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
@@ -71,7 +71,7 @@ impl NpsEstimator {
         if settled { self.value } else { self.value.max(self.measured().unwrap_or(0.0)) }
     }
 
-    /// Takes in the search's figures.
+    /// Updates the estimate with the search's statistics.
     pub fn observe(&mut self, stats: &SearchStats) {
         if stats.since_first_eval.is_none() {
             return;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cautious_rate_does_not_trust_a_low_guess() {
+    fn an_optimistic_rate_does_not_trust_a_low_guess() {
         let mut nps = NpsEstimator::new(PR1195, 1_000.0, 0.0);
         nps.observe(&at(0.0, 0.0, 0, 50_000.0));
         nps.observe(&at(100.0, 0.0, 0, 50_000.0));

@@ -5,7 +5,7 @@
 
 use crate::time::stats::SearchStats;
 
-/// What an iteration ended with.
+/// The state of the search at the end of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Iteration {
     /// Its number, log2 of the nodes.
@@ -23,8 +23,8 @@ pub struct IterationTracker {
 }
 
 impl IterationTracker {
-    /// The iteration that has ended since the last call, if one has; the latest, if several have. What a reused
-    /// tree had reached before is no iteration of this search.
+    /// Returns the iteration that has ended since the last call, if one has; the latest, if several have. Powers of two that a
+    /// reused tree had reached before do not count.
     pub fn observe(&mut self, stats: &SearchStats) -> Option<Iteration> {
         stats.since_first_eval?;
         let number = stats.nodes.0.checked_ilog2()?;
@@ -39,7 +39,7 @@ impl IterationTracker {
     }
 }
 
-/// Centipawns for Q in `-1..=1`: 90·tan(1.5637541897·Q), the scale of Lc0's UCI scores.
+/// Returns the centipawns for Q in `-1..=1`: 90·tan(1.5637541897·Q), the scale of Lc0's UCI scores.
 pub fn centipawns(q: f64) -> f64 {
     90.0 * (1.563_754_189_7 * q.clamp(-1.0, 1.0)).tan()
 }

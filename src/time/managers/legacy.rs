@@ -51,7 +51,7 @@ pub struct Legacy {
 }
 
 impl Legacy {
-    /// A manager for one game.
+    /// Makes a manager for one game.
     pub fn new(params: LegacyParams) -> Self {
         Legacy { params, spared_ms: 0.0 }
     }

@@ -81,7 +81,7 @@ pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-r
 /// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
 ///
 /// # Errors
-/// As [`manager_from`]; also if both options are set and contradict each other.
+/// The errors of [`manager_from`], and an error if both options are set and contradict each other.
 pub fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
@@ -100,7 +100,7 @@ pub fn manager_with_slowmover(
 /// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
 ///
 /// # Errors
-/// A [`ParamError`] that names the fault and what would be valid.
+/// A [`ParamError`] that names what is wrong and what would be valid.
 pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     let params = Params::parse(text)?;
     let mut lists = params.lists();
@@ -214,19 +214,19 @@ mod tests {
         assert_eq!(name(None, 1.5), Ok("legacy"));
         assert_eq!(name(Some("legacy"), 1.5), Ok("legacy"));
         assert_eq!(name(Some("argo"), 1.0), Ok("argo"));
-        let fault = name(Some("argo"), 1.5).unwrap_err().to_string();
-        assert!(fault.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{fault}");
+        let error = name(Some("argo"), 1.5).unwrap_err().to_string();
+        assert!(error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{error}");
         assert!(name(None, 101.0).is_err());
     }
 
     #[test]
-    fn faults_name_what_is_valid() {
-        let fault = |text: &str| manager_from(text).unwrap_err().to_string();
-        assert!(fault("hasty").starts_with("unknown time manager \"hasty\"; valid: "));
-        assert!(fault("").contains("expected one manager"));
-        assert!(fault("legacy,legacy").contains("expected one manager"));
-        assert!(fault("legacy(speed=1)").contains("unknown parameter of legacy \"speed\"; valid: slowmover"));
-        assert!(fault("legacy(steepness=x)").contains("steepness=x: expected a number"));
-        assert!(fault("legacy(steepness=7").contains("a ')' is missing"));
+    fn errors_name_what_is_valid() {
+        let error = |text: &str| manager_from(text).unwrap_err().to_string();
+        assert!(error("hasty").starts_with("unknown time manager \"hasty\"; valid: "));
+        assert!(error("").contains("expected one manager"));
+        assert!(error("legacy,legacy").contains("expected one manager"));
+        assert!(error("legacy(speed=1)").contains("unknown parameter of legacy \"speed\"; valid: slowmover"));
+        assert!(error("legacy(steepness=x)").contains("steepness=x: expected a number"));
+        assert!(error("legacy(steepness=7").contains("a ')' is missing"));
     }
 }

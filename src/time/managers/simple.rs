@@ -33,7 +33,7 @@ pub struct Simple {
 }
 
 impl Simple {
-    /// A manager for one game.
+    /// Makes a manager for one game.
     pub fn new(params: SimpleParams) -> Self {
         Simple { params, saved_ms: 0.0 }
     }

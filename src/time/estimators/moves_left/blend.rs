@@ -1,7 +1,7 @@
 //! A weighted mix of moves-left estimators.
 
 use super::mlh::known;
-use super::{MovesLeftEstimator, MovesLeftInput};
+use super::{BlendMemberParams, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
 
 /// `blend`: the weighted mean of its members.
 ///
@@ -10,38 +10,44 @@ use super::{MovesLeftEstimator, MovesLeftInput};
 /// unless it is all there is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
-    members: Vec<(MovesLeftEstimator, f64)>,
+    members: Vec<BlendMember>,
+}
+
+/// A member of a blend.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlendMember {
+    /// The member's estimator.
+    pub estimator: MovesLeftEstimator,
+    /// Its weight in the mean, not negative.
+    pub weight: f64,
 }
 
 impl Blend {
-    /// A mix of `members` with their weights, which must not be negative.
-    pub fn new(members: Vec<(MovesLeftEstimator, f64)>) -> Self {
+    /// Makes a mix of `members`.
+    pub fn new(members: Vec<BlendMember>) -> Self {
         Blend { members }
     }
 
-    /// The members and their weights.
-    pub fn members(&self) -> &[(MovesLeftEstimator, f64)] {
+    /// Returns the members.
+    pub fn members(&self) -> &[BlendMember] {
         &self.members
     }
 
-    /// Full moves and the name of the source: `blend`, or a member's own if it decides alone.
-    pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
-        let weighted = self.members.iter().map(|(member, weight)| {
-            let trust = if member.uses_head() { trust_in_head(input) } else { 1.0 };
-            (member.estimate(input), weight * trust)
+    /// Returns the estimate. Its source is `blend`, or the name of a member that decides alone.
+    pub fn moves_left(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
+        let weighted = self.members.iter().map(|BlendMember { estimator, weight }| {
+            let trust = if estimator.uses_head() { trust_in_head(input) } else { 1.0 };
+            (estimator.estimate(input), weight * trust)
         });
         let heard: Vec<_> = weighted.filter(|(_, weight)| *weight > 0.0).collect();
         match (heard.as_slice(), self.members.first()) {
-            ([], Some((first, _))) => {
-                let estimate = first.estimate(input);
-                (estimate.moves, estimate.source)
-            }
-            ([], None) => (f64::NAN, "blend"),
-            ([(only, _)], _) => (only.moves, only.source),
+            ([], Some(first)) => first.estimator.estimate(input),
+            ([], None) => MovesLeftEstimate { moves: f64::NAN, source: BlendMemberParams::OWNER },
+            ([(only, _)], _) => *only,
             (several, _) => {
                 let total: f64 = several.iter().map(|(_, weight)| weight).sum();
                 let sum: f64 = several.iter().map(|(estimate, weight)| estimate.moves * weight).sum();
-                (sum / total, "blend")
+                MovesLeftEstimate { moves: sum / total, source: BlendMemberParams::OWNER }
             }
         }
     }
@@ -64,8 +70,8 @@ mod tests {
     fn mix() -> Blend {
         let curve = LogLogistic { midpoint: 50.0, steepness: 7.0 };
         Blend::new(vec![
-            (MovesLeftEstimator::Head(MovesLeftHead::default()), 3.0),
-            (MovesLeftEstimator::LogLogistic(curve), 1.0),
+            BlendMember { estimator: MovesLeftEstimator::Head(MovesLeftHead::default()), weight: 3.0 },
+            BlendMember { estimator: MovesLeftEstimator::LogLogistic(curve), weight: 1.0 },
         ])
     }
 
@@ -76,20 +82,29 @@ mod tests {
     #[test]
     fn weighs_its_members() {
         // The head says (1 + 59)/2 = 30, the curve 50: (3·30 + 50)/4 = 35.
-        assert_eq!(mix().moves_left(&input(Some(59.0), None)), (35.0, "blend"));
+        assert_eq!(
+            mix().moves_left(&input(Some(59.0), None)),
+            MovesLeftEstimate { moves: 35.0, source: "blend" }
+        );
     }
 
     #[test]
     fn the_heads_own_spread_warns() {
         // A spread as large as M halves its weight: (1.5·30 + 50)/2.5 = 38.
-        let (moves, _) = mix().moves_left(&input(Some(59.0), Some(59.0)));
+        let MovesLeftEstimate { moves, .. } = mix().moves_left(&input(Some(59.0), Some(59.0)));
         assert!((moves - 38.0).abs() < 1e-9);
     }
 
     #[test]
     fn without_a_head_the_others_decide() {
-        assert_eq!(mix().moves_left(&input(None, None)), (50.0, "mle-legacy"));
-        let alone = Blend::new(vec![(MovesLeftEstimator::Head(MovesLeftHead::default()), 1.0)]);
-        assert_eq!(alone.moves_left(&input(None, None)).1, "mle-pieces");
+        assert_eq!(
+            mix().moves_left(&input(None, None)),
+            MovesLeftEstimate { moves: 50.0, source: "mle-legacy" }
+        );
+        let alone = Blend::new(vec![BlendMember {
+            estimator: MovesLeftEstimator::Head(MovesLeftHead::default()),
+            weight: 1.0,
+        }]);
+        assert_eq!(alone.moves_left(&input(None, None)).source, "mle-pieces");
     }
 }

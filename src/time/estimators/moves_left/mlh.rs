@@ -3,7 +3,7 @@
 use crate::time::parameters::declare_parameters;
 use crate::time::units::Plies;
 
-use super::{MovesLeftInput, PieceCountParams, PieceCountTable};
+use super::{MovesLeftEstimate, MovesLeftInput, PieceCountParams, PieceCountTable};
 
 declare_parameters! {
     /// `mle-mlh`: reads the head's M, or asks `mle-pieces` where the network has no such head.
@@ -20,14 +20,16 @@ declare_parameters! {
 }
 
 impl MovesLeftHead {
-    /// Returns full moves and the name of the estimator that gave them. M counts plies and our side makes the first of them:
+    /// Returns the estimate. M counts plies and our side makes the first of them:
     /// moves = (1 + M)/2.
-    pub fn moves_left(&self, input: &MovesLeftInput) -> (f64, &'static str) {
+    pub fn moves_left(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let Some(m) = known(input.m) else {
-            return (PieceCountTable::default().moves_left(input.pieces), PieceCountParams::OWNER);
+            let moves = PieceCountTable::default().moves_left(input.pieces);
+            return MovesLeftEstimate { moves, source: PieceCountParams::OWNER };
         };
         let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
-        ((self.scale * (1.0 + plies) / 2.0).max(self.floor), MovesLeftHead::OWNER)
+        let moves = (self.scale * (1.0 + plies) / 2.0).max(self.floor);
+        MovesLeftEstimate { moves, source: MovesLeftHead::OWNER }
     }
 }
 
@@ -45,29 +47,33 @@ mod tests {
         MovesLeftInput { game_ply: GamePly(40), pieces: 20, m: m.map(Plies), m_spread: m_spread.map(Plies) }
     }
 
+    fn from_head(moves: f64) -> MovesLeftEstimate {
+        MovesLeftEstimate { moves, source: "mle-mlh" }
+    }
+
     #[test]
     fn plies_become_moves_of_our_side() {
         let head = MovesLeftHead::default();
-        assert_eq!(head.moves_left(&input(Some(79.0), None)), (40.0, "mle-mlh"));
-        assert_eq!(head.moves_left(&input(Some(3.0), None)), (6.0, "mle-mlh"), "the floor");
+        assert_eq!(head.moves_left(&input(Some(79.0), None)), from_head(40.0));
+        assert_eq!(head.moves_left(&input(Some(3.0), None)), from_head(6.0), "the floor");
         let halved = MovesLeftHead { scale: 0.5, ..head };
-        assert_eq!(halved.moves_left(&input(Some(79.0), None)).0, 20.0);
+        assert_eq!(halved.moves_left(&input(Some(79.0), None)).moves, 20.0);
     }
 
     #[test]
     fn spread_adds_moves_only_where_asked_for() {
         let wary = MovesLeftHead { caution: 2.0, ..MovesLeftHead::default() };
         // (1 + 79 + 2·10)/2
-        assert_eq!(wary.moves_left(&input(Some(79.0), Some(10.0))).0, 50.0);
-        assert_eq!(MovesLeftHead::default().moves_left(&input(Some(79.0), Some(10.0))).0, 40.0);
+        assert_eq!(wary.moves_left(&input(Some(79.0), Some(10.0))).moves, 50.0);
+        assert_eq!(MovesLeftHead::default().moves_left(&input(Some(79.0), Some(10.0))).moves, 40.0);
     }
 
     #[test]
     fn networks_without_the_head_fall_back_to_pieces() {
-        let (moves, source) = MovesLeftHead::default().moves_left(&input(None, None));
+        let MovesLeftEstimate { moves, source } = MovesLeftHead::default().moves_left(&input(None, None));
         assert_eq!((moves, source), (PieceCountTable::default().moves_left(20), "mle-pieces"));
         assert_eq!(
-            MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).1,
+            MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).source,
             PieceCountParams::OWNER
         );
     }

@@ -11,14 +11,14 @@ mod parse;
 mod pieces;
 
 use crate::time::units::{GamePly, Plies};
-pub use blend::Blend;
+pub use blend::{Blend, BlendMember};
 pub use log_logistic::LogLogistic;
 pub use mlh::MovesLeftHead;
 pub use parse::{BlendMemberParams, ESTIMATOR_NAMES, ESTIMATORS, EstimatorSpec, estimator_from};
 
 pub use pieces::{KNOT_KEYS, KNOTS, PieceCountParams, PieceCountTable};
 
-/// Beyond any game; bounds every estimate, whatever a network says.
+/// More moves than any game has. It bounds every estimate, whatever the output of a network.
 const MOST_MOVES: f64 = 1000.0;
 
 /// What an estimator knows of a position.
@@ -57,11 +57,15 @@ pub enum MovesLeftEstimator {
 }
 
 impl MovesLeftEstimator {
-    /// The estimate for a position; finite and within `1..=1000` for any input.
+    /// Returns the estimate for a position; finite and within `1..=1000` for any input.
     pub fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
-        let (moves, source) = match self {
-            MovesLeftEstimator::LogLogistic(curve) => (curve.moves_left(input.game_ply), LogLogistic::OWNER),
-            MovesLeftEstimator::Pieces(table) => (table.moves_left(input.pieces), PieceCountParams::OWNER),
+        let MovesLeftEstimate { moves, source } = match self {
+            MovesLeftEstimator::LogLogistic(curve) => {
+                MovesLeftEstimate { moves: curve.moves_left(input.game_ply), source: LogLogistic::OWNER }
+            }
+            MovesLeftEstimator::Pieces(table) => {
+                MovesLeftEstimate { moves: table.moves_left(input.pieces), source: PieceCountParams::OWNER }
+            }
             MovesLeftEstimator::Head(head) => head.moves_left(input),
             MovesLeftEstimator::Blend(blend) => blend.moves_left(input),
         };
@@ -69,12 +73,14 @@ impl MovesLeftEstimator {
         MovesLeftEstimate { moves, source }
     }
 
-    /// True if the Moves Left Head's M changes the estimate.
+    /// Returns true if the Moves Left Head's M changes the estimate.
     pub fn uses_head(&self) -> bool {
         match self {
             MovesLeftEstimator::LogLogistic(_) | MovesLeftEstimator::Pieces(_) => false,
             MovesLeftEstimator::Head(_) => true,
-            MovesLeftEstimator::Blend(blend) => blend.members().iter().any(|(member, _)| member.uses_head()),
+            MovesLeftEstimator::Blend(blend) => {
+                blend.members().iter().any(|member| member.estimator.uses_head())
+            }
         }
     }
 }

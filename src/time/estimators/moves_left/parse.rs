@@ -3,7 +3,9 @@
 use crate::params::{ParamError, Params};
 use crate::time::parameters::{ParameterSpec, declare_parameters};
 
-use super::{Blend, LogLogistic, MovesLeftEstimator, MovesLeftHead, PieceCountParams, PieceCountTable};
+use super::{
+    Blend, BlendMember, LogLogistic, MovesLeftEstimator, MovesLeftHead, PieceCountParams, PieceCountTable,
+};
 
 declare_parameters! {
     /// Parameters of each member of `blend`, beside the member's own.
@@ -59,11 +61,11 @@ pub const ESTIMATORS: [EstimatorSpec; 4] = [
 pub const ESTIMATOR_NAMES: [&str; 4] =
     [LogLogistic::OWNER, PieceCountParams::OWNER, MovesLeftHead::OWNER, BlendMemberParams::OWNER];
 
-/// The estimator named in a list of `owner`'s parameters; `None` if there is none. `curve` has the values of
+/// Returns the estimator that is named in a list of `owner`'s parameters; `None` if there is none. `curve` has the values of
 /// `mle-legacy` where the list names none.
 ///
 /// # Errors
-/// More than one estimator, an unknown parameter of it, or a value out of range.
+/// A [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of range.
 pub fn estimator_from(
     owner: &str,
     params: &Params,
@@ -119,11 +121,13 @@ fn blend(params: &Params, curve: LogLogistic) -> Result<MovesLeftEstimator, Para
     let mut members = Vec::new();
     for (name, own) in params.lists() {
         let BlendMemberParams { weight } = BlendMemberParams::read(own, &BlendMemberParams::default())?;
-        members.push((one(name, own, curve, BlendMemberParams::NAMES)?, weight));
+        members.push(BlendMember { estimator: one(name, own, curve, BlendMemberParams::NAMES)?, weight });
     }
     if members.is_empty() {
-        members.push((MovesLeftEstimator::Head(MovesLeftHead::default()), 1.0));
-        members.push((MovesLeftEstimator::Pieces(PieceCountTable::default()), 1.0));
+        let BlendMemberParams { weight } = BlendMemberParams::default();
+        let head = MovesLeftEstimator::Head(MovesLeftHead::default());
+        let pieces = MovesLeftEstimator::Pieces(PieceCountTable::default());
+        members.extend([head, pieces].map(|estimator| BlendMember { estimator, weight }));
     }
     Ok(MovesLeftEstimator::Blend(Blend::new(members)))
 }
@@ -152,8 +156,11 @@ mod tests {
         assert_eq!(
             blend.members(),
             [
-                (MovesLeftEstimator::Head(head), 2.0),
-                (MovesLeftEstimator::Pieces(PieceCountTable::default()), 1.0)
+                BlendMember { estimator: MovesLeftEstimator::Head(head), weight: 2.0 },
+                BlendMember {
+                    estimator: MovesLeftEstimator::Pieces(PieceCountTable::default()),
+                    weight: 1.0
+                }
             ]
         );
     }
@@ -168,15 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_what_is_valid() {
-        let fault = |text: &str| parse(text).unwrap_err().to_string();
+    fn errors_name_what_is_valid() {
+        let error = |text: &str| parse(text).unwrap_err().to_string();
         assert_eq!(
-            fault("mle-legacy(middle=1)"),
+            error("mle-legacy(middle=1)"),
             "unknown parameter of mle-legacy \"middle\"; valid: midpoint, steepness"
         );
-        assert!(fault("mle-legacy,mle-pieces").contains("mix them with blend"));
-        assert!(fault("blend(blend)").contains("valid: mle-legacy, mle-pieces, mle-mlh"));
-        assert!(fault("mle-mlh(floor=0)").contains("from 1 to 1000"));
-        assert!(fault("mle-mlh(weight=1)").contains("unknown parameter of mle-mlh"));
+        assert!(error("mle-legacy,mle-pieces").contains("mix them with blend"));
+        assert!(error("blend(blend)").contains("valid: mle-legacy, mle-pieces, mle-mlh"));
+        assert!(error("mle-mlh(floor=0)").contains("from 1 to 1000"));
+        assert!(error("mle-mlh(weight=1)").contains("unknown parameter of mle-mlh"));
     }
 }

@@ -73,13 +73,13 @@ impl Default for PieceCountTable {
     }
 }
 
-/// The table's entry for so many pieces.
+/// Returns the entry of the table for `pieces` pieces.
 const fn median(pieces: u32) -> f64 {
     MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }
 
 impl PieceCountTable {
-    /// Full moves of our side with so many pieces on the board, kings included; numbers that no position has
+    /// Returns the full moves of our side with `pieces` pieces on the board, kings included; numbers that no position has
     /// count as the nearest one.
     pub fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);

@@ -22,7 +22,7 @@ pub struct Argo {
 }
 
 impl Argo {
-    /// A manager for one game.
+    /// Makes a manager for one game.
     pub fn new(params: ArgoParams) -> Self {
         Argo { params }
     }

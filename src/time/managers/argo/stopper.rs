@@ -1,4 +1,4 @@
-//! The stopper of `argo`: the difficulty of a move, and the verdict at each end of an iteration.
+//! The stopper of `argo`: it rates the difficulty of a move, and decides at the end of each iteration.
 
 use crate::time::facts::MoveFacts;
 use crate::time::managers::iterations::{Iteration, IterationTracker, centipawns};
@@ -10,7 +10,7 @@ use crate::time::units::Millis;
 
 use super::limits::{ArgoClock, ArgoParams, MAX_BRANCH_FACTOR, MIN_BRANCH_FACTOR};
 
-/// Difficulty is judged from this iteration on.
+/// The difficulty changes from this iteration on.
 const FIRST_RATED_ITERATION: u32 = 5;
 /// A score that falls by more than this makes a move difficult, centipawns.
 const SCORE_DROP: f64 = 50.0;
@@ -18,16 +18,16 @@ const SCORE_DROP: f64 = 50.0;
 const STABLE_SCORE: f64 = 10.0;
 /// Stability counts from this iteration on.
 const FIRST_STABLE_ITERATION: u32 = 10;
-/// A mate in so many moves or fewer needs no further search.
+/// A mate in this number of moves or fewer needs no further search.
 const SHORT_MATE: u32 = 5;
 /// A position is tactical if this share of its moves is.
 const TACTICAL_SHARE: f64 = 1.0 / 3.0;
-/// … or if the score has moved by more than this in one iteration, centipawns.
+/// A position is also tactical if the score has moved by more than this in one iteration, centipawns.
 const TACTICAL_SWING: f64 = 100.0;
-/// … or if the best move has changed so often.
+/// A position is also tactical if the best move has changed this number of times.
 const TACTICAL_CHANGES: u32 = 3;
 
-/// The difficulty of a move as it shows from iteration to iteration.
+/// The difficulty of a move, which follows the search from iteration to iteration.
 #[derive(Clone, Copy, Debug)]
 struct Difficulty {
     value: f64,
@@ -46,7 +46,7 @@ impl Difficulty {
         difficulty
     }
 
-    /// ×1.5, once per move.
+    /// Multiplies the difficulty by 1.5, once per move.
     fn mark_tactical(&mut self) {
         if !self.tactical {
             self.tactical = true;
@@ -102,7 +102,7 @@ impl ArgoStopper {
         }
     }
 
-    /// Judges the move by an iteration that has ended; afterwards the optimum is up to date.
+    /// Updates difficulty and optimum with an iteration that has ended.
     fn finish_iteration(&mut self, iteration: Iteration) {
         let Some(before) = self.last.replace(iteration) else { return };
         self.difficulty.update(&before, &iteration);

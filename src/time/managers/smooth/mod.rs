@@ -33,7 +33,7 @@ use stopper::{MoveContext, SmoothStopper};
 const BEST_SHARE: f64 = 0.6;
 const BEST_SHARE_RATE: f64 = 4.0;
 
-/// What is left of the previous move for the next one to learn from.
+/// What the next move learns from the previous one.
 #[derive(Clone, Copy, Debug)]
 struct PreviousMove {
     /// Nodes at its end, counted as the target counts them.
@@ -59,7 +59,7 @@ pub struct Smooth {
 }
 
 impl Smooth {
-    /// A manager for one game.
+    /// Makes a manager for one game.
     pub fn new(config: SmoothConfig) -> Self {
         let params = config.params;
         let max_reuse = params.max_tree_reuse;
@@ -139,7 +139,7 @@ impl Smooth {
         Some(Box::new(SmoothStopper::new(context, nps)))
     }
 
-    /// Reused nodes as the target counts them, if `kept` of those in the tree are to count.
+    /// Returns the reused nodes as the target counts them, if `kept` of those in the tree are to count.
     fn counted_reuse(&self, facts: &MoveFacts, kept: Nodes) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);

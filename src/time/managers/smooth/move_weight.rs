@@ -1,8 +1,8 @@
-//! What is at stake in a move: how much the result can still change by it.
+//! The weight of a move: how much the result can still change by it.
 
 use crate::time::facts::RootEvaluation;
 
-/// What the moves ahead weigh on average against the one to be made, `0.5..=1`; 1 where nothing is known of the result.
+/// Returns the average weight of the moves ahead relative to the one to be made, `0.5..=1`; 1 where nothing is known of the result.
 ///
 /// With the expected result q, what better play gains is in proportion to 1 − q² (q as a logistic function of an advantage has
 /// that derivative). For moves of that weight w the most is made of a clock T by giving each T·w/(w + weights ahead), if

@@ -199,7 +199,8 @@ impl SmoothConfig {
 }
 
 impl SmoothParams {
-    /// What the moves ahead weigh on average against this one, of which `root` is known; `part` as for [`move_weight::future_weight`].
+    /// Returns the average weight of the moves ahead relative to this one, whose evaluation is `root`; `part` is explained at
+    /// [`move_weight::future_weight`].
     pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         match self.move_weight {
             MoveWeight::Even => 1.0,
@@ -207,7 +208,7 @@ impl SmoothParams {
         }
     }
 
-    /// The nps rule for a move whose average move time is `average_ms`.
+    /// Returns the nps rule for a move whose average move time is `average_ms`.
     pub fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
             return NpsRule::Window { window_s: self.nps_update_period };
@@ -253,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn faults_name_what_is_valid() {
-        let fault = |text: &str| read(text).unwrap_err().to_string();
-        assert!(fault("init-npz=1").contains("valid: preset, init-tree-reuse"));
-        assert!(fault("init-npz=1").contains("mle-pieces"));
-        assert_eq!(fault("max-tree-reuse=1"), "max-tree-reuse=1: expected a number from 0 to 0.99");
-        assert_eq!(fault("target=king"), "target=king: expected one of tree, bestmove");
-        assert_eq!(fault("preset=lc1"), "preset=lc1: expected one of pr1195, lc0");
+    fn errors_name_what_is_valid() {
+        let error = |text: &str| read(text).unwrap_err().to_string();
+        assert!(error("init-npz=1").contains("valid: preset, init-tree-reuse"));
+        assert!(error("init-npz=1").contains("mle-pieces"));
+        assert_eq!(error("max-tree-reuse=1"), "max-tree-reuse=1: expected a number from 0 to 0.99");
+        assert_eq!(error("target=king"), "target=king: expected one of tree, bestmove");
+        assert_eq!(error("preset=lc1"), "preset=lc1: expected one of pr1195, lc0");
     }
 
     #[test]

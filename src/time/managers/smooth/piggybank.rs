@@ -1,4 +1,4 @@
-//! The reserve of `preset=lc0`: time put aside for moves that turn out to need more than their budget.
+//! The reserve of `preset=lc0`: time kept for moves that turn out to need more than their budget.
 
 use super::params::PiggybankParams;
 
@@ -16,7 +16,7 @@ impl Piggybank {
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
     }
 
-    /// What is in it, ms.
+    /// Returns the time in the reserve, ms.
     pub fn balance_ms(&self) -> f64 {
         self.balance_ms.unwrap_or(0.0)
     }

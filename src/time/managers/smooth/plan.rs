@@ -1,6 +1,6 @@
-//! From the clock to a budget: the arithmetic of `smooth`, step by step as PR 1195 has it.
+//! From the clock to a budget: the formulas of `smooth`, in the steps of PR 1195.
 
-/// What the plan of a move is made from. All of it is known or believed when the move starts.
+/// What the plan of a move is made from: what is known or estimated when the move starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanInput {
     /// The mover's clock, ms.
@@ -13,7 +13,7 @@ pub struct PlanInput {
     pub movestogo: Option<u32>,
     /// Full moves our side still has to make, already capped by `movestogo`; at least 1.
     pub moves_left: f64,
-    /// What the moves ahead weigh on average against this one: 1 where all are alike.
+    /// Average weight of the moves ahead relative to this one: 1 where all moves weigh the same.
     pub future_weight: f64,
     /// New nodes per second.
     pub nps: f64,
@@ -32,7 +32,7 @@ pub struct PlanInput {
     pub min_move_share: f64,
     /// Kept back for a game that lasts longer than expected, ms: no single move may have it.
     pub reserve_ms: f64,
-    /// Reserve that is not to be planned with, ms.
+    /// Time in the piggybank, which the plan leaves out, ms.
     pub piggybank_ms: f64,
     /// Share of the target time that is put into the reserve, and the reserve's free room, ms.
     pub deposit: PiggybankDeposit,
@@ -91,12 +91,12 @@ impl PlanInput {
         }
     }
 
-    /// Time that the clock allows for this move, ms.
+    /// Returns the time that the clock allows for this move, ms.
     pub fn available_ms(&self) -> f64 {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
-    /// Longest time for a single move, ms. The moves before a time control may take at least an even share of
+    /// Returns the longest time for a single move, ms. The moves before a time control may take at least an even share of
     /// the clock: with one move to go, nothing is gained by keeping time back.
     pub fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));

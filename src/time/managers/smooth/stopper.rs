@@ -14,7 +14,7 @@ use super::visit_rates::VisitRates;
 /// The plan is revised each time the tree has grown by this factor.
 const REVISION_GROWTH: f64 = 1.1;
 
-/// What a move is planned from, and may be planned from again.
+/// What a move is planned from at its start and again during the search.
 #[derive(Clone, Debug)]
 pub struct MoveContext {
     /// The manager's parameters.
@@ -90,7 +90,7 @@ impl SmoothStopper {
         self.plan = input.plan();
     }
 
-    /// True if the move may go beyond its budget into the reserve.
+    /// Returns true if the move may go beyond its budget into the reserve.
     fn needs_more_time(&self, stats: &SearchStats) -> bool {
         if self.context.draw_ms <= 0.0 {
             return false;
@@ -103,12 +103,12 @@ impl SmoothStopper {
             || self.visit_rates.is_best_overtaken(self.regular_ms() + self.draw_limit_ms())
     }
 
-    /// What the reserve gives beyond the budget, as far as the clock allows it, ms.
+    /// Returns the time that the reserve gives beyond the budget, as far as the clock allows it, ms.
     fn draw_limit_ms(&self) -> f64 {
         self.context.draw_ms.min(self.context.input.available_ms() - self.plan.budget_ms).max(0.0)
     }
 
-    /// The end of the move without the reserve, ms. Budgets in nodes leave the clock as the only limit in time.
+    /// Returns the end of the move without the reserve, ms. Budgets in nodes leave the clock as the only limit in time.
     fn regular_ms(&self) -> f64 {
         match self.context.config.params.limit {
             LimitKind::Time | LimitKind::Both => self.plan.budget_ms,
@@ -116,7 +116,7 @@ impl SmoothStopper {
         }
     }
 
-    /// New nodes that end the move, where the budget is held in nodes.
+    /// Returns the number of new nodes that ends the move, where the budget is held in nodes.
     fn node_budget(&self) -> Option<f64> {
         let nodes = self.plan.budget_ms / 1000.0 * self.nps.optimistic();
         (self.context.config.params.limit != LimitKind::Time).then_some(nodes.max(1.0))

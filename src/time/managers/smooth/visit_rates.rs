@@ -53,7 +53,7 @@ impl VisitRates {
         visits.clone_from(&stats.root_visits);
     }
 
-    /// True if some move i would have more visits than the best one by `by_ms`, if all went on like this, with
+    /// Returns true if some move i would have more visits than the best one by `by_ms`, if all went on like this, with
     /// optimism for the rivals: N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
     pub fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {

@@ -1,4 +1,4 @@
-//! How much a move matters for the outcome, by the ply at which it is made.
+//! The importance of a move for the result, by the ply at which it is made.
 
 /// Games (of 7,780 in the CCRL database) that were still undecided after so many plies: neither side more than
 /// 275 centipawns ahead. From Stockfish's time manager of 2013 (GPL-3.0-or-later).
@@ -29,7 +29,7 @@ const UNDECIDED_GAMES: [u16; 512] = [
     2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1,
 ];
 
-/// Importance of the move at `ply`; from ply 511 on that of ply 511.
+/// Returns the importance of the move at `ply`; from ply 511 on that of ply 511.
 pub fn move_importance(ply: u32) -> f64 {
     f64::from(UNDECIDED_GAMES[(ply as usize).min(UNDECIDED_GAMES.len() - 1)])
 }

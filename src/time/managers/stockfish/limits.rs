@@ -57,7 +57,7 @@ pub struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// The same within what the clock allows, ms.
+    /// Returns the same limits, cut to what the clock allows, ms.
     pub fn limited_to(self, available_ms: f64) -> TimeLimits {
         TimeLimits {
             optimum_ms: self.optimum_ms.min(available_ms),
@@ -67,7 +67,7 @@ impl TimeLimits {
 }
 
 impl StockfishParams {
-    /// Optimum and maximum: the least of what each supposed number of moves to go would give.
+    /// Returns optimum and maximum: the least that any supposed number of moves to go gives.
     pub fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
         let movestogo = input.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let mut optimum_ms = input.time_ms;
@@ -88,7 +88,7 @@ impl StockfishParams {
         TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
     }
 
-    /// What there is to share out if `moves` moves are to go, ms.
+    /// Returns the time that is to be shared if `moves` moves are to go, ms.
     fn time_for_moves(&self, input: &TimeLimitsInput, moves: u32) -> f64 {
         let emergency_moves = f64::from(moves.min(self.emergency_move_horizon));
         let emergency_ms = self.emergency_base_time_ms + self.emergency_move_time_ms * emergency_moves;
@@ -96,7 +96,7 @@ impl StockfishParams {
     }
 }
 
-/// This move's share of the time, if its importance is `this` and that of the moves after it `others`.
+/// Returns this move's share of the time, if its importance is `this` and that of the moves after it `others`.
 fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     let in_trouble = max_ratio * this / (max_ratio * this + others);
     let with_stealing = (this + steal_ratio * others) / (this + others);

@@ -24,7 +24,7 @@ pub struct Stockfish {
 }
 
 impl Stockfish {
-    /// A manager for one game.
+    /// Makes a manager for one game.
     pub fn new(params: StockfishParams) -> Self {
         Stockfish { params }
     }

@@ -1,4 +1,4 @@
-//! The stopper of `stockfish`.
+//! The stopper of `stockfish`: it holds a move between its optimum and its maximum.
 
 use crate::time::facts::MoveFacts;
 use crate::time::managers::iterations::{Iteration, IterationTracker};
@@ -45,7 +45,7 @@ impl StockfishStopper {
         }
     }
 
-    /// Optimum plus extra time for an unstable best move, within the maximum, ms.
+    /// Returns the optimum plus extra time for an unstable best move, within the maximum, ms.
     fn available_ms(&self) -> f64 {
         let extra = self.best_move_changes * self.limits.optimum_ms / INSTABILITY_DIVISOR;
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
