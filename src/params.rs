@@ -10,37 +10,37 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-/// Why a parameter string was refused. The text names the fault and what would be right.
+/// The reason why a parameter string was refused. The text names the error and what would be right.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ParamError {
-    /// The string is not of the grammar.
+    /// The string does not follow the grammar.
     #[error("{reason} at character {position} of \"{text}\"")]
     Syntax {
         /// The whole string.
         text: String,
-        /// Where it goes wrong, counted from 1.
+        /// The place of the error, in bytes counted from 1.
         position: usize,
         /// What is wrong there.
         reason: String,
     },
-    /// A key or name that nobody knows.
+    /// A key or name is unknown.
     #[error("unknown {kind} \"{name}\"; valid: {valid}")]
     Unknown {
-        /// What it should have been a name of.
+        /// What it should have named.
         kind: String,
-        /// What was given.
+        /// The name as given.
         name: String,
-        /// The names that would do, separated by commas.
+        /// The valid names, separated by commas.
         valid: String,
     },
-    /// A value that doesn't parse or lies outside its range.
+    /// A value cannot be read or lies outside its range.
     #[error("{key}={value}: expected {expected}")]
     Value {
         /// The key.
         key: String,
-        /// What was given.
+        /// The value as given.
         value: String,
-        /// What would do.
+        /// What a valid value is.
         expected: String,
     },
 }
@@ -74,7 +74,7 @@ impl Params {
     /// Parses a whole string; empty text is an empty list.
     ///
     /// # Errors
-    /// [`ParamError::Syntax`] with the place of the fault.
+    /// [`ParamError::Syntax`] with the place of the error.
     pub fn parse(text: &str) -> Result<Params, ParamError> {
         let mut parser = Parser { text, position: 0, depth: 0 };
         let params = parser.list()?;
@@ -84,17 +84,17 @@ impl Params {
         }
     }
 
-    /// All entries in the order written.
+    /// Returns all entries in the order written.
     pub fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
 
-    /// True if there is no entry.
+    /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The text of `key`; the last one written wins.
+    /// Returns the text at `key`; the last one written counts.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match entry {
             ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
@@ -102,7 +102,7 @@ impl Params {
         })
     }
 
-    /// The nested lists with their names.
+    /// Returns the nested lists with their names.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
         self.entries.iter().filter_map(|entry| match entry {
             ParamEntry::List { name, params } => Some((name.as_str(), params)),
@@ -110,25 +110,25 @@ impl Params {
         })
     }
 
-    /// This list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
+    /// Returns this list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
     pub fn inheriting(&self, outer: &Params) -> Params {
         let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
         Params { entries: values.chain(&self.entries).cloned().collect() }
     }
 
-    /// This list with `value` at `key`.
+    /// Returns this list with `value` at `key`.
     pub fn with(mut self, key: &str, value: &str) -> Params {
         self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
         self
     }
 
-    /// This list without the values at `keys`.
+    /// Returns this list without the values at `keys`.
     pub fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
         Params { entries: self.entries.iter().filter(stays).cloned().collect() }
     }
 
-    /// The number at `key`, or `default` where it is not given. Integers are accepted for floats.
+    /// Returns the number at `key`, or `default` where it is not given. Integers are accepted for floats.
     ///
     /// # Errors
     /// [`ParamError::Value`] if it is no finite number or lies outside `range`.
@@ -144,7 +144,7 @@ impl Params {
         }
     }
 
-    /// The integer at `key`, or `default` where it is not given.
+    /// Returns the integer at `key`, or `default` where it is not given.
     ///
     /// # Errors
     /// [`ParamError::Value`] if it is no integer or lies outside `range`.
@@ -160,7 +160,7 @@ impl Params {
         }
     }
 
-    /// The one of `choices` that stands at `key`, or `default` where it is not given.
+    /// Returns the one of `choices` that stands at `key`, or `default` where it is not given.
     ///
     /// # Errors
     /// [`ParamError::Value`] if the text is none of `choices`.
@@ -218,9 +218,10 @@ impl fmt::Display for Params {
     }
 }
 
-/// Deeper nesting than anything we know of; a bound, so that hostile text cannot exhaust the stack.
+/// The deepest nesting that is read. It is deeper than any list that is of use, and keeps hostile text from exhausting the stack.
 const MAX_DEPTH: usize = 16;
 
+/// A recursive-descent parser of the grammar.
 struct Parser<'a> {
     text: &'a str,
     position: usize,

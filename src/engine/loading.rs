@@ -31,7 +31,7 @@ option_group! {
     }
 }
 
-/// What Lc0 has in the place of a file that is to be found.
+/// The value of `WeightsFile` by which Lc0 means that the file is to be found.
 const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
@@ -55,7 +55,7 @@ impl NetworkOptions {
     }
 }
 
-/// Makes the backend that `options` ask for ready, with the network that they name or that is found.
+/// Makes the backend that `options` ask for, with the network that they name or that is found.
 ///
 /// # Errors
 /// If the network cannot be found or read, or the backend cannot be made.
@@ -79,7 +79,7 @@ pub(super) struct LoadedNetwork {
 }
 
 impl LoadedNetwork {
-    /// Loads what `options` ask for, unless that is what `old` is; returns `None` then.
+    /// Loads what `options` ask for. Returns `None` if that is what `old` is.
     ///
     /// # Errors
     /// If the network cannot be read, or its backend or threads cannot be made.

@@ -55,10 +55,7 @@ pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
 fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
     let info = backend.info();
     let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
-    let positions = match settings.search.minibatch_size {
-        0 => backend.batch_size(),
-        size => size as usize,
-    };
+    let positions = settings.search.minibatch_size.map_or_else(|| backend.batch_size(), NonZero::get);
     let positions = positions.min(info.max_batch);
     threads as u64 * (THREAD_BYTES + buffer_bytes(positions))
 }

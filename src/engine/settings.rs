@@ -1,4 +1,4 @@
-//! All options together: the groups of the modules below, in the order in which people see them.
+//! All options together: the groups that this module and the modules below declare, as UCI and the command line set them.
 
 use std::sync::LazyLock;
 
@@ -40,7 +40,7 @@ option_group! {
     }
 }
 
-/// Options that people look for beside those of another group: each is listed before the second one.
+/// Options that users look for beside those of another group, each with the option before which it is listed.
 const LISTED_BEFORE: [(&str, &str); 3] = [
     ("MinibatchSize", "NNCacheSize"),
     ("MoveOverheadMs", "SmartPruningFactor"),

@@ -1,5 +1,7 @@
 //! The parameters of the search, with Lc0's names and defaults.
 
+use std::num::NonZero;
+
 use super::{CollisionScaling, NoiseParams, TemperatureParams};
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
@@ -71,7 +73,7 @@ option_group! {
     /// The parameters of one search, which are fixed while it runs. Names and defaults are those of Lc0's options.
     pub struct SearchParams {
         /// Positions per batch; 0 takes the fastest, which is measured while searching where the backend does not know it.
-        minibatch_size: u32 = 0, in 0..=65536, "MinibatchSize", "minibatch-size";
+        minibatch_size: Option<NonZero<usize>> = None, in 0..=65536, "MinibatchSize", "minibatch-size";
         /// Exploration constant of the PUCT formula.
         cpuct: f32 = 1.745, in 0.0..=100.0, "CPuct", "cpuct";
         /// Visits over which the exploration constant grows.

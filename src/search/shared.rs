@@ -1,5 +1,6 @@
 //! One search as its threads share it: its workers, its controller, and whoever started it.
 
+use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -109,10 +110,8 @@ impl Search {
     /// Returns the number of positions for the next batch: what the backend likes, but fewer in a small tree, where visits
     /// that don't know of each other's results are ill spent, and fewer when the clock or another limit is near.
     pub(crate) fn batch_size(&self) -> u32 {
-        let wanted = match self.context.params.minibatch_size {
-            0 => self.context.backend.batch_size(),
-            size => size as usize,
-        };
+        let chosen = self.context.params.minibatch_size;
+        let wanted = chosen.map_or_else(|| self.context.backend.batch_size(), NonZero::get);
         let size = wanted.clamp(1, self.context.backend_info.max_batch) as u32;
         size.min(self.root_visits() / VISITS_PER_LEAF).min(self.stop_controller.batch_cap()).max(1)
     }

@@ -1,4 +1,4 @@
-//! Why a command could not do what it was asked for.
+//! The error type of all commands.
 
 use std::error::Error as StdError;
 use std::io;
@@ -10,7 +10,7 @@ use crate::network::BackendError;
 use crate::network::backends::onnxruntime::LibraryError;
 use crate::network::weights::NetworkError;
 
-/// Why a command could not do what it was asked for. Its text is the one message that the user sees.
+/// The reason why a command could not do what it was asked for. Its text is the one message that the user sees.
 #[derive(Debug, Error)]
 pub enum Failure {
     /// The network or the backend could not be made ready, or failed.
@@ -19,10 +19,10 @@ pub enum Failure {
     /// The engine refused an option or a position.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The network file is no good.
+    /// The network file cannot be used.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// There is no ONNX Runtime.
+    /// ONNX Runtime cannot be found or fetched.
     #[error(transparent)]
     Library(#[from] LibraryError),
     /// A measurement of the laboratory failed; its own error says why.
@@ -31,13 +31,13 @@ pub enum Failure {
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
-    /// What the user gave is wrong; the text says what and where.
+    /// The input is wrong; the text says what and where.
     #[error("{0}")]
     Input(String),
 }
 
 impl Failure {
-    /// True if the reader of our output went away, as `head` does: no reason to complain.
+    /// Returns true if the reader of our output has closed it, as `head` does. That is no error for the user.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,12 +1,12 @@
-//! Lc0's way to write flags, turned into ours before the command line is parsed, so that people's scripts carry over:
-//! `-w FILE`, `--no-two-fold-draws`, and flags of what this engine does otherwise.
+//! Translates flags as Lc0 writes them into ours before the command line is parsed, so that people's scripts carry over:
+//! `-w FILE`, `--no-two-fold-draws`, and the flags of options that this engine does not need.
 
 use std::ffi::OsString;
 
 use crate::engine::Settings;
 use crate::options::{OptionKind, ignored_flag};
 
-/// Lc0's letters with our flags.
+/// Lc0's flags of one letter, with our flags.
 const LETTERS: [(char, &str); 8] = [
     ('w', "weights"),
     ('b', "backend"),
@@ -17,9 +17,9 @@ const LETTERS: [(char, &str); 8] = [
     ('c', "config"),
     ('v', "verbose-move-stats"),
 ];
-/// Letters that no command of ours has for itself.
+/// The letters that no command of ours uses for something else.
 const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
-/// Commands without letters of their own; none is `uci`.
+/// The commands without letters of their own; no command at all means `uci`.
 const PLAIN_COMMANDS: [&str; 3] = ["uci", "bench", "benchmark"];
 
 /// A command line as our parser reads it.
@@ -27,7 +27,7 @@ const PLAIN_COMMANDS: [&str; 3] = ["uci", "bench", "benchmark"];
 pub(super) struct Translation {
     /// The arguments, the program's name first.
     pub(super) arguments: Vec<OsString>,
-    /// What people should know of flags that were left out.
+    /// Messages for the user about flags that were left out.
     pub(super) notes: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn translated(arguments: impl IntoIterator<Item = OsString>) -> Trans
     translation
 }
 
-/// A flag of one letter as the flag that it stands for; all else as it is.
+/// Returns the flag that a flag of one letter stands for, and all other text as it is.
 fn long(text: &str, is_plain: bool) -> String {
     let mut letters = text.chars();
     let known = match (letters.next(), letters.next()) {
@@ -79,6 +79,7 @@ fn long(text: &str, is_plain: bool) -> String {
     }
 }
 
+/// Returns true if our option with this flag is on or off.
 fn is_switch(flag: &str) -> bool {
     Settings::specs().iter().any(|spec| spec.flag == flag && matches!(spec.kind, OptionKind::Switch { .. }))
 }

@@ -1,4 +1,5 @@
-//! The commands of the command line, one file each; `main` parses [`Cli`] and calls [`Cli::run`].
+//! The commands of the command line: each has a file of its own, or a folder where it is larger, and those of the laboratory
+//! are together in `lab`. `main` parses [`Cli`] and calls [`Cli::run`].
 //!
 //! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked for goes to
 //! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and
@@ -78,7 +79,7 @@ enum Command {
     Options,
 }
 
-/// How a command that ran to its end answers.
+/// The answer of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// Done, or the answer is yes: exit code 0.
@@ -90,8 +91,8 @@ pub enum ExitStatus {
 }
 
 impl Cli {
-    /// The command line of this process; flags may be written as Lc0 has them. What is wrong with it is told, and ends the
-    /// process.
+    /// Reads the command line of this process; flags may be written as Lc0 has them. If it is wrong, the process ends with a
+    /// message on stderr.
     pub fn of_process() -> Cli {
         let lc0_flags::Translation { arguments, notes } = lc0_flags::translated(std::env::args_os());
         let cli = Cli::parse_from(arguments);
@@ -137,7 +138,7 @@ impl Command {
     }
 }
 
-/// The notation that the flag `--chess960` asks for.
+/// Returns the notation that the flag `--chess960` asks for.
 fn variant(chess960: bool) -> Variant {
     if chess960 { Variant::Chess960 } else { Variant::Standard }
 }

@@ -1,4 +1,4 @@
-//! The options with which commands that only evaluate choose their network and backend.
+//! The options by which commands that evaluate positions, but do not search, choose their network and backend.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::engine;
 use crate::engine::Settings;
 use crate::network::Backend;
 
-/// The flags of the options that matter to such commands.
+/// The flags of those options.
 const FLAGS: [&str; 7] =
     ["weights", "backend", "backend-opts", "policy-head", "value-head", "history-fill", "chess960"];
 
 /// The options that say how positions are evaluated; a command flattens them into its own arguments.
 #[derive(Clone, Debug)]
 pub struct NetworkArgs {
-    /// All options; those that are no flags here have their defaults.
+    /// The values of all options; those that have no flag here keep their defaults.
     pub settings: Settings,
 }
 
@@ -25,7 +25,7 @@ impl NetworkArgs {
     /// Makes the backend ready. Where no network is named, stderr says what was chosen.
     ///
     /// # Errors
-    /// If the network, the backend's name or its parameters are no good, or the backend is not to be had.
+    /// If the network cannot be read, the backend's name or parameters are wrong, or the backend cannot be made.
     pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
         let backend = engine::open_backend(&self.settings.network)?;
         if self.settings.network.weights_file.is_empty() {

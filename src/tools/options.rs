@@ -9,10 +9,10 @@ use super::{ExitStatus, Failure, Output};
 use crate::engine::Settings;
 use crate::options::{OptionKind, OptionSpec};
 
-/// The reference.
+/// The list of all options as a table, for people.
 struct OptionTable(&'static [OptionSpec]);
 
-/// Runs the command.
+/// Runs the command: lists the options.
 pub(super) fn run(output: &mut Output) -> Result<ExitStatus, Failure> {
     let reference = OptionTable(Settings::specs());
     let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
@@ -20,7 +20,7 @@ pub(super) fn run(output: &mut Output) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Success)
 }
 
-/// An option for scripts. What its kind doesn't have is left out.
+/// One option as JSON, for scripts. Keys that its kind doesn't have are left out.
 #[derive(Debug, Serialize)]
 struct OptionJson {
     name: &'static str,
@@ -77,7 +77,7 @@ impl fmt::Display for OptionTable {
     }
 }
 
-/// What an option does; the words that it may be stand here, as they would make their column too wide.
+/// Returns what an option does. The words that a choice may be stand here, as they would make their own column too wide.
 fn help(spec: &OptionSpec) -> String {
     match &spec.kind {
         OptionKind::Choice { choices, .. } => format!("{} One of {}.", spec.help, choices.join(", ")),
@@ -85,7 +85,7 @@ fn help(spec: &OptionSpec) -> String {
     }
 }
 
-/// Name, flag, default and range of an option.
+/// Returns the name, the flag, the default and the range of an option.
 fn row(spec: &OptionSpec) -> [String; 4] {
     let range = match &spec.kind {
         OptionKind::Integer { min, max, .. } => format!("{min} to {max}"),

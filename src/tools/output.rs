@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Failure;
 
-/// A command's output. Never panics if the reader has gone; the command ends with [`Failure::is_closed_pipe`].
+/// A command's output. If the reader has gone, writing fails with an error for which [`Failure::is_closed_pipe`] is true.
 pub struct Output {
     sink: BufWriter<Box<dyn Write>>,
     format: OutputFormat,
@@ -16,20 +16,20 @@ pub struct Output {
 /// The two forms of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For scripts: one JSON document, or one for each line.
+    /// JSON for scripts: one document, or one on each line.
     Json,
 }
 
 impl Output {
-    /// Writes to stdout, JSON if `json`.
+    /// Returns an output that writes to stdout: JSON if `json`, else text.
     pub(super) fn stdout(json: bool) -> Output {
         let format = if json { OutputFormat::Json } else { OutputFormat::Text };
         Output { sink: BufWriter::new(Box::new(io::stdout())), format }
     }
 
-    /// The form that the user asked for.
+    /// Returns the form that the user asked for.
     pub fn format(&self) -> OutputFormat {
         self.format
     }
@@ -37,7 +37,7 @@ impl Output {
     /// Writes `document` as one line of JSON if the user asked for JSON, else `text`, which ends its own lines.
     ///
     /// # Errors
-    /// [`Failure::Output`].
+    /// [`Failure::Output`] if it cannot be written.
     pub fn write(&mut self, document: &impl Serialize, text: &impl fmt::Display) -> Result<(), Failure> {
         match self.format {
             OutputFormat::Json => {
@@ -49,10 +49,10 @@ impl Output {
         Ok(())
     }
 
-    /// Hands what was written to the reader now.
+    /// Passes on to the reader at once what was written so far.
     ///
     /// # Errors
-    /// [`Failure::Output`].
+    /// [`Failure::Output`] if it cannot be written.
     pub fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.sink.flush()?)
     }

@@ -1,4 +1,4 @@
-//! `zeitnot perft`: counts move paths, the test of a move generator.
+//! `zeitnot perft`: counts the paths of legal moves of a length, which tests the move generator.
 
 use std::fmt;
 use std::time::Instant;
@@ -25,6 +25,7 @@ pub(super) struct PerftArgs {
     chess960: bool,
 }
 
+/// The paths from a position, and how fast they were counted.
 #[derive(Serialize)]
 struct PerftResult {
     nodes: u64,
@@ -33,6 +34,7 @@ struct PerftResult {
     moves: Vec<PerftMove>,
 }
 
+/// The paths that begin with one move.
 #[derive(Serialize)]
 struct PerftMove {
     r#move: String,
@@ -48,7 +50,7 @@ impl fmt::Display for PerftResult {
     }
 }
 
-/// Runs the command.
+/// Runs the command: counts and writes the result.
 pub(super) fn run(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let position = if args.fen.is_empty() {
         Position::start()
@@ -60,6 +62,7 @@ pub(super) fn run(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(ExitStatus::Success)
 }
 
+/// Counts the paths from `position`.
 fn count(position: &Position, args: &PerftArgs) -> PerftResult {
     let variant = super::variant(args.chess960);
     let start = Instant::now();

@@ -18,6 +18,7 @@ pub(super) struct SetupArgs {
     provider: String,
 }
 
+/// The library that was found.
 #[derive(Serialize)]
 struct RuntimeReport {
     library: String,
@@ -34,7 +35,7 @@ impl fmt::Display for RuntimeReport {
     }
 }
 
-/// Runs the command.
+/// Runs the command: finds or fetches ONNX Runtime.
 pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let runtime = Runtime::get(Provider::named(&args.provider).unwrap_or(Provider::Cpu))?;
     let Library { path, version, source } = runtime.library().clone();

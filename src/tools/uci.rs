@@ -13,8 +13,10 @@ pub(super) struct UciArgs {
     settings: Settings,
 }
 
-/// Runs the command: speaks UCI on stdin and stdout. A network file on the command line that isn't there ends it at once:
-/// whoever started it would else lose games without one.
+/// Runs the command: speaks UCI on stdin and stdout.
+///
+/// # Errors
+/// If the command line names a network file that isn't there: a user would otherwise lose games before noticing.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
     if let Some(path) = args.settings.network.named_file().filter(|path| !path.exists()) {
         let path = path.display();

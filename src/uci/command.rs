@@ -1,4 +1,4 @@
-//! A line from the GUI becomes a [`UciCommand`].
+//! Reads lines from the GUI as [`UciCommand`]s.
 
 use std::str::SplitAsciiWhitespace;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::chess::Color;
 use crate::time::{GoLimits, Millis, Nodes};
 
-/// What is wrong with a line; the session answers with it and goes on.
+/// The reason why a line, or a part of it, is ignored. The session tells it to the GUI and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UciError {
     /// The first word is no command.
@@ -16,17 +16,17 @@ pub enum UciError {
     /// `setoption` without `name`.
     #[error("setoption: expected \"name NAME [value VALUE]\", ignored")]
     OptionName,
-    /// A number of `go` is none; the parameter is left out.
+    /// A parameter of `go` has no valid number; it is left out.
     #[error("go {parameter}: expected {expected}, found \"{found}\", parameter ignored")]
     GoNumber {
         /// The parameter.
         parameter: String,
-        /// What belongs there.
+        /// What is expected there.
         expected: &'static str,
-        /// What stands there; empty if nothing.
+        /// The word that was found there; empty if there was none.
         found: String,
     },
-    /// A word of `go` that nobody knows.
+    /// A word of `go` is no parameter.
     #[error("go: unknown parameter \"{0}\", ignored")]
     GoParameter(String),
 }
@@ -57,33 +57,34 @@ pub enum UciCommand {
     PonderHit,
     /// `quit`
     Quit,
-    /// Nothing to do: an empty line, or a word that needs no answer (`debug`, `register`).
+    /// An empty line, or a command that needs no answer (`debug`, `register`).
     Nothing,
 }
 
 /// The parameters of `go`, for both sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GoCommand {
-    /// White's and Black's clock.
+    /// The clocks of White and Black.
     time: [Option<Millis>; 2],
-    /// White's and Black's increment.
+    /// The increments of White and Black.
     inc: [Millis; 2],
-    /// Everything but the clocks.
+    /// All other limits.
     limits: GoLimits,
-    /// Moves as written.
+    /// The moves after `searchmoves`, as written.
     pub search_moves: Vec<String>,
-    /// What was wrong and left out.
+    /// The errors in the line; the parameters in question are left out.
     pub errors: Vec<UciError>,
 }
 
 impl GoCommand {
-    /// The limits for the side that moves. If only the other side's clock was sent, that one counts.
+    /// Returns the limits for the side to move. If only the other side's clock was sent, that one counts.
     pub fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
         let side = if self.time[mover].is_none() { 1 - mover } else { mover };
         GoLimits { time: self.time[side], inc: self.inc[side], ..self.limits.clone() }
     }
 
+    /// Reads the words after `go`.
     fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
         let mut go = GoCommand::default();
         let mut words = words.peekable();
@@ -115,7 +116,7 @@ impl GoCommand {
         go
     }
 
-    /// A bare `go` means `go infinite`, as everywhere.
+    /// Returns false if nothing ends the search: such a `go` means `go infinite`, as in other engines.
     fn is_bounded(&self) -> bool {
         let limits = &self.limits;
         self.time.iter().any(Option::is_some)
@@ -127,6 +128,7 @@ impl GoCommand {
     }
 }
 
+/// Returns true if `word` is a parameter of `go` that may follow another one.
 fn is_go_parameter(word: &str) -> bool {
     matches!(
         word,
@@ -144,6 +146,7 @@ fn is_go_parameter(word: &str) -> bool {
     )
 }
 
+/// Reads the number after a parameter of `go`.
 struct NumberReader<'a, 'b> {
     parameter: &'a str,
     words: &'a mut std::iter::Peekable<SplitAsciiWhitespace<'b>>,
@@ -151,17 +154,19 @@ struct NumberReader<'a, 'b> {
 }
 
 impl NumberReader<'_, '_> {
-    /// Some GUIs send fractions, and clocks below zero.
+    /// Reads a time. Some GUIs send fractions, and clocks below zero.
     fn milliseconds(&mut self) -> Option<Millis> {
         self.read("a number of milliseconds", |text| {
             text.parse().ok().filter(|ms: &f64| ms.is_finite()).map(Millis)
         })
     }
 
+    /// Reads a whole number.
     fn count<T: std::str::FromStr>(&mut self) -> Option<T> {
         self.read("a whole number", |text| text.parse().ok())
     }
 
+    /// Reads the next word with `parse`. If that fails, it notes the error; the word is skipped unless it is a parameter.
     fn read<T>(&mut self, expected: &'static str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = self.words.next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
@@ -180,7 +185,7 @@ impl UciCommand {
     /// Reads a line.
     ///
     /// # Errors
-    /// A [`UciError`] if it is no command.
+    /// [`UciError`] if it is no command.
     pub fn parse(line: &str) -> Result<UciCommand, UciError> {
         // Some editors put a byte order mark at the start of a script.
         let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();
@@ -201,7 +206,7 @@ impl UciCommand {
     }
 }
 
-/// Names and values may contain spaces: the name ends at the word `value`.
+/// Reads the words after `setoption`. Names and values may contain spaces; the name ends at the word `value`.
 fn parse_option(mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
         return Err(UciError::OptionName);

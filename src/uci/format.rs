@@ -1,4 +1,4 @@
-//! Lines for the GUI: `info` and `bestmove`.
+//! Writes lines for the GUI: `info` and `bestmove`.
 
 use std::fmt::Write;
 
@@ -8,22 +8,19 @@ use crate::chess::{History, Move};
 use crate::engine::{InfoOptions, ScoreType, SearchAnswer};
 use crate::search::{PvLine, SearchInfo};
 
-/// One `info` line per line of play.
+/// Returns one `info` line for each principal variation.
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
-    info.lines.iter().enumerate().map(|(index, line)| info_line(root, info, (index, line), options)).collect()
+    (0..info.lines.len()).map(|index| info_line(root, info, index, options)).collect()
 }
 
-/// The figures of root moves, if there are any, one to a line.
+/// Returns the figures of the root moves, one to a line; nothing if there are none.
 pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
     info.move_stats.iter().flat_map(|stats| move_stats::lines(root, stats)).collect()
 }
 
-fn info_line(
-    root: &History,
-    info: &SearchInfo,
-    (index, line): (usize, &PvLine),
-    options: &InfoOptions,
-) -> String {
+/// Returns the `info` line of the principal variation at `index`.
+fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOptions) -> String {
+    let line = &info.lines[index];
     let mut text = format!(
         "info depth {} seldepth {} time {} nodes {} score {}",
         info.depth,
@@ -54,11 +51,12 @@ fn info_line(
     text
 }
 
-/// Moves of the side to move in so many plies, the first of which is its own.
+/// Returns how many moves the side to move makes in so many plies, the first of which is its own.
 fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
 
+/// Returns what stands after `score`.
 fn score(line: &PvLine, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),
@@ -66,7 +64,7 @@ fn score(line: &PvLine, form: ScoreType) -> String {
     }
 }
 
-/// Win, draw and loss in permille; they sum to 1000.
+/// Returns win, draw and loss in permille, which sum to 1000.
 fn wdl(q: f32, d: f32) -> [i32; 3] {
     let d = d.clamp(0.0, 1.0 - q.abs());
     let w = (500.0 * (1.0 + q - d)).round() as i32;
@@ -76,7 +74,7 @@ fn wdl(q: f32, d: f32) -> [i32; 3] {
     [w, 1000 - w - l, l]
 }
 
-/// `moves`, played one after the other from the last position of `root`, in UCI's notation.
+/// Returns `moves`, which are played one after the other from the last position of `root`, in UCI's notation.
 fn moves(root: &History, moves: &[Move]) -> Vec<String> {
     let mut history = root.clone();
     moves
@@ -89,7 +87,7 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
         .collect()
 }
 
-/// The `bestmove` line; `0000` where there is no legal move.
+/// Returns the `bestmove` line; the move is `0000` where there is no legal one.
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return "bestmove 0000".into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();

@@ -1,31 +1,31 @@
-//! The log of a session: every line with the time it was read or written.
+//! The log of a session: every line with the time at which it was read or written.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-/// The name that stands for the console.
+/// The value of `LogFile` that stands for the console.
 const STDERR: &str = "<stderr>";
 
-/// Which way a line went.
+/// The direction of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// From the GUI.
+    /// The line came from the GUI.
     Received,
-    /// To the GUI.
+    /// The line went to the GUI.
     Sent,
-    /// To nobody but the log.
+    /// The line is for the log alone.
     Remark,
 }
 
-/// A log that is open. Lines reach the file at once, so that nothing is missing after a crash.
+/// An open log. Lines are written to the file at once, so that nothing is missing after a crash.
 pub(super) struct SessionLog {
     sink: Box<dyn Write + Send>,
 }
 
 impl SessionLog {
-    /// Opens the file `name` to add to it, or the console if that is `<stderr>`.
+    /// Opens the file `name` for appending, or the console if the name is `<stderr>`.
     pub(super) fn open(name: &str) -> io::Result<SessionLog> {
         let sink: Box<dyn Write + Send> = match name {
             STDERR => Box::new(io::stderr()),
@@ -42,6 +42,7 @@ impl SessionLog {
     }
 }
 
+/// Returns a line as it stands in the log.
 fn entry(time: Timestamp, direction: Direction, line: &str) -> String {
     let mark = match direction {
         Direction::Received => ">>",

@@ -2,8 +2,8 @@
 //!
 //! `session` is the loop that reads commands and drives the [`Engine`](crate::engine::Engine); `command` parses
 //! lines, `format` (with `score` and `move_stats`) writes `info` and `bestmove`, `output` hands lines over and keeps
-//! the `log`. Whatever comes in, the session goes on: what is wrong is answered with
-//! an `info string` that names the error, and the old state stays.
+//! the `log`. The session goes on whatever comes in: an error is answered with an `info string` that names it, and the old
+//! state stays.
 
 mod command;
 mod format;

@@ -1,4 +1,4 @@
-//! Figures of root moves as lines of text, in the form that Lc0 writes and GUIs and scripts read.
+//! Writes the figures of the root moves as lines of text, in the form that Lc0 writes and that GUIs and scripts read.
 //!
 //! One line per move, the best last, then one for the root itself. Castling is written king takes rook in every
 //! variant, as Lc0 does here. Used by `session`.
@@ -8,10 +8,10 @@ use std::fmt::Write;
 use crate::chess::{History, Variant};
 use crate::search::{MoveStats, NodeStats, RootStats};
 
-/// From this policy on it takes one decimal, so that columns stay.
+/// The policy from which on it is written with one decimal, so that the columns keep their width.
 const FULL_POLICY: f32 = 0.99995;
 
-/// One line per root move, and one for the root.
+/// Returns one line per root move, and one for the root.
 pub(super) fn lines(root: &History, stats: &RootStats) -> Vec<String> {
     let moves = stats.moves.iter().map(|stats| move_line(root, stats));
     moves.chain([root_line(stats)]).collect()
@@ -36,12 +36,14 @@ fn root_line(RootStats { moves, root }: &RootStats) -> String {
     text
 }
 
+/// Writes visits and policy.
 fn counts(text: &mut String, node: &NodeStats) {
     let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
     let percent = 100.0 * node.policy;
     let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
 }
 
+/// Writes the mean value, and what the node counts for.
 fn mean(text: &mut String, node: &NodeStats) {
     match node.mean {
         Some(mean) => {
@@ -52,6 +54,7 @@ fn mean(text: &mut String, node: &NodeStats) {
     let _ = write!(text, "(Q: {:>8.5}) ", node.mean.map_or(node.q, |mean| mean.q));
 }
 
+/// Writes the network's value, and a mark if the result is certain.
 fn network_value(text: &mut String, node: &NodeStats) {
     match node.v {
         Some(v) => {

@@ -1,27 +1,28 @@
-//! Where lines for the GUI go: the output itself, and a copy to the log.
+//! Writes lines for the GUI: to the output itself, and a copy to the log.
 //!
-//! Shared by the session and the threads of searches; lines never mix.
+//! The session and the threads of searches share it; a lock keeps their lines apart.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::log::{Direction, SessionLog};
 
-/// Where all threads write whole lines.
+/// The output of a session, to which all threads write whole lines.
 #[derive(Clone)]
 pub(super) struct UciOutput(Arc<Mutex<Channel>>);
 
+/// What the lock guards.
 struct Channel {
     sink: Box<dyn Write + Send>,
-    /// A line could not be written: whoever read them has gone.
+    /// True once a line could not be written, because the reader has gone.
     is_broken: bool,
     log: Option<SessionLog>,
-    /// The value of `LogFile` that `log` was opened with, or would have been.
+    /// The value of `LogFile` for which the log was opened, whether that succeeded or not.
     log_name: String,
 }
 
 impl UciOutput {
-    /// Writes to `sink`, and logs to `log_name` unless that is empty.
+    /// Returns an output that writes to `sink`, and logs to `log_name` unless that is empty.
     pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> UciOutput {
         let channel = Channel { sink: Box::new(sink), is_broken: false, log: None, log_name: String::new() };
         let output = UciOutput(Arc::new(Mutex::new(channel)));
@@ -33,8 +34,8 @@ impl UciOutput {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes and hands over `lines`. A GUI that has gone away cannot be told anything; the loop ends when its
-    /// input does.
+    /// Writes `lines` and flushes them. Errors are ignored, as a GUI that has gone cannot be told anything; the session ends
+    /// when its input does.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel();
         for line in lines {
@@ -44,21 +45,23 @@ impl UciOutput {
         channel.is_broken |= flushed.is_err();
     }
 
-    /// Has whoever read the lines gone?
+    /// Returns true if the reader of the lines has gone.
     pub(super) fn is_broken(&self) -> bool {
         self.channel().is_broken
     }
 
+    /// Writes one line.
     pub(super) fn line(&self, line: impl AsRef<str>) {
         self.lines([line]);
     }
 
-    /// A message for people, on as many `info string` lines as it has.
+    /// Writes a message for people, each of its lines as an `info string`.
     pub(super) fn note(&self, text: &str) {
         self.lines(text.lines().map(|line| format!("info string {line}")));
     }
 
-    /// Logs to the file of this name from now on; nowhere if it is empty or cannot be written, which is told.
+    /// Logs to the file of this name from now on. Nothing is logged if the name is empty, or if the file cannot be written,
+    /// which the GUI is told.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel();
         if channel.log_name == name {
@@ -81,7 +84,7 @@ impl UciOutput {
         self.channel().log(Direction::Received, line.trim_end());
     }
 
-    /// Logs what the GUI is not told.
+    /// Logs a text that the GUI is not sent.
     pub(super) fn log_remark(&self, text: &str) {
         self.channel().log(Direction::Remark, text);
     }
@@ -102,6 +105,7 @@ impl Channel {
         }
     }
 
+    /// Tells the GUI that nothing is logged any more.
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
         let _ = writeln!(

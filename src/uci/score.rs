@@ -1,11 +1,10 @@
-//! The forms in which a score can be shown: Lc0's option `ScoreType`.
-//!
-//! Pure functions from a value to the number after `score cp`. Used by `format`.
+//! Computes the number after `score cp` in the forms of Lc0's option `ScoreType`, from [`ScoreType`] and a value. Used by
+//! `format`.
 
 use crate::engine::ScoreType;
 use crate::search::{PvLine, centipawns};
 
-/// Above this share of draws and the likelier of win and loss, the mean advantage says nothing any more.
+/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing any more.
 const SURE_RESULT: f32 = 0.996;
 
 /// Returns the score of a line in the form `form`, cut towards zero as Lc0 does.
@@ -24,7 +23,7 @@ pub(super) fn score(form: ScoreType, line: &PvLine) -> i32 {
     score as i32
 }
 
-/// The mean advantage while it says something, else centipawns that fit to it.
+/// Returns the mean advantage while it says something, else centipawns that continue it.
 fn mu_or_centipawns(line: &PvLine) -> f64 {
     let fallback = 45.0 * (1.567_280_716_28 * f64::from(line.wl)).tan();
     match line.mu {

@@ -1,4 +1,4 @@
-//! The loop: reads commands, drives the engine, goes on whatever happens.
+//! The loop of a session: it reads commands and drives the engine.
 
 use std::io::{self, BufRead, Write};
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::options::{OptionSpec, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
 
-/// Between two looks at whether a search has ended after the end of the input.
+/// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
 
 /// Speaks UCI on `input` and `output` until `quit` or the end of the input.
 ///
-/// At the end of the input a search that ends by itself may finish, so that commands can be piped in, as long as somebody
-/// takes the output.
+/// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the reader of the
+/// output has gone, it is not waited for.
 ///
 /// # Errors
-/// If `settings` don't hold together, or `input` cannot be read.
+/// If the text of an option in `settings` is not of its grammar.
 pub fn run(
     settings: Settings,
     input: impl BufRead,
@@ -49,7 +49,7 @@ pub fn run(
     Ok(())
 }
 
-/// Lines up to the end of the input; what is no UTF-8 is replaced, an unreadable input has ended.
+/// Returns the lines up to the end of the input. What is not UTF-8 is replaced; an input that cannot be read has ended.
 fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
@@ -62,21 +62,24 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
     })
 }
 
+/// The state of a session.
 struct Session {
     engine: Engine,
     output: UciOutput,
+    /// When the session began; times are counted from here.
     began: Instant,
     move_start: MoveStart,
 }
 
 impl Session {
-    /// Waits for the end of the search, unless nobody hears of it any more.
+    /// Waits for the end of the search, unless the reader of the output has gone.
     fn finish(&mut self) {
         while self.engine.is_searching() && !self.output.is_broken() {
             std::thread::sleep(FINISHING_TICK);
         }
     }
 
+    /// Carries out a command that was read at `received`.
     fn obey(&mut self, command: UciCommand, received: Instant) {
         match command {
             UciCommand::Uci => self.introduce(),
@@ -94,6 +97,7 @@ impl Session {
         }
     }
 
+    /// Sets an option, or tells what is done in the place of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
         if let Some(instead) = ignored_option(name) {
             return self.output.note(&format!("option {name} has no effect: {instead}"));
@@ -102,13 +106,14 @@ impl Session {
         self.output.log_to(&self.engine.settings().info.log_file);
     }
 
-    /// Does something to the engine and tells if it went wrong.
+    /// Carries out `action`, and tells the GUI of an error.
     fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
         if let Err(error) = action(&mut self.engine) {
             self.output.note(&format!("error: {error}"));
         }
     }
 
+    /// Answers `uci`.
     fn introduce(&self) {
         let version = env!("CARGO_PKG_VERSION");
         self.output.lines([format!("id name Zeitnot {version}"), "id author the Zeitnot authors".into()]);
@@ -116,7 +121,7 @@ impl Session {
         self.output.line("uciok");
     }
 
-    /// Loads what has to be loaded, but never disturbs a search.
+    /// Answers `isready`: loads what has to be loaded, unless a search is running.
     fn get_ready(&mut self) {
         if !self.engine.is_searching() {
             match self.engine.prepare() {
@@ -140,7 +145,7 @@ impl Session {
         time.duration_since(self.began).into()
     }
 
-    /// When the clock of the move began to run whose `go` was read at `received`.
+    /// Returns the moment from which the time of a move counts whose `go` was read at `received`.
     fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
         let timing =
             if self.engine.settings().time.strict_timing { Timing::Strict } else { Timing::FromPosition };
@@ -148,6 +153,7 @@ impl Session {
         self.began + start.to_duration().unwrap_or_default()
     }
 
+    /// Starts a search.
     fn go(&mut self, go: &GoCommand, received: Instant) {
         go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
@@ -159,7 +165,7 @@ impl Session {
         self.engine.go(request, Box::new(listener));
     }
 
-    /// The legal ones of the moves after `searchmoves`; the others are named.
+    /// Returns the legal ones of the moves after `searchmoves`, and tells the GUI of the others.
     fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {
         let mut moves = Vec::new();
         for text in texts {

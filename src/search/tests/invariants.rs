@@ -1,6 +1,7 @@
 //! What must hold in a tree whenever no search is running: walked after searches on several threads, stopped at any
 //! moment, after the game has moved on, and after pruning.
 
+use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -203,7 +204,7 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
 #[test]
 fn visits_under_way_leave_a_proven_mate_where_it_is() {
     let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
-    bench.params.minibatch_size = 32;
+    bench.params.minibatch_size = NonZero::new(32);
     let (search, _) = bench.search(20_000);
     check_tree(&search.context.tree, search.context.root, Made::ByOne);
     assert!(count(&search, |node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)) > 10);

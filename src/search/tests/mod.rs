@@ -2,6 +2,7 @@
 
 mod invariants;
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -152,7 +153,7 @@ fn one_thread_is_deterministic() {
 #[test]
 fn a_batch_of_one_never_collides() {
     let mut bench = TestBench::new("random", 1, "startpos");
-    bench.params.minibatch_size = 1;
+    bench.params.minibatch_size = NonZero::new(1);
     assert_eq!(bench.search(2_000).1.summary.collisions, 0);
 }
 
@@ -330,11 +331,11 @@ fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
 #[test]
 fn prefetched_positions_are_found_in_the_cache() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
-    bench.params.minibatch_size = 4;
+    bench.params.minibatch_size = NonZero::new(4);
     let (_, plain) = bench.search(1_000);
     assert_eq!(plain.summary.prefetched, 0);
     let mut bench = TestBench::new("random", 1, KIWIPETE);
-    bench.params.minibatch_size = 4;
+    bench.params.minibatch_size = NonZero::new(4);
     bench.params.max_prefetch = 32;
     let (search, result) = bench.search(1_000);
     let summary = result.summary;

@@ -10,9 +10,12 @@ use super::noise::MachineNoise;
 use super::report::BenchmarkReport;
 use crate::tools::Failure;
 
-/// What an earlier run wrote with `--json`; that of `zeitnot bench` will do.
+/// What an earlier run wrote with `--json`. The output of `zeitnot bench --json` can be read too.
 #[derive(Debug, Deserialize)]
 pub(super) struct EarlierRun {
+    /// The file that was read.
+    #[serde(skip)]
+    file: PathBuf,
     description: String,
     threads: usize,
     positions: Vec<EarlierPosition>,
@@ -36,45 +39,47 @@ impl EarlierRun {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read or is no such file.
+    /// If it cannot be read or is not such a file.
     pub(super) fn read(file: &Path) -> Result<EarlierRun, Failure> {
-        let fault = |error: String| Failure::Input(format!("{}: {error}", file.display()));
-        let text = fs::read_to_string(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
-        serde_json::from_str(&text)
-            .map_err(|error| fault(format!("not what `zeitnot benchmark --json` writes: {error}")))
+        let input_error = |error: String| Failure::Input(format!("{}: {error}", file.display()));
+        let text =
+            fs::read_to_string(file).map_err(|error| input_error(format!("cannot be read: {error}")))?;
+        let run: EarlierRun = serde_json::from_str(&text)
+            .map_err(|error| input_error(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
+        Ok(EarlierRun { file: file.into(), ..run })
     }
 }
 
-/// New against old. Ratios are above 1 where the new run is faster.
+/// The new run against the old one. Ratios are above 1 where the new run is faster.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Comparison {
+    /// The earlier run's file.
     old: PathBuf,
-    /// Positions that both runs searched.
+    /// How many positions both runs searched.
     positions: usize,
-    /// Nodes per second, geometric mean over the positions.
+    /// The ratio of the nodes per second, geometric mean over the positions.
     pub(super) nps_ratio: f64,
     /// The 95 % interval of that mean, from how the positions differ.
     low: f64,
     high: f64,
-    /// Evaluations per second: what is left of the gain when cache hits and finished games are not counted.
+    /// The ratio of the evaluations per second, in which cache hits and finished games do not count.
     evaluations_ratio: Option<f64>,
-    /// How fast the machine itself was, by the control.
+    /// The ratio of the speeds of the machine itself, by the control measurement.
     machine_ratio: Option<f64>,
-    /// What else differs, so that the ratios compare no like with like.
+    /// What else differs between the runs, so that the ratios do not compare like with like.
     differences: Vec<String>,
-    /// Slower by more than the tolerance, and not by chance.
+    /// True if the new run is slower by more than the tolerance, and not by chance.
     pub(super) is_slower: bool,
 }
 
 impl Comparison {
-    /// Compares `new` with `old`, which was read from `file`. Slower by up to the share `tolerance` is good enough.
+    /// Compares `new` with `old`. A run that is slower by up to the share `tolerance` does not count as slower.
     ///
     /// # Errors
     /// If no position is common to both.
     pub(super) fn new(
         new: &BenchmarkReport,
         old: &EarlierRun,
-        file: &Path,
         tolerance: f64,
     ) -> Result<Comparison, Failure> {
         let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
@@ -90,14 +95,14 @@ impl Comparison {
             }
         }
         if nps.is_empty() {
-            let text = format!("{}: holds none of the positions that were searched", file.display());
+            let text = format!("{}: holds none of the positions that were searched", old.file.display());
             return Err(Failure::Input(text));
         }
         let (mean, error) = mean_and_error(&nps);
         let (low, high) = ((mean - 1.96 * error).exp(), (mean + 1.96 * error).exp());
         let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
         Ok(Comparison {
-            old: file.into(),
+            old: old.file.clone(),
             positions: nps.len(),
             nps_ratio: mean.exp(),
             low,
@@ -110,7 +115,7 @@ impl Comparison {
     }
 }
 
-/// Mean of `values` and its standard error; 0 for a single one.
+/// Returns the mean of `values` and its standard error, which is 0 for a single one.
 fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -118,6 +123,7 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0).max(1.0) / count).sqrt())
 }
 
+/// Returns what differs between the two runs beside their speed.
 fn differences(new: &BenchmarkReport, old: &EarlierRun) -> Vec<String> {
     let mut differences = Vec::new();
     if new.description != old.description {

@@ -1,4 +1,4 @@
-//! What a figure was measured on: processor, memory, system, graphics cards and their driver.
+//! The machine on which a figure was measured: processor, memory, system, graphics cards and their driver.
 
 use std::fs;
 use std::num::NonZero;
@@ -6,20 +6,23 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-/// A machine, as far as it tells.
+/// The description of a machine, as far as the system gives one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct MachineInfo {
+    /// The processor's name.
     pub(super) cpu: String,
-    /// Processors that this program may use.
+    /// How many processors this program may use.
     pub(super) cores: usize,
+    /// The memory, 10⁹ bytes.
     pub(super) memory_gb: Option<f64>,
+    /// The operating system and its kernel.
     pub(super) system: String,
     /// Name, driver and memory of each NVIDIA card.
     pub(super) gpus: Vec<String>,
 }
 
 impl MachineInfo {
-    /// This machine.
+    /// Describes this machine.
     pub(super) fn this() -> MachineInfo {
         MachineInfo {
             cpu: cpu_name().unwrap_or_else(|| std::env::consts::ARCH.into()),
@@ -36,7 +39,7 @@ fn cpu_name() -> Option<String> {
     value(&info, "model name").or_else(|| value(&info, "Model"))
 }
 
-/// The text behind the first `key` and its colon.
+/// Returns the text after the first `key` and its colon.
 fn value(lines: &str, key: &str) -> Option<String> {
     let line = lines.lines().find(|line| line.starts_with(key))?;
     line.split_once(':').map(|(_, value)| value.trim().into())
@@ -58,7 +61,7 @@ fn system() -> String {
     }
 }
 
-/// What NVIDIA's driver says of its cards; nothing where there is no driver.
+/// Returns what NVIDIA's driver says of its cards; nothing where there is no driver.
 fn gpus() -> Vec<String> {
     let query = ["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"];
     match Command::new("nvidia-smi").args(query).stdin(Stdio::null()).output() {

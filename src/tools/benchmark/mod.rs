@@ -1,7 +1,8 @@
-//! `zeitnot benchmark`: the speed of the search over many positions, made to be compared and shared.
+//! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
-//! Searches are those of `bench`, each position long enough to count ([`positions`]). Beside the figures the report has the
-//! [`machine`] and its [`noise`], measured between the searches, and on demand how an earlier run did ([`compare`]).
+//! It searches as `bench` does, but more [`positions`] and each for longer. Beside the figures the report names the
+//! [`machine`] and says how quiet it was ([`noise`], measured between the searches). On demand it [`compare`]s the run with an
+//! earlier one.
 
 mod compare;
 mod machine;
@@ -34,9 +35,9 @@ use noise::NoiseMeter;
 use positions::POSITIONS;
 use report::{BenchmarkReport, PositionResult};
 
-/// Time of each search unless the user says otherwise, ms; Lc0's.
+/// The time of each search unless the user says otherwise, ms. It is Lc0's.
 const MOVE_TIME_MS: i64 = 10_000;
-/// Controls of the machine's noise in a run, at least.
+/// The least number of control measurements in a run; see [`noise`].
 const CONTROLS: usize = 16;
 
 #[derive(Debug, Args)]
@@ -73,6 +74,7 @@ pub(super) struct BenchmarkArgs {
 }
 
 impl BenchmarkArgs {
+    /// Returns what ends each search.
     fn limits(&self) -> Result<GoLimits, Failure> {
         let default = if self.nodes.is_some_and(|nodes| nodes > 0) { -1 } else { MOVE_TIME_MS };
         let movetime = self.movetime.unwrap_or(default);
@@ -89,6 +91,7 @@ impl BenchmarkArgs {
         Ok(limits)
     }
 
+    /// Returns the positions to search, as after UCI's `position`.
     fn positions(&self) -> Result<Vec<String>, Failure> {
         let mut positions = match (&self.fen, &self.positions) {
             (Some(fen), _) => vec![format!("fen {fen}")],
@@ -100,11 +103,10 @@ impl BenchmarkArgs {
     }
 }
 
-/// Runs the command.
+/// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (limits, positions) = (args.limits()?, args.positions()?);
-    let old =
-        args.compare.as_deref().map(|file| Ok::<_, Failure>((file, EarlierRun::read(file)?))).transpose()?;
+    let earlier = args.compare.as_deref().map(EarlierRun::read).transpose()?;
     // No rule but the limit ends a search, and nobody waits for the answer.
     let mut settings = args.settings.clone();
     settings.stoppers.smart_pruning_factor = 0.0;
@@ -116,14 +118,15 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     report.network = network_hash(&args.settings.network)?;
     report.options =
         args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
-    if let Some((file, old)) = old {
-        report.comparison = Some(Comparison::new(&report, &old, file, args.tolerance / 100.0)?);
+    if let Some(earlier) = earlier {
+        report.comparison = Some(Comparison::new(&report, &earlier, args.tolerance / 100.0)?);
     }
     write(args, &report, output)?;
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
     Ok(if is_slower { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
+/// Writes the report in all forms that `args` ask for.
 fn write(args: &BenchmarkArgs, report: &BenchmarkReport, output: &mut Output) -> Result<(), Failure> {
     output.write(report, report)?;
     if let Some(file) = &args.report {
@@ -135,7 +138,7 @@ fn write(args: &BenchmarkArgs, report: &BenchmarkReport, output: &mut Output) ->
     Ok(())
 }
 
-/// Searches all positions; text shows each as soon as it is done.
+/// Searches all positions and measures the noise between them. Text output shows each position as soon as it is done.
 fn measure(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -186,7 +189,7 @@ fn measure(
     })
 }
 
-/// Time spent in searches: by the clock, by all threads, by the device.
+/// The time spent in searches: by the clock, by all threads, by the device.
 #[derive(Default)]
 struct Searching {
     wall: Duration,
@@ -194,7 +197,7 @@ struct Searching {
     busy: Option<Duration>,
 }
 
-/// The clocks at one moment.
+/// The readings of the clocks at one moment.
 struct Clocks {
     wall: Instant,
     cpu: Option<Duration>,
@@ -202,10 +205,12 @@ struct Clocks {
 }
 
 impl Searching {
+    /// Reads the clocks.
     fn so_far(engine: &Engine) -> Clocks {
         Clocks { wall: Instant::now(), cpu: cpu_time(), busy: engine.busy_time() }
     }
 
+    /// Adds the time from `before` to `after`.
     fn add(&mut self, before: Clocks, after: Clocks) {
         let add = |sum: &mut Option<Duration>, before: Option<Duration>, after: Option<Duration>| {
             let passed = before.zip(after).map(|(before, after)| after.saturating_sub(before));
@@ -217,13 +222,14 @@ impl Searching {
     }
 }
 
+/// Returns what ended the searches, in words.
 fn limit_text(limits: &GoLimits) -> String {
     let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
     let time = limits.movetime.map(|ms| format!("{ms} ms"));
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
 }
 
-/// SHA-256 of the network that `options` name or that is found, if their backend takes one.
+/// Returns the SHA-256 of the network that `options` name or that is found, if their backend takes one.
 fn network_hash(options: &NetworkOptions) -> Result<Option<String>, Failure> {
     let config = BackendConfig::parse(&options.backend, &options.backend_options)?;
     if !config.needs_network() {

@@ -1,7 +1,8 @@
-//! How quiet the machine was while it was measured.
+//! Measures how quiet the machine was during a run.
 //!
-//! Between the searches a control runs: the same short computation on as many threads. Were the machine always alike, its
-//! rate would be. And the system's counters (Linux: `/proc/stat`) tell what other programs and other guests of the host took.
+//! Between the searches a control measurement runs: always the same short computation, on as many threads as the searches
+//! have. On a quiet machine its rate stays the same. The system's counters (Linux: `/proc/stat`) tell in addition what other
+//! programs took, and what the host of a virtual machine gave to others.
 
 use std::fs;
 use std::hint::black_box;
@@ -11,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::tools::bench::cpu_time;
 
-/// Two runs that may differ by more than this say little.
+/// The largest share by which two runs may differ by chance on a quiet machine.
 pub(super) const LARGEST_DIFFERENCE: f64 = 0.03;
-/// Share of the machine that other programs may take.
+/// The largest share of the machine that other programs may take.
 const LARGEST_OTHER_LOAD: f64 = 0.03;
-/// Share of the machine that the host may give to others.
+/// The largest share of the machine that the host may give to others.
 const LARGEST_STEAL: f64 = 0.01;
-/// Time of one control measurement.
+/// The time that one control measurement takes.
 const CONTROL_TIME: Duration = Duration::from_millis(40);
-/// Rounds of the computation between two looks at the clock.
+/// The rounds of the computation between two readings of the clock.
 const STEP: u64 = 20_000;
 
 /// The noise of a run.
@@ -29,20 +30,20 @@ pub(super) struct MachineNoise {
     pub(super) control_rate: f64,
     /// Standard deviation of the control as a share of its rate.
     pub(super) control_deviation: f64,
-    /// Controls that were measured.
+    /// How many control measurements were made.
     pub(super) controls: usize,
-    /// By how much two runs like this may differ by chance (19 of 20 do less), as a share.
+    /// The share by which two runs like this may differ by chance; 19 of 20 differ by less.
     pub(super) expected_difference: f64,
     /// Share of the machine's processors that other programs took; not known on every system.
     pub(super) other_load: Option<f64>,
     /// Share that the host of a virtual machine gave to others.
     pub(super) steal: Option<f64>,
-    /// Is any of these too large?
+    /// True if any of these is too large.
     pub(super) is_noisy: bool,
 }
 
 impl MachineNoise {
-    /// What is too large, as a sentence each.
+    /// Returns a phrase for each of them that is too large.
     pub(super) fn noise_sources(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let mut noise_sources = Vec::new();
@@ -62,7 +63,7 @@ impl MachineNoise {
         noise_sources
     }
 
-    /// In a sentence.
+    /// Returns all this in a sentence.
     pub(super) fn verdict(&self) -> String {
         match &self.noise_sources()[..] {
             [] => format!(
@@ -74,7 +75,7 @@ impl MachineNoise {
     }
 }
 
-/// Collects the noise of a run.
+/// Measures the noise of a run.
 pub(super) struct NoiseMeter {
     threads: usize,
     rates: Vec<f64>,
@@ -84,7 +85,7 @@ pub(super) struct NoiseMeter {
 }
 
 impl NoiseMeter {
-    /// Begins; `threads` is how many the searches have.
+    /// Begins to measure. `threads` is how many the searches have.
     pub(super) fn start(threads: usize) -> NoiseMeter {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         NoiseMeter {
@@ -96,7 +97,7 @@ impl NoiseMeter {
         }
     }
 
-    /// Runs the control once.
+    /// Makes one control measurement.
     pub(super) fn control(&mut self) {
         let rates = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..self.threads).map(|_| scope.spawn(control_rate)).collect();
@@ -105,9 +106,9 @@ impl NoiseMeter {
         self.rates.push(rates / 1e6);
     }
 
-    /// The noise since the start.
+    /// Returns the noise since the start.
     pub(super) fn finish(self) -> MachineNoise {
-        let (rate, deviation, difference) = spread(&self.rates);
+        let RateSpread { mean: rate, deviation, difference } = spread(&self.rates);
         let ticks = self.machine.zip(CpuTicks::now()).and_then(|(before, after)| after.since(before));
         let own = self.own.zip(cpu_time()).map(|(before, after)| (after - before).as_secs_f64());
         let wall = self.start.elapsed().as_secs_f64();
@@ -129,7 +130,7 @@ impl NoiseMeter {
     }
 }
 
-/// Rounds per second of the control on this thread.
+/// Makes a control measurement on this thread. Returns its rounds per second.
 fn control_rate() -> f64 {
     let start = Instant::now();
     let (mut state, mut rounds) = (1u64, 0);
@@ -144,13 +145,22 @@ fn control_rate() -> f64 {
     rounds as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Mean, standard deviation as a share of it, and by how much the means of two such series may differ: by chance, as
-/// independent samples do, or as the two halves of this one do.
-fn spread(rates: &[f64]) -> (f64, f64, f64) {
+/// The spread of a series of rates.
+#[derive(Debug, Default, PartialEq)]
+struct RateSpread {
+    mean: f64,
+    /// The standard deviation as a share of the mean.
+    deviation: f64,
+    /// The share of the mean by which the means of two such series may differ: by chance, as independent samples do, or as
+    /// the two halves of this one do, whichever is more.
+    difference: f64,
+}
+
+fn spread(rates: &[f64]) -> RateSpread {
     let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     let all = mean(rates);
     if rates.len() < 2 || all <= 0.0 {
-        return (all, 0.0, 0.0);
+        return RateSpread { mean: all, ..RateSpread::default() };
     }
     let count = rates.len() as f64;
     let variance = rates.iter().map(|rate| (rate - all).powi(2)).sum::<f64>() / (count - 1.0);
@@ -158,10 +168,10 @@ fn spread(rates: &[f64]) -> (f64, f64, f64) {
     let (first, second) = rates.split_at(rates.len() / 2);
     let drift = (mean(first) - mean(second)).abs() / all;
     let chance = 1.96 * std::f64::consts::SQRT_2 * deviation / count.sqrt();
-    (all, deviation, chance.max(drift))
+    RateSpread { mean: all, deviation, difference: chance.max(drift) }
 }
 
-/// What all processors did since the system's start, in the system's ticks.
+/// The time that all processors have spent since the system's start, in the system's ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct CpuTicks {
     all: u64,
@@ -171,11 +181,12 @@ struct CpuTicks {
 }
 
 impl CpuTicks {
+    /// Reads the counters; `None` where the system has none.
     fn now() -> Option<CpuTicks> {
         CpuTicks::parse(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// From the text of `/proc/stat`.
+    /// Reads the text of `/proc/stat`.
     fn parse(stat: &str) -> Option<CpuTicks> {
         let mut lines = stat.lines();
         let numbers = lines.next()?.strip_prefix("cpu ")?.split_ascii_whitespace().map(str::parse);
@@ -187,7 +198,7 @@ impl CpuTicks {
         Some(CpuTicks { all: busy + idle + iowait + steal, busy, steal, processors })
     }
 
-    /// What was done since `before`; `None` if nothing was counted.
+    /// Returns the time spent since `before`; `None` if nothing was counted.
     fn since(self, before: CpuTicks) -> Option<CpuTicks> {
         let all = self.all.checked_sub(before.all).filter(|&all| all > 0 && self.processors > 0)?;
         let (busy, steal) = (self.busy.checked_sub(before.busy)?, self.steal.saturating_sub(before.steal));
@@ -212,10 +223,10 @@ mod tests {
     #[test]
     fn a_steady_machine_is_quiet_and_others_are_not() {
         let quiet = spread(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 100.0, 100.0]);
-        assert!(quiet.2 < 0.01, "{quiet:?}");
+        assert!(quiet.difference < 0.01, "{quiet:?}");
         let drifting = spread(&[100.0, 100.0, 100.0, 90.0, 90.0, 90.0]);
-        assert!(drifting.2 > 0.1, "{drifting:?}");
-        let (mean, deviation, difference) = spread(&[90.0, 110.0]);
+        assert!(drifting.difference > 0.1, "{drifting:?}");
+        let RateSpread { mean, deviation, difference } = spread(&[90.0, 110.0]);
         assert_eq!(mean, 100.0);
         assert!((deviation - 0.02f64.sqrt()).abs() < 1e-9 && difference > LARGEST_DIFFERENCE);
     }

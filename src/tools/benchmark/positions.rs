@@ -1,6 +1,6 @@
 //! The 34 positions of Lc0's `benchmark`, which are those of Stockfish's `bench`: openings, middlegames, endgames.
 
-/// As after UCI's `position`.
+/// The positions, each as after UCI's `position`.
 pub(super) const POSITIONS: [&str; 34] = [
     "fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 10",

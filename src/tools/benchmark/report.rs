@@ -15,37 +15,37 @@ use crate::report::{Align, Table};
 use crate::tools::Failure;
 use crate::tools::bench::{BenchFigures, BenchRow};
 
-/// One position's row.
+/// The search of one position.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct PositionResult {
     #[serde(flatten)]
     pub(super) search: BenchRow,
-    /// From `go` to the first evaluation; `None` if the search needed none.
+    /// The time from `go` to the first evaluation, ms; `None` if the search needed none.
     pub(super) first_evaluation_ms: Option<f64>,
 }
 
-/// All that was measured, and on what.
+/// Everything that was measured, and the machine on which it was.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct BenchmarkReport {
     pub(super) version: &'static str,
     #[serde(flatten)]
     pub(super) figures: BenchFigures,
-    /// Network evaluations per second.
+    /// How many positions the network evaluated per second.
     pub(super) evaluations_per_s: f64,
-    /// Mean over the positions.
+    /// The mean over the positions, ms.
     pub(super) first_evaluation_ms: Option<f64>,
-    /// CPU time of all threads while searching, seconds; not known on every system.
+    /// The CPU time of all threads while searching, seconds; not known on every system.
     pub(super) cpu_s: Option<f64>,
-    /// Share of the searches' time in which the device computed; not known for every backend.
+    /// The share of the searches' time in which the device computed; not known for every backend.
     pub(super) device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
-    /// SHA-256 of the network's file; `None` for backends without one.
+    /// The SHA-256 of the network's file; `None` for backends without one.
     pub(super) network: Option<String>,
     pub(super) threads: usize,
     /// What ended the searches, as in "10000 ms".
     pub(super) limit: String,
-    /// Options that were not at their defaults, as flags.
+    /// The options that were not at their defaults, as flags.
     pub(super) options: Vec<String>,
     pub(super) machine: MachineInfo,
     pub(super) noise: MachineNoise,
@@ -54,7 +54,7 @@ pub(super) struct BenchmarkReport {
 }
 
 impl BenchmarkReport {
-    /// Names and values of what is to be known of the run.
+    /// Returns the names and values of the facts about the run.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let MachineInfo { cpu, cores, memory_gb, system, gpus } = &self.machine;
         let figures = &self.figures;
@@ -88,11 +88,13 @@ impl BenchmarkReport {
         facts
     }
 
+    /// Returns sentences about the noise of the run and the comparison with an earlier one.
     pub(super) fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
         [self.noise.verdict()].into_iter().chain(comparison).collect()
     }
 
+    /// Returns the facts about the run as a table.
     pub(super) fn fact_table(&self) -> Table {
         let mut table = Table::new("The run", &[("what", Align::Left), ("value", Align::Left)]);
         for (name, value) in self.facts() {
@@ -101,6 +103,7 @@ impl BenchmarkReport {
         table
     }
 
+    /// Returns the searches as a table, one row per position.
     pub(super) fn position_table(&self) -> Table {
         let right = |name| (name, Align::Right);
         let columns = [
@@ -136,7 +139,7 @@ impl BenchmarkReport {
         table
     }
 
-    /// To paste where Markdown is read.
+    /// Returns the report as Markdown.
     fn to_markdown(&self) -> String {
         let mut text = String::from("# Zeitnot benchmark\n\n");
         for remark in self.remarks() {
@@ -145,6 +148,7 @@ impl BenchmarkReport {
         text + &markdown(&self.fact_table()) + "\n" + &markdown(&self.position_table())
     }
 
+    /// Returns the report as JSON.
     fn json(&self) -> io::Result<String> {
         Ok(serde_json::to_string_pretty(self).map_err(io::Error::from)? + "\n")
     }
@@ -157,8 +161,8 @@ impl BenchmarkReport {
             Some("json") => self.json()?,
             _ => self.to_markdown(),
         };
-        let fault = |error| Failure::Input(format!("{}: cannot be written: {error}", file.display()));
-        fs::write(file, text).map_err(fault)
+        let output_error = |error| Failure::Input(format!("{}: cannot be written: {error}", file.display()));
+        fs::write(file, text).map_err(output_error)
     }
 
     /// Writes `benchmark.json`, `report.md` and, in a build with the laboratory, `speed.svg` and `index.html` into `folder`, which
@@ -172,7 +176,7 @@ impl BenchmarkReport {
     }
 }
 
-/// A table as Markdown has it.
+/// Returns `table` as Markdown.
 fn markdown(table: &Table) -> String {
     let escaped = |cell: &str| cell.replace('|', "\\|");
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
