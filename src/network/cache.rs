@@ -12,7 +12,7 @@ use dashmap::DashMap;
 
 use super::Evaluation;
 
-/// The exponent of the smallest probability that is told from 0 (2⁻³¹), as `f32` biases it.
+/// The exponent of the smallest probability that differs from 0 (2⁻³¹), as `f32` biases it.
 const MIN_EXPONENT: u32 = 96;
 
 /// Packs a probability (`0..=1`) into 16 bits: 5 of exponent and 11 of mantissa, rounded. The result grows with `p`.

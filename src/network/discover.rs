@@ -38,12 +38,13 @@ fn list(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(" or ")
 }
 
+/// Returns the part of the message on the files that were refused; nothing if there are none.
 fn refused_suffix(refused: &[NetworkError]) -> String {
-    let faults: Vec<String> = refused.iter().map(NetworkError::to_string).collect();
-    if faults.is_empty() { String::new() } else { format!("; not usable: {}", faults.join("; ")) }
+    let reasons: Vec<String> = refused.iter().map(NetworkError::to_string).collect();
+    if reasons.is_empty() { String::new() } else { format!("; not usable: {}", reasons.join("; ")) }
 }
 
-/// The network in the program itself: where its file lay when it was built, and the file.
+/// The network in the program itself: the path of its file when the program was built, and the file's content.
 #[cfg(feature = "embed")]
 const EMBEDDED: Option<(&str, &[u8])> =
     Some((env!("ZEITNOT_EMBEDDED"), include_bytes!(env!("ZEITNOT_EMBEDDED"))));
@@ -54,8 +55,8 @@ const EMBEDDED: Option<(&str, &[u8])> = None;
 /// the newest file that can be read.
 ///
 /// Looked into are `models` beside the program, `models` in the source tree that the program was built from, and
-/// the working folder, in this order: the first folder that has a network wins. [`NetworkFile::path`] tells which file
-/// it was.
+/// the working folder, in this order: the first folder that has a network wins. [`NetworkFile::path`]
+/// names the file that was read.
 ///
 /// # Errors
 /// [`DiscoverError`].

@@ -45,7 +45,7 @@ pub enum InputFormat {
     /// 1: 112 planes, castling rights as whole planes.
     #[default]
     Classical,
-    /// 2: castling rights as the squares of the rooks, which tells Chess960 positions apart.
+    /// 2: castling rights as the squares of the rooks, which distinguishes Chess960 positions.
     CastlingPlane,
     /// 3: boards brought to a canonical orientation, history cut at irreversible moves, en-passant plane.
     Canonical,
@@ -108,7 +108,7 @@ impl InputFormat {
 /// The content of the boards before the first known position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HistoryFill {
-    /// Nothing, except the board before a double push that the en-passant square tells of.
+    /// Nothing, except the board before a double push that the en-passant square shows.
     No,
     /// The first known board again, unless the game starts at the standard start position.
     #[default]

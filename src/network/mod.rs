@@ -1,8 +1,18 @@
 //! Networks: files, input planes, policy indices, and the backends that evaluate.
 //!
-//! The search knows this module only through [`Backend`] and [`Evaluator`]: it fills [`EvalSlot`]s with encoded
-//! positions and the policy indices of their legal moves, and reads value, draw probability, moves left and
-//! logits back. Nothing here knows of the search.
+//! The search knows this module only through [`Backend`] and [`Evaluator`]: [`EvalSlot::fill`] encodes a position with
+//! the policy indices of its legal moves, an evaluator fills in value, draw probability, moves left and logits. Others
+//! let a [`BatchEvaluator`] collect positions into batches. Nothing here knows of the search.
+//!
+//! | module | job |
+//! |---|---|
+//! | [`discover`], [`folders`] | find the network to use, and the cache folder |
+//! | [`weights`] | network files: Lc0's format and ONNX models, checked |
+//! | [`encode`], [`policy_map`] | input planes and policy indices of a position |
+//! | [`onnx`] | writes a network as an ONNX model |
+//! | [`backends`] | everything that evaluates, and the choice among them |
+//! | [`instrumented`], [`throughput`] | how busy a backend is, which batch size is best for it, how fast it is |
+//! | [`cache`] | evaluations of positions met before |
 
 pub mod backends;
 mod batch_evaluator;
@@ -87,7 +97,7 @@ pub struct BackendInfo {
     pub description: String,
     /// The format in which positions must be encoded for it.
     pub input_format: encode::InputFormat,
-    /// Whether the network has a WDL head, which tells draws apart.
+    /// Whether the network has a WDL head, which gives draws a probability of their own.
     pub has_wdl: bool,
     /// Whether the network has a Moves Left Head.
     pub has_moves_left: bool,

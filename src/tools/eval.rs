@@ -80,8 +80,8 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
             .read_line(&mut text)
             .map_err(|error| Failure::Input(format!("{}: {error}", source.name)))?;
         number += 1;
-        if let Err(fault) = evaluation.queue(text.trim()) {
-            eprint_message(format_args!("{}, line {number}: {fault}", source.name));
+        if let Err(error) = evaluation.queue(text.trim()) {
+            eprint_message(format_args!("{}, line {number}: {error}", source.name));
             status = ExitStatus::BadInput;
         }
         let waits_for_more = lines.buffer().is_empty();

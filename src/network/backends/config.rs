@@ -226,14 +226,17 @@ mod tests {
     #[test]
     fn unknown_backends_are_refused_wherever_they_stand() {
         let valid = valid_names();
-        let fault = |backend, options| BackendConfig::parse(backend, options).unwrap_err().to_string();
-        assert_eq!(fault("", ""), format!("unknown backend \"\"; valid: {valid}"));
+        let error_of = |backend, options| BackendConfig::parse(backend, options).unwrap_err().to_string();
+        assert_eq!(error_of("", ""), format!("unknown backend \"\"; valid: {valid}"));
         assert_eq!(
-            fault("random,trivial", ""),
+            error_of("random,trivial", ""),
             format!("unknown backend \"random,trivial\"; valid: {valid}")
         );
-        assert_eq!(fault("demux", "(backend=abacus)"), format!("unknown backend \"abacus\"; valid: {valid}"));
-        assert_eq!(fault("demux", "abacus"), format!("unknown backend \"abacus\"; valid: {valid}"));
-        assert_eq!(fault("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
+        assert_eq!(
+            error_of("demux", "(backend=abacus)"),
+            format!("unknown backend \"abacus\"; valid: {valid}")
+        );
+        assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\"; valid: {valid}"));
+        assert_eq!(error_of("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
     }
 }

@@ -1,11 +1,12 @@
 //! The backends: everything that can evaluate a batch of positions, one folder or file each.
 //!
 //! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. Engine and tools call it;
-//! the search only ever sees the trait. A backend may use the rest of `network`, and no other backend.
+//! the search only ever sees the trait. A backend may use the rest of `network`, and no other backend; only [`create`]
+//! and [`auto_backend`], which chooses for the user, know several of them.
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | the fastest of `native`, `onnxruntime` and `openvino` for the network on this machine ([`auto_backend`]) |
+//! | `auto` | `native` for residual towers, else the fastest of `native`, `onnxruntime` and `openvino` that are installed, as measured ([`auto_backend`]) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
 //! | `openvino`, `cuda`, `tensorrt` | short for `onnxruntime` with that provider ([`aliases`]) |
@@ -78,6 +79,7 @@ pub fn create(
     Ok(with_notes::with_notes(backend, notes))
 }
 
+/// Makes the backend that `config` asks for, or fails.
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
     if !config.devices.is_empty() {
         return several_devices(config, network);
@@ -124,6 +126,7 @@ fn several_devices(
     }
 }
 
+/// Makes the backend `native` for `network`.
 fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, BackendError> {
     match &network.model {
         Model::Layers(layers, _) => Native::new(layers, &network.path.display().to_string(), options),
@@ -134,6 +137,7 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, Bac
     }
 }
 
+/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision that the options ask for.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {
     let name = network.path.display().to_string();
     let model = match network.model {
@@ -150,7 +154,7 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<OnnxRu
 mod tests {
     use super::*;
 
-    fn fault(backend: &str, options: &str) -> String {
+    fn error_of(backend: &str, options: &str) -> String {
         match BackendConfig::parse(backend, options).and_then(|config| create(&config, None)) {
             Ok(backend) => panic!("{backend:?} was made"),
             Err(error) => error.to_string(),
@@ -169,9 +173,9 @@ mod tests {
 
     #[test]
     fn unknown_names_and_options_are_refused_with_what_is_valid() {
-        assert_eq!(fault("auto", ""), "the backend auto needs a network");
-        assert_eq!(fault("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
-        assert_eq!(fault("trivial", "x"), "trivial has no parameters, but got \"x\"");
-        assert_eq!(fault("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
+        assert_eq!(error_of("auto", ""), "the backend auto needs a network");
+        assert_eq!(error_of("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
+        assert_eq!(error_of("trivial", "x"), "trivial has no parameters, but got \"x\"");
+        assert_eq!(error_of("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
     }
 }

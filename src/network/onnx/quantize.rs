@@ -1,9 +1,9 @@
 //! Static quantisation: the 3x3 convolutions of a tower's blocks compute with 8-bit integers, all else stays float.
 //!
-//! A model says so with pairs of `QuantizeLinear` and `DequantizeLinear` around what is to be quantised (QDQ); runtimes
+//! A model expresses that by pairs of `QuantizeLinear` and `DequantizeLinear` around what is to be quantised (QDQ); runtimes
 //! fuse them with the convolution between them. Activations are `uint8` with one scale for the tensor, weights are
 //! symmetric `int8` with a scale per output channel, biases `int32`. The scales of activations follow from [`Ranges`],
-//! which somebody has to observe first: [`Quantization::Observe`] makes the model that tells them.
+//! which somebody has to observe first: [`Quantization::Observe`] makes the model that has them as outputs.
 
 use std::collections::BTreeMap;
 

@@ -103,7 +103,7 @@ impl NetworkFile {
         read().map_err(|kind| NetworkError::new(path, kind))
     }
 
-    /// Reads a file's content that is in memory already; `path` tells people where it came from.
+    /// Reads a file's content that is in memory already; `path` is its name in messages.
     ///
     /// # Errors
     /// As [`NetworkFile::load`].

@@ -178,7 +178,7 @@ pub struct Encoder {
 /// The input that the embedding has for each square.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Embedding {
-    /// The 112 planes and a constant 64x64 table that tells squares apart.
+    /// The 112 planes and a constant 64x64 table that distinguishes squares.
     Table,
     /// The 112 planes and, from the twelve planes of the current pieces, a dense layer's outputs for the square.
     Pieces(Box<PieceEmbedding>),
@@ -332,7 +332,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Returns whether the value head tells draws apart.
+    /// Returns whether the value head gives draws a probability of their own.
     pub fn has_wdl(&self) -> bool {
         self.value.output.outputs == 3
     }

@@ -82,7 +82,7 @@ impl fmt::Debug for SessionPool {
 impl OnnxRuntime {
     /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// `network` tells people which network it is, [`DeviceOptions::parse`] what the options are.
+    /// `network` is the network's name in messages; [`DeviceOptions::parse`] lists the options.
     ///
     /// # Errors
     /// [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for other
@@ -114,7 +114,7 @@ impl OnnxRuntime {
         let builds_engines = device.provider == Provider::TensorRt;
         let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };
         let _message = builds_engines.then(|| {
-            ProgressMessage::tell(format!(
+            ProgressMessage::start(format!(
                 "TensorRT builds its engines or reads them from {}",
                 engines.display()
             ))

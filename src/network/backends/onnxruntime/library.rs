@@ -187,7 +187,7 @@ pub enum LibraryError {
     NotStarted {
         /// The library.
         path: PathBuf,
-        /// What it says.
+        /// The library's own message.
         reason: String,
     },
 }
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_library_are_named_with_their_fault() {
+    fn files_that_are_no_library_are_named_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("libonnxruntime.so");
         assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
         std::fs::write(&path, "no library").unwrap();
-        let fault = Library::probe(&path, LibrarySource::System).unwrap_err();
+        let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
         assert_eq!(
-            fault.to_string(),
+            unusable.to_string(),
             format!("{} is not an ONNX Runtime library for this machine", path.display())
         );
     }

@@ -1,7 +1,7 @@
 //! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime drives.
 //!
 //! [`OnnxRuntime`] is the backend. The library is loaded at run time, when the first backend is made: [`Runtime`] is the
-//! one that serves the whole process, [`finder`] says where it comes from, `nvidia` what a GPU needs beside it.
+//! one that serves the whole process, [`finder`] finds it, `nvidia` loads what a GPU needs beside it.
 //! [`provider`] knows the kinds of devices.
 
 pub mod finder;

@@ -1,4 +1,4 @@
-//! Runs a model that tells the ranges of its inner tensors, for quantisation.
+//! Runs a model whose outputs are the ranges of its inner tensors, for quantisation.
 
 use ndarray::Array4;
 use ort::session::Session;

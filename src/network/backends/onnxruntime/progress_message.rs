@@ -12,21 +12,22 @@ const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Writes messages until it is dropped.
 pub(super) struct ProgressMessage {
-    _told: Sender<()>,
+    /// Closed when this is dropped, which ends the thread.
+    _stop: Sender<()>,
 }
 
 impl ProgressMessage {
-    /// Tells `what` now, and every ten seconds how long that has taken.
-    pub(super) fn tell(what: String) -> ProgressMessage {
-        let (told, done) = bounded::<()>(0);
+    /// Writes that `what` begins, and every ten seconds how long it has taken.
+    pub(super) fn start(what: String) -> ProgressMessage {
+        let (stop, stopped) = bounded::<()>(0);
         let start = Instant::now();
         eprint_message(format_args!("{what}; the first time this takes minutes."));
         thread::spawn(move || {
-            while done.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 eprint_message(format_args!("{what}: {} s so far", start.elapsed().as_secs()));
             }
         });
-        ProgressMessage { _told: told }
+        ProgressMessage { _stop: stop }
     }
 }
 

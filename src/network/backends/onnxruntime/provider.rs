@@ -1,7 +1,8 @@
 //! Execution providers: what ONNX Runtime calls its ways to a kind of device, and what they take from the user.
 //!
 //! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers with each
-//! session. What a provider says of itself before a session is made is not to be trusted, so registering is what tells.
+//! session. A provider's own answer before a session is made is not to be trusted; only registering it shows whether it
+//! works.
 
 use std::fmt;
 use std::path::Path;
@@ -227,17 +228,17 @@ mod tests {
 
     #[test]
     fn what_a_provider_cannot_do_is_refused() {
-        let fault = |options: &str| parse(options).unwrap_err().to_string();
-        assert_eq!(fault("precision=fp16"), "precision=fp16: expected one of auto, fp32");
+        let error_of = |options: &str| parse(options).unwrap_err().to_string();
+        assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
         assert_eq!(
-            fault("provider=abacus"),
+            error_of("provider=abacus"),
             "provider=abacus: expected one of cpu, openvino, cuda, tensorrt, migraphx, coreml, directml"
         );
         assert_eq!(
-            fault("batch=3"),
+            error_of("batch=3"),
             "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph"
         );
-        assert_eq!(fault("cuda-graph=true"), "cuda-graph=true: expected one of false");
+        assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected one of false");
         assert!(parse("provider=tensorrt,cuda-graph=true").unwrap().cuda_graph);
     }
 }

@@ -14,7 +14,7 @@ const LOGIT_SPAN: f32 = 3.0;
 /// Moves left lie in `0..PLIES_SPAN`.
 const PLIES_SPAN: f32 = 200.0;
 
-/// The backend; see the module.
+/// The backend `random`.
 #[derive(Debug)]
 pub struct Random {
     info: BackendInfo,
