@@ -1,9 +1,10 @@
-//! The speed of the search alone, as tables: over the size of the tree, over threads, and against an accelerator.
-//! `cargo bench --bench search`; takes minutes. A number as argument is the largest tree, in nodes (10,000,000; about
-//! 140 bytes each).
+//! The speed of the search on the synthetic backends, whose evaluations cost next to nothing, as tables: over the size of the
+//! tree, over threads, and against a simulated accelerator.
 //!
-//! Without evaluation cache; trees of a middlegame with 48 moves. Threads are compared run by run in turn, and medians
-//! are shown, so that other work of the machine does less harm.
+//! `cargo bench --bench search` takes minutes. A number as argument is the largest tree of the first table, in nodes
+//! (10,000,000 by default, of 130 to 145 bytes each). All trees are of one middlegame position with 48 moves, and no evaluation is
+//! cached. The table over threads shows medians of runs that take turns, so that other work of the machine does less harm;
+//! the other tables show single runs.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,16 +18,16 @@ use zeitnot::search::{SearchInfo, SearchSummary};
 use zeitnot::time::{GoLimits, Nodes};
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
-/// Where the curve over tree size has its first point.
+/// The tree size at which the first table begins, nodes.
 const FIRST_SIZE: u64 = 100_000;
 const MAX_SIZE: u64 = 10_000_000;
-/// Searches per point of the curve over threads.
+/// The number of searches per row of the table over threads.
 const REPEATS: usize = 5;
 const NODES_PER_REPEAT: u64 = 1_000_000;
-/// Trees in which the device's work is looked at: up to the first size, and then so many nodes more.
+/// The trees in which the device's work is measured, nodes: up to the first size, and then the second one more.
 const SMALL_TREE: u64 = 250_000;
 const LARGE_TREE: u64 = 1_000_000;
-/// 125,000 evaluations a second.
+/// A backend that makes 125,000 evaluations a second.
 const ACCELERATOR: &str = "simulated(latency-us=2000,per-position-ns=8000,max-batch=256)";
 
 fn main() {
@@ -40,7 +41,7 @@ fn main() {
     against_an_accelerator();
 }
 
-/// One tree that grows by doubling: the speed of each new part.
+/// Prints the speed of one tree that grows by doubling, for each new part.
 fn over_tree_size(backend: &str, max_size: u64) {
     println!("\n`{backend}`, one thread\n");
     println!("| nodes in the tree | nodes per CPU second since the last row | bytes per node |");
@@ -61,7 +62,7 @@ fn over_tree_size(backend: &str, max_size: u64) {
     }
 }
 
-/// The same search on one thread and on more.
+/// Prints the speed of the same search on one thread and on more.
 fn over_threads(backend: &str) {
     println!("\n`{backend}`, {NODES_PER_REPEAT} nodes, median of {REPEATS}\n");
     println!("| threads | nodes per second | against one thread | nodes per CPU second |");
@@ -87,7 +88,7 @@ fn over_threads(backend: &str) {
     }
 }
 
-/// How long a cache line takes to another thread and back: about 60 ns between cores that share a cache, several times as
+/// Returns how long a cache line takes to another thread and back: about 60 ns between cores that share a cache, several times as
 /// long between others, on which threads that search one tree wait for each other's lines.
 fn round_trip() -> Duration {
     const TRIPS: u32 = 200_000;
@@ -113,7 +114,7 @@ fn round_trip() -> Duration {
     began.elapsed() / TRIPS
 }
 
-/// How busy a device is that evaluates as fast as two cores can search: while the tree is small, and then.
+/// Prints how busy a device is that evaluates as fast as two cores can search: while the tree is small, and then.
 fn against_an_accelerator() {
     println!("\n`{ACCELERATOR}`, batch size measured\n");
     println!(
@@ -190,7 +191,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// CPU time of the process so far; wall time where the system does not tell.
+/// Returns the CPU time of the process so far; wall time where the system does not tell.
 fn cpu_time() -> Duration {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! A search that is under way: the thread that watches over it and answers.
+//! A search under way, with the thread that watches over it and answers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, 
 pub(super) struct ActiveSearch {
     search: Arc<Search>,
     thread: JoinHandle<GameState>,
-    /// The answer is out, or about to be; the thread may still be learning from the move.
+    /// True when the answer is out, or about to be; the thread may still be learning from the move.
     answered: Arc<AtomicBool>,
 }
 
@@ -38,8 +38,7 @@ impl ActiveSearch {
             let watch = || run(&search, &mut inform, |search, received| game.ponder_hit(search, received));
             // A panic here is a bug of ours; the game goes on with what the search has found so far.
             let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
-                search.fail("the search's watcher panicked".into());
-                search.progress.stop();
+                search.fail("the search's controller panicked".into());
                 conclude(&search, EndReason::Failure)
             });
             let (end, stats) = (result.reason, result.stats.clone());
@@ -57,16 +56,17 @@ impl ActiveSearch {
         self.search.request_stop();
     }
 
-    /// The move that is pondered on was played, as was read at `received`.
+    /// Passes on that the move that is pondered on was played, as was read at `received`.
     pub(super) fn ponder_hit(&self, received: Instant) {
         self.search.ponder_hit(received);
     }
 
+    /// Returns whether the answer is out, or about to be.
     pub(super) fn is_answered(&self) -> bool {
         self.answered.load(Ordering::Acquire)
     }
 
-    /// Would the search go on for ever if nobody stopped it?
+    /// Returns whether the search would go on for ever if nobody stopped it.
     pub(super) fn is_open_ended(&self) -> bool {
         self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
     }
@@ -77,20 +77,23 @@ impl ActiveSearch {
     }
 }
 
-/// What the search's thread needs to answer.
+/// Reports to the listener, from the search's own thread.
 pub(super) struct SearchReporter {
+    /// Who hears the reports.
     pub(super) listener: Box<dyn Listener>,
-    /// Played if the search knows no move.
+    /// The move to play if the search knows none.
     pub(super) fallback: Move,
-    /// Its news are told as they come.
+    /// The backend whose notes are passed on.
     pub(super) backend: Arc<dyn Backend>,
 }
 
 impl SearchReporter {
+    /// Passes on what has come up with the backend.
     fn pass_on_notes(&mut self) {
         self.backend.take_notes().iter().for_each(|note| self.listener.note(note));
     }
 
+    /// Reports how the time was used, and answers.
     fn answer(&mut self, search: &Search, result: SearchResult) {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
@@ -125,9 +128,9 @@ mod tests {
     use crate::time::GoLimits;
 
     /// Panics at the first information about a search.
-    struct Clumsy(Sender<SearchAnswer>);
+    struct PanickingListener(Sender<SearchAnswer>);
 
-    impl Listener for Clumsy {
+    impl Listener for PanickingListener {
         fn info(&mut self, _: &History, _: &SearchInfo) {
             panic!("this is how the test wants it");
         }
@@ -140,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_the_watcher_costs_no_move() {
+    fn a_panic_of_the_controller_costs_no_move() {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();
         let mut engine = Engine::new(settings).unwrap();
@@ -149,7 +152,7 @@ mod tests {
             let (sender, answers) = channel();
             let limits = GoLimits { infinite: true, ..GoLimits::default() };
             let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-            engine.go(request, Box::new(Clumsy(sender)));
+            engine.go(request, Box::new(PanickingListener(sender)));
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
             assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));

@@ -1,4 +1,4 @@
-//! One game: its tree and its timekeeper.
+//! The state of one game: its tree and its timekeeper.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,41 +19,45 @@ use crate::time::{
     TimeManager, TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
-/// A node counts its visits in 32 bits; searches end before that overflows.
+/// The most visits of the root: a node counts its visits in 32 bits, and searches end before that overflows.
 const MAX_VISITS: Nodes = Nodes(u32::MAX as u64 - (1 << 24));
 
 /// What a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
+    /// The options.
     pub(super) settings: &'a Settings,
+    /// The endgame tables.
     pub(super) tables: &'a RootTablebase,
+    /// The evaluations of earlier visits.
     pub(super) cache: &'a Arc<EvalCache>,
+    /// The network on its device.
     pub(super) backend: &'a Arc<dyn Backend>,
     /// Earlier searches with workers that may still touch the tree.
     pub(super) draining: &'a [Arc<Search>],
 }
 
-/// What lives as long as a game.
+/// The state that lives as long as a game.
 #[derive(Debug)]
 pub(super) struct GameState {
     tree: Option<GameTree>,
-    /// What the tree's edges and values depend on.
+    /// The parameters that the tree's policies and values depend on.
     made_with: SearchParams,
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
     timekeeper: Timekeeper,
-    /// Of the present search.
+    /// The facts of the present search.
     facts: MoveFacts,
     moves_made: u32,
 }
 
 impl GameState {
-    /// A game whose memory is freed in the background.
+    /// Returns a game whose memory is freed in the background.
     pub(super) fn new(settings: &Settings) -> Result<GameState, EngineError> {
         GameState::with_reclaimer(settings, Reclaimer::new())
     }
 
-    /// A game whose memory `reclaimer` frees.
+    /// Returns a game whose memory `reclaimer` frees.
     pub(super) fn with_reclaimer(
         settings: &Settings,
         reclaimer: Reclaimer,
@@ -73,7 +77,7 @@ impl GameState {
     /// Prepares a search of the last position of `position`.
     ///
     /// # Errors
-    /// If an option is no good or the tree is full.
+    /// If an option is refused or the tree is full.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -158,6 +162,7 @@ impl GameState {
         self.timekeeper.start_move(&self.facts)
     }
 
+    /// Returns the facts of a search that is about to begin.
     fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
@@ -199,12 +204,12 @@ impl GameState {
         self.facts = facts;
     }
 
-    /// What the timekeeper has to say to people since it was last asked.
+    /// Returns what the timekeeper has to tell people since it was last asked.
     pub(super) fn take_message(&mut self) -> Option<String> {
         self.timekeeper.take_message()
     }
 
-    /// The move is made: the timekeeper learns from it.
+    /// Lets the timekeeper learn from the move that was made. `stats` are the last figures of its search.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
         self.moves_made += 1;
         let reason = match end {
@@ -226,7 +231,10 @@ impl Drop for GameState {
     }
 }
 
-/// The time manager that the options choose.
+/// Returns the time manager that the options choose.
+///
+/// # Errors
+/// If the options name no time manager, or a parameter is refused.
 pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
     let named = Some(options.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
     manager_with_slowmover(named, options.slowmover)

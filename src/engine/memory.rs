@@ -19,10 +19,10 @@ option_group! {
     }
 }
 
-/// One part in so many of `RamLimitMb` is for the evaluation cache, at most.
-const CACHE_PART: usize = 4;
+/// The evaluation cache takes at most `RamLimitMb` divided by this.
+const CACHE_DIVISOR: usize = 4;
 
-/// What a search takes beside tree, cache and batches, bytes: the game, what is told of it …
+/// The memory of a search beside tree, cache and batches, bytes: the game, what is reported of it …
 const SEARCH_BYTES: u64 = 500_000;
 /// … and for each of its threads stack, lists of what is pruned, and what the allocator keeps for it.
 const THREAD_BYTES: u64 = 1_000_000;
@@ -39,11 +39,11 @@ impl MemoryOptions {
     /// Returns how many evaluations the cache may hold.
     pub(super) fn cache_capacity(&self) -> usize {
         let wanted = self.nn_cache_size;
-        self.limit_bytes().map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_PART, wanted))
+        self.limit_bytes().map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_DIVISOR, wanted))
     }
 }
 
-/// Bytes that are left for the tree; all there are if there is no limit.
+/// Returns the bytes that are left for the tree; [`u64::MAX`] if there is no limit.
 pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)
@@ -51,7 +51,7 @@ pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
     settings.memory.limit_bytes().map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
 }
 
-/// Bytes of all search threads with their batches.
+/// Returns the bytes of all search threads with their batches.
 fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
     let info = backend.info();
     let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
@@ -69,6 +69,7 @@ pub(super) struct CacheSettings {
 }
 
 impl CacheSettings {
+    /// Returns those of `settings`.
     pub(super) fn of(settings: &Settings) -> CacheSettings {
         CacheSettings {
             capacity: settings.memory.cache_capacity(),

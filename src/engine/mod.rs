@@ -1,7 +1,7 @@
 //! The engine: ties options, network, game and search together.
 //!
 //! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
-//! speaks through a [`Listener`]. Whatever fails, settings, game and process survive.
+//! reports to a [`Listener`]. Whatever fails, settings, game and process survive.
 
 mod active_search;
 mod game;
@@ -26,7 +26,7 @@ use crate::network::{BackendError, BackendInfo};
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, Search, SearchInfo, SearchResult};
+use crate::search::{ContemptError, Search, SearchInfo, SearchResult, WorkerPoolError};
 use crate::time::GoLimits;
 
 use active_search::{ActiveSearch, SearchReporter};
@@ -41,36 +41,39 @@ use root_tablebase::RootTablebase;
 pub use root_tablebase::TablebaseOptions;
 pub use settings::Settings;
 
-/// Why the engine could not do as it was told.
+/// Why the engine could not carry out a command.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// An option's name or value.
+    /// An option's name or value was refused.
     #[error("{}{}", .0, option_error_suffix(.0))]
     Option(#[from] OptionError),
-    /// A parameter inside an option's value.
+    /// A parameter inside an option's value was refused.
     #[error("{0}; the old value stays")]
     Params(#[from] ParamError),
-    /// The network or its backend.
+    /// The network could not be read, or its backend could not be made.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The network, where none was named.
+    /// No network was found where none was named.
     #[error(transparent)]
     Network(#[from] DiscoverError),
-    /// The name of a head.
+    /// The name of a head is not known.
     #[error("{0}; the old value stays")]
     Head(#[from] UnknownHead),
-    /// An opponent's entry in the option `Contempt`.
+    /// An opponent's entry in the option `Contempt` was refused.
     #[error("{0}; the old value stays")]
     Contempt(#[from] ContemptError),
-    /// The position; the old one stays.
+    /// The position was refused; the old one stays.
     #[error("{0}; the old position stays")]
     Position(#[from] PositionError),
-    /// The tree.
+    /// The tree has no room left.
     #[error("{0}; send ucinewgame")]
     Tree(String),
+    /// No search threads could be made ready.
+    #[error(transparent)]
+    Workers(#[from] WorkerPoolError),
 }
 
-/// What a fault of an option means for it.
+/// Returns what an error in an option means for the option.
 fn option_error_suffix(error: &OptionError) -> &'static str {
     match error {
         OptionError::Unknown { .. } => "",
@@ -84,18 +87,18 @@ impl From<TreeFull> for EngineError {
     }
 }
 
-/// What to search for.
+/// A command to search the present position.
 #[derive(Clone, Debug)]
 pub struct GoRequest {
-    /// When to stop.
+    /// The limits of the search.
     pub limits: GoLimits,
     /// Root moves to search; empty means all.
     pub root_moves: Vec<Move>,
-    /// When the order was received; the clock runs since then.
+    /// When the command was received; the clock runs since then.
     pub received: Instant,
 }
 
-/// The engine's answer to a search order.
+/// The engine's answer to a command to search: UCI's `bestmove` and what lies behind it.
 #[derive(Clone, Debug)]
 pub struct SearchAnswer {
     /// The move to play; `None` only where there is no legal move.
@@ -106,33 +109,34 @@ pub struct SearchAnswer {
     pub result: Option<SearchResult>,
 }
 
-/// Hears what a search has to say. Called from the search's own thread; `root` is the game up to the root.
+/// Receives what a search reports. Called from the search's own thread; `root` is the game up to the root.
 pub trait Listener: Send {
-    /// The search has news.
+    /// Receives news of the search.
     fn info(&mut self, root: &History, info: &SearchInfo);
-    /// A message for people: a failure, a choice that was made.
+    /// Receives a message for people: a failure, a choice that was made.
     fn note(&mut self, text: &str);
-    /// How the search's time was budgeted and used; for those who want to know.
+    /// Receives a line on how the search's time was budgeted and used.
     fn time_report(&mut self, _text: &str) {}
-    /// There is nothing to search: the game is over at the root, by mate or by stalemate.
+    /// Hears that there is nothing to search: the game is over at the root, by mate or by stalemate.
     fn game_is_over(&mut self, _is_mate: bool) {}
-    /// The search is over. Called exactly once, last.
+    /// Receives the answer of the search that is over. Called exactly once, last.
     fn answer(&mut self, root: &History, answer: SearchAnswer);
 }
 
-/// See the module.
+/// The engine with its options, network and game; see the module.
 pub struct Engine {
     settings: Settings,
     position: History,
     network: Option<LoadedNetwork>,
     tables: RootTablebase,
     cache: Arc<EvalCache>,
-    /// What the options said when the cache was made.
+    /// The options that the cache was made by.
     cache_settings: CacheSettings,
-    /// Away while a search has it.
+    /// The present game; `None` before its first search, and while a search has it.
     game: Option<GameState>,
+    /// The search under way, or the last one if its game was not taken back yet.
     active: Option<ActiveSearch>,
-    /// Waits for `stop` or `ponderhit` with the answer that there is no move, and the position that it is for.
+    /// The listener that waits for `stop` or `ponderhit` to be told that there is no move, and the position that this is for.
     pending_answer: Option<(Box<dyn Listener>, History)>,
     /// Searches with workers that may still touch the tree.
     draining: Vec<Arc<Search>>,
@@ -145,7 +149,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// An engine at the start position. Loads nothing yet.
+    /// Returns an engine at the start position. It loads nothing yet.
     ///
     /// # Errors
     /// If an option's text is not of its grammar.
@@ -165,12 +169,12 @@ impl Engine {
         })
     }
 
-    /// The present values of all options.
+    /// Returns the present values of all options.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The game as the last `position` told it.
+    /// Returns the game as the last `position` gave it.
     pub fn position(&self) -> &History {
         &self.position
     }
@@ -211,12 +215,13 @@ impl Engine {
         Ok(Some(info))
     }
 
+    /// Makes an empty cache as the options ask for.
     fn new_cache(&mut self) {
         self.cache = Arc::new(EvalCache::new(self.settings.memory.cache_capacity()));
         self.cache_settings = CacheSettings::of(&self.settings);
     }
 
-    /// What to tell people of an error of [`Engine::prepare`].
+    /// Returns the message for people about an error of [`Engine::prepare`].
     pub fn describe_load_error(&self, error: &EngineError) -> String {
         let remains = if self.network.is_some() { " (the old network stays in force)" } else { "" };
         format!("error: {error}{remains}")
@@ -319,6 +324,7 @@ impl Engine {
         Ok((search, game))
     }
 
+    /// Answers a search without a legal move, if its answer waits.
     fn send_pending_answer(&mut self) {
         if let Some((mut listener, root)) = self.pending_answer.take() {
             listener.answer(&root, SearchAnswer { best: None, ponder: None, result: None });
@@ -333,7 +339,7 @@ impl Engine {
         }
     }
 
-    /// The opponent has played the move that is pondered on: the search goes on with our clock running.
+    /// Goes on with the ponder search on our own clock: the opponent has played the move that is pondered on.
     pub fn ponder_hit(&mut self, received: Instant) {
         self.send_pending_answer();
         if let Some(active) = &self.active {
@@ -341,33 +347,33 @@ impl Engine {
         }
     }
 
-    /// Is a search running whose answer is not out yet?
+    /// Returns whether a search is running whose answer is not out yet.
     pub fn is_searching(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
 
-    /// Would the running search go on for ever if nobody stopped it?
+    /// Returns whether the running search would go on for ever if nobody stopped it.
     pub fn is_open_ended(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 
-    /// The backend in force, if there is one.
+    /// Returns the backend in force, if there is one.
     pub fn backend(&self) -> Option<&BackendInfo> {
         self.network.as_ref().map(LoadedNetwork::info)
     }
 
-    /// What people should know of the backend in force that has come up since the last call. While a search runs, its
+    /// Returns what people should know of the backend in force that has come up since the last call. While a search runs, its
     /// listener hears it.
     pub fn take_notes(&self) -> Vec<String> {
         self.network.as_ref().map(|network| network.backend().take_notes()).unwrap_or_default()
     }
 
-    /// Search threads of the network in force; 0 if there is none.
+    /// Returns the number of search threads of the network in force; 0 if there is none.
     pub fn threads(&self) -> usize {
         self.network.as_ref().map_or(0, |network| network.workers().len())
     }
 
-    /// How long the device in force has computed so far, if it knows.
+    /// Returns how long the device in force has computed so far, if it knows.
     pub fn busy_time(&self) -> Option<Duration> {
         self.network.as_ref()?.busy_time()
     }

@@ -1,7 +1,7 @@
 //! One side of a game that is played with many others at once: searched step by step on the caller's thread.
 //!
-//! A [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. A [`EnginePlayer`] plays
-//! one side of one game for its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and evaluations of its slots in
+//! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. An
+//! [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and evaluations of its slots in
 //! turn until the search is over, then [`EnginePlayer::end_move`]. Used by [`crate::lab::matches`].
 
 use std::sync::Arc;
@@ -30,17 +30,17 @@ impl EngineSetup {
     /// Makes network and tables ready.
     ///
     /// # Errors
-    /// If an option is no good or the network cannot be had.
+    /// If an option is refused or the network cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let backend = loading::open_backend(&settings.network)?;
         EngineSetup::with_backend(settings, backend)
     }
 
-    /// As [`EngineSetup::new`], with a backend that is ready already.
+    /// Makes the tables ready, as [`EngineSetup::new`] does, for a backend that is ready already.
     ///
     /// # Errors
-    /// If an option is no good.
+    /// If an option is refused.
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let mut tables = RootTablebase::default();
@@ -48,40 +48,40 @@ impl EngineSetup {
         Ok(EngineSetup { settings, backend, tables, notes })
     }
 
-    /// Would the options `settings` make the very same backend as this setup's?
+    /// Returns whether the options `settings` would make the very same backend as this setup's.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)
     }
 
-    /// The options.
+    /// Returns the options.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The network on its device.
+    /// Returns the network on its device.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// What people should know of what was made ready.
+    /// Returns what people should know of what was made ready.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Nodes that count as a millisecond with so many pieces on the board; `None` if real time counts.
+    /// Returns the nodes that count as a millisecond with `pieces` pieces on the board; `None` if real time counts.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }
 }
 
-/// See the module.
+/// One side of one game; see the module.
 #[derive(Debug)]
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
-    /// The setup's, with a seed of the player's own.
+    /// The setup's options, with a seed of the player's own.
     settings: Settings,
     game: GameState,
-    /// Its own, so that a game does not depend on what others have looked at.
+    /// The player's own cache, so that a game does not depend on what others have looked at.
     cache: Arc<EvalCache>,
     /// The search of the present move or of the last one.
     stepped: Option<SteppedSearch>,
@@ -93,7 +93,7 @@ pub struct EnginePlayer {
 pub struct PlayerMove {
     /// The move; `None` only where there is no legal one.
     pub best: Option<Move>,
-    /// What the clock lost: under `nodestime` what the new nodes count for.
+    /// The time that the clock lost; under `nodestime` what the new nodes count for.
     pub used: Millis,
     /// How the search went.
     pub result: SearchResult,
@@ -102,10 +102,10 @@ pub struct PlayerMove {
 }
 
 impl EnginePlayer {
-    /// A player before its first move. What it draws at random depends on `seed`.
+    /// Returns a player before its first move. What it draws at random depends on `seed`.
     ///
     /// # Errors
-    /// If the time manager is no good.
+    /// If the options name no time manager.
     pub fn new(setup: Arc<EngineSetup>, seed: u64) -> Result<EnginePlayer, EngineError> {
         // 0 would draw anew each time.
         let mut settings = setup.settings.clone();
@@ -115,7 +115,7 @@ impl EnginePlayer {
         Ok(EnginePlayer { setup, settings, game, cache, stepped: None, started: Instant::now() })
     }
 
-    /// Who it plays for.
+    /// Returns the engine that it plays for.
     pub fn setup(&self) -> &Arc<EngineSetup> {
         &self.setup
     }
@@ -147,7 +147,7 @@ impl EnginePlayer {
         self.stepped.as_mut().map_or(NextStep::Over, SteppedSearch::advance)
     }
 
-    /// Positions that wait for evaluation, after [`NextStep::Evaluate`].
+    /// Returns the number of positions that wait for evaluation, after [`NextStep::Evaluate`].
     pub fn waiting(&self) -> usize {
         self.stepped.as_ref().map_or(0, SteppedSearch::leaves)
     }
@@ -160,14 +160,14 @@ impl EnginePlayer {
         }
     }
 
-    /// The waiting positions have been evaluated and are back.
+    /// Takes in the waiting positions, which have been evaluated and are back.
     pub fn evaluated(&mut self) {
         if let Some(stepped) = &mut self.stepped {
             stepped.finish_batch();
         }
     }
 
-    /// The move of the search that is over, after which the time manager learns from it. `None` before the first search.
+    /// Returns the move of the search that is over, from which the time manager then learns; `None` before the first search.
     pub fn end_move(&mut self) -> Option<PlayerMove> {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();

@@ -1,4 +1,4 @@
-//! The endgame tables in force, and what they make of a search order.
+//! The endgame tables in force, and the root moves that they leave to a search.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ option_group! {
 /// The tables that the options name, opened once.
 #[derive(Debug, Default)]
 pub(super) struct RootTablebase {
-    /// What was opened, or could not be.
+    /// The folders that were opened, or could not be.
     folders: String,
     tablebase: Option<Arc<Tablebase>>,
-    /// The fault of a file has been told.
+    /// True when the failure of a file has been reported.
     read_error_reported: bool,
 }
 
-/// A search order after the tables have been asked.
+/// The root moves of a search, and what else the tables say of the root.
 #[derive(Debug)]
 pub(super) struct FilteredRootMoves {
     /// Root moves to search; empty means all.
     pub(super) root_moves: Vec<Move>,
-    /// How many root moves keep the best result; `None` where the tables don't know.
+    /// The number of root moves that keep the best result; `None` where the tables don't know.
     pub(super) sound_moves: Option<usize>,
     /// Tables to probe below the root.
     pub(super) below: Option<Arc<Tablebase>>,
@@ -56,6 +56,7 @@ impl RootTablebase {
         }
     }
 
+    /// Returns the message about a file that could not be read, once.
     fn take_read_error(&mut self) -> Option<String> {
         let error = self.tablebase.as_ref()?.read_error()?;
         let is_news = !std::mem::replace(&mut self.read_error_reported, true);

@@ -8,14 +8,16 @@ use std::sync::atomic::Ordering;
 use super::batch::Batch;
 use super::shared::Search;
 use super::tree::{Node, NodeId, NodeValue, Proof, ProofOutcome, Tree, TreeFull, VisitSum};
+use super::wdl::ExpectedResult;
 use crate::network::{EvalSlot, Evaluation, softmax};
 
-/// An evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
+/// Returns an evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
 pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
     let root_turn = search.context.history.current().turn();
     let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
-    let (v, d) = search.context.rescale.apply((-evaluation.q, evaluation.d), mover);
-    NodeValue { v, d, m: evaluation.m }
+    let result = ExpectedResult { wl: -evaluation.q, d: evaluation.d };
+    let ExpectedResult { wl, d } = search.context.rescale.apply(result, mover);
+    NodeValue { v: wl, d, m: evaluation.m }
 }
 
 /// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
@@ -34,7 +36,7 @@ pub(super) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
     }
 }
 
-/// The last node of `path` has just been proven: its ancestors are proven too as far as that decides them.
+/// Proves the ancestors of the last node of `path`, which has just been proven, as far as that decides them.
 pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
     if !search.context.params.sticky_endgames {
         return;
@@ -55,7 +57,7 @@ pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
     }
 }
 
-/// What the children's proofs say of `node`: a winning move decides it, and so do all moves together.
+/// Returns what the children's proofs say of `node`: a winning move decides it, and so do all moves together.
 fn proof_from_children(tree: &Tree, node: &Node) -> Option<Proof> {
     let proofs = || tree.children(node).map(|(_, child)| child.proof());
     // The nearest win, where there is one.
@@ -155,7 +157,7 @@ fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> VisitSum {
     VisitSum::finished(1, leaf_value(search, path, *evaluation))
 }
 
-/// Takes everything back that the batch has under way: the evaluation failed.
+/// Takes everything back that the batch has under way, after its evaluation failed.
 pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
     let _inside = search.context.tree.enter();
     end_visits(search, batch, |index| {

@@ -9,7 +9,9 @@ use crate::network::EvalSlot;
 /// up, so that the next descents of the gathering go elsewhere.
 #[derive(Debug)]
 pub(super) struct Collision {
+    /// From the root to the leaf, in the batch's nodes.
     pub(super) path: Range<usize>,
+    /// The number of visits.
     pub(super) visits: u32,
 }
 
@@ -22,12 +24,14 @@ pub(super) struct Batch {
     pub(super) leaves: Vec<Range<usize>>,
     /// Slots behind those of the leaves, for positions that are prefetched.
     extra: usize,
+    /// Visits that stopped at leaves under evaluation.
     pub(super) collisions: Vec<Collision>,
     /// The nodes of all paths.
     nodes: Vec<NodeId>,
 }
 
-/// Memory of the buffers for batches of so many positions, bytes. Lines of play are rarely longer than is counted here.
+/// Returns the memory of the buffers for batches of so many positions, bytes. Lines of play are rarely longer than is
+/// counted here.
 pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64
@@ -42,14 +46,14 @@ impl Batch {
         self.nodes.clear();
     }
 
-    /// Adds a leaf; the caller fills the slot it gets.
+    /// Adds a leaf and returns its slot, for the caller to fill.
     pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
         self.leaves.push(path);
         self.last_slot()
     }
 
-    /// Adds a position that is no leaf yet, after all leaves; the caller fills the slot it gets.
+    /// Adds a position that is no leaf yet, after all leaves, and returns its slot, for the caller to fill.
     pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
         self.extra += 1;
         self.last_slot()
@@ -63,6 +67,7 @@ impl Batch {
         &mut self.slots[len - 1]
     }
 
+    /// Adds visits that stopped at a leaf under evaluation.
     pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
         let path = self.keep(path);
         self.collisions.push(Collision { path, visits });
@@ -74,15 +79,17 @@ impl Batch {
         start..self.nodes.len()
     }
 
+    /// Returns the nodes of a path.
     pub(super) fn path(&self, range: &Range<usize>) -> &[NodeId] {
         &self.nodes[range.clone()]
     }
 
-    /// The slots of all leaves, in order, then those of prefetched positions.
+    /// Returns the slots of all leaves, in order, then those of prefetched positions.
     pub(super) fn slots(&self) -> &[EvalSlot] {
         &self.slots[..self.leaves.len() + self.extra]
     }
 
+    /// Returns the same slots, for the evaluator.
     pub(super) fn slots_mut(&mut self) -> &mut [EvalSlot] {
         let len = self.leaves.len() + self.extra;
         &mut self.slots[..len]

@@ -11,7 +11,7 @@ use super::wdl::Rescale;
 use crate::chess::Color;
 use crate::options::{OptionChoice, option_group};
 
-/// An entry of the option `Contempt` that is none.
+/// The error that an entry of the option `Contempt` is of no known form.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
 pub struct ContemptError(String);
@@ -68,7 +68,7 @@ option_group! {
     }
 }
 
-/// The advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries `value` or `name=value`,
+/// Returns the advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries `value` or `name=value`,
 /// separated by commas. The first entry whose name is part of the opponent's, in any case, decides; else the last
 /// one without a name, else `rating_advantage`.
 ///
@@ -136,7 +136,7 @@ impl ContemptOptions {
         Rescale { ratio, diff, favoured, max_s: self.max_s, objectivity: self.objectivity }
     }
 
-    /// Ratio and diff from the draw rates of the network and of the players.
+    /// Returns ratio and diff from the draw rates of the network and of the players.
     fn by_draw_rates(&self, advantage: f64) -> (f64, f64) {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let target = match self.draw_rate_target {
@@ -151,7 +151,7 @@ impl ContemptOptions {
         (target / reference, diff)
     }
 
-    /// Ratio and diff from the Elo of the favoured side and of its opponent.
+    /// Returns ratio and diff from the Elo of the favoured side and of its opponent.
     fn by_elo(&self, own: f64, opponent: f64) -> (f64, f64) {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let (own, opponent) = (game_pair_elo(own), game_pair_elo(opponent));

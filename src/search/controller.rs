@@ -14,13 +14,13 @@ use super::{move_stats, stats};
 use crate::chess::Move;
 use crate::time::SearchStats;
 
-/// How often the controller looks for news.
+/// The time between two looks of the controller.
 const TICK: Duration = Duration::from_millis(10);
-/// Each line of information keeps back the next ones for this long: at most 40 lines a second …
+/// The time for which each line of information keeps back the next ones: at most 40 lines a second …
 const GAP_PER_LINE: Duration = Duration::from_millis(25);
-/// … but some come at least this often, as far as there is anything to tell, and however many lines are asked for.
+/// … but some come at least this often, as far as there is anything to report, and however many lines are asked for.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
-/// A search without a clock that ended by itself waits this long for batches in flight.
+/// The time that a search without a clock that ended by itself waits for batches in flight.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
 
 /// How a search ended.

@@ -16,18 +16,30 @@ use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
 use crate::tablebase;
 
-/// Visits that are sent for each leaf that is still wanted, at most.
+/// The largest number of visits that are sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
+
+/// What the moves of one node that have no child share in the formula.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnvisitedTerms {
+    /// First-play urgency.
+    fpu: f32,
+    /// Factor on the policy, as [`select::exploration`] has it.
+    exploration: f32,
+}
 
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
 pub(super) struct Gatherer {
+    /// The game up to the node that the descent is at.
     pub(super) history: History,
+    /// The nodes from the root to that node.
     pub(super) path: Vec<NodeId>,
-    /// A stack of candidates: each level of a descent has its stretch.
+    /// A stack of candidates: each level of a descent has its part of it.
     pub(super) candidates: Vec<Candidate>,
     /// Buffer for a policy out of the cache.
     pub(super) policy: Vec<f32>,
+    /// The leaves that wait for evaluation.
     pub(super) batch: Batch,
     /// Leaves that this gathering wants.
     target: usize,
@@ -35,6 +47,7 @@ pub(super) struct Gatherer {
 }
 
 impl Gatherer {
+    /// Returns a gatherer for searches from the last position of `history`.
     pub(super) fn new(history: History) -> Gatherer {
         Gatherer {
             history,
@@ -108,13 +121,13 @@ impl Gatherer {
         self.path.pop();
     }
 
-    /// Has the batch all the leaves it wants?
+    /// Returns whether the batch has all the leaves it wants.
     fn is_full(&self) -> bool {
         self.batch.leaves.len() >= self.target
     }
 
-    /// Is this terminal node, a draw by repetition within the tree, still one below the present root? If not, it
-    /// becomes a leaf again, for the next visit.
+    /// Returns whether this terminal node, if it is a draw by repetition within the tree, still is one below the present
+    /// root. If not, it becomes a leaf again, for the next visit.
     fn still_repeats(&self, search: &Search, node: &Node) -> bool {
         let depth = self.path.len() - 1;
         let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
@@ -170,12 +183,26 @@ impl Gatherer {
     fn choose(&mut self, search: &Search, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
         let terms = self.push_children(search, node);
-        self.give_out(search, node, (first, visits), terms)
+        let mut last = None;
+        let mut fresh = self.push_unvisited(search, node, &mut last, terms);
+        let mut left = visits;
+        while left > 0 {
+            let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
+            let candidate = &mut self.candidates[first + best];
+            let is_fresh = fresh == Some(first + best);
+            // A new leaf takes one visit; the next unvisited move then becomes a candidate.
+            let run = if is_fresh { 1 } else { candidate.visits_until_below(rival, left) };
+            candidate.take(run);
+            left -= run;
+            if is_fresh {
+                fresh = self.push_unvisited(search, node, &mut last, terms);
+            }
+        }
+        left
     }
 
-    /// Puts the children on the stack. Returns what the moves without a child have in common: first-play urgency, and
-    /// what their policy is multiplied by.
-    fn push_children(&mut self, search: &Search, node: &Node) -> (f32, f32) {
+    /// Puts the children on the stack. Returns what the moves without a child have in common.
+    fn push_children(&mut self, search: &Search, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
         let (exploration, fpu) = search.context.params.formula_at(plies);
@@ -183,7 +210,7 @@ impl Gatherer {
         let draw_score = search.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;
-        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, (mean.v, mean.m));
+        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
         let mut visited_policy = 0.0;
         let mut has_unvisited = false;
         for (id, child) in search.context.tree.children(node) {
@@ -204,16 +231,12 @@ impl Gatherer {
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
-            self.candidates.push(Candidate::new(
-                (q, policy * exploration),
-                started,
-                CandidateMove::Child(id),
-            ));
+            self.candidates.push(Candidate::new(q, policy * exploration, started, CandidateMove::Child(id)));
         }
         let fpu = select::fpu(fpu, select::parent_q(mean, draw_score), visited_policy);
         if has_unvisited {
             for candidate in self.candidates[first..].iter_mut().filter(|candidate| candidate.q.is_nan()) {
-                *candidate = Candidate::new((fpu, candidate.pu), candidate.started, candidate.target);
+                *candidate = Candidate::new(fpu, candidate.pu, candidate.started, candidate.target);
             }
         }
         if plies == 0 {
@@ -221,7 +244,7 @@ impl Gatherer {
             let least = search.visits_to_stay_in_the_race();
             self.candidates.retain(|candidate| candidate.started >= least);
         }
-        (fpu, exploration)
+        UnvisitedTerms { fpu, exploration }
     }
 
     /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
@@ -237,33 +260,6 @@ impl Gatherer {
         self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
-    /// Gives `visits` to the candidates from `first` on and to moves without a child, as many as are worth it.
-    /// Returns the visits that found no place.
-    fn give_out(
-        &mut self,
-        search: &Search,
-        node: &Node,
-        (first, visits): (usize, u32),
-        (fpu, exploration): (f32, f32),
-    ) -> u32 {
-        let mut last = None;
-        let mut fresh = self.push_unvisited(search, node, &mut last, (fpu, exploration));
-        let mut left = visits;
-        while left > 0 {
-            let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
-            let candidate = &mut self.candidates[first + best];
-            let is_fresh = fresh == Some(first + best);
-            // A new leaf takes one visit; the next unvisited move then becomes a candidate.
-            let run = if is_fresh { 1 } else { candidate.visits_until_below(rival, left) };
-            candidate.take(run);
-            left -= run;
-            if is_fresh {
-                fresh = self.push_unvisited(search, node, &mut last, (fpu, exploration));
-            }
-        }
-        left
-    }
-
     /// Puts the best move without a child that comes after `last` on the stack, and makes it `last`. Root moves that
     /// may not be searched are passed over. Returns its place on the stack.
     fn push_unvisited(
@@ -271,21 +267,22 @@ impl Gatherer {
         search: &Search,
         node: &Node,
         last: &mut Option<Unvisited>,
-        (fpu, exploration): (f32, f32),
+        UnvisitedTerms { fpu, exploration }: UnvisitedTerms,
     ) -> Option<usize> {
         let is_root = self.path.len() == 1;
-        let edge = match is_root {
-            true => search.best_unvisited_root_move(node, *last),
-            false => search.context.tree.best_unvisited(node, *last),
-        }?;
+        let edge = if is_root {
+            search.best_unvisited_root_move(node, *last)?
+        } else {
+            search.context.tree.best_unvisited(node, *last)?
+        };
         *last = Some(edge);
         let policy = if is_root { search.root_policy.of_unvisited(edge) } else { edge.policy() };
         let target = CandidateMove::Unvisited(edge);
-        self.candidates.push(Candidate::new((fpu, policy * exploration), 0, target));
+        self.candidates.push(Candidate::new(fpu, policy * exploration, 0, target));
         Some(self.candidates.len() - 1)
     }
 
-    /// The claimed `node` is evaluated: at once if it is terminal or in the cache, else with the batch.
+    /// Opens the claimed `node`: it is evaluated at once if it is terminal or in the cache, else with the batch.
     fn open_leaf(&mut self, search: &Search, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
@@ -316,15 +313,15 @@ impl Gatherer {
         }
     }
 
-    /// Plies back to an earlier occurrence of this position that lies in the tree.
+    /// Returns the plies back to an earlier occurrence of this position that lies in the tree.
     fn two_fold_cycle(&self, search: &Search) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
         (search.context.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
-    /// What the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken to
-    /// be what is left at its parent.
+    /// Returns what the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken
+    /// to be what is left at its parent.
     fn probe(&self, search: &Search) -> Option<Proof> {
         let outcome = match search.context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
@@ -336,8 +333,8 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// The evaluation of `node` was in the cache, its policy is in the buffer: one visit ends here, the others are
-    /// not needed.
+    /// Expands `node`, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the others
+    /// are not needed.
     fn open_cached(&mut self, search: &Search, node: &Node, evaluation: Evaluation, visits: u32) {
         let leaf = self.path[self.path.len() - 1];
         if let Err(TreeFull) = search.context.tree.expand(leaf, &self.policy) {
@@ -349,7 +346,7 @@ impl Gatherer {
         self.cancel(search, visits - 1);
     }
 
-    /// The leaf goes into the batch with one visit; the others collide with it.
+    /// Puts the leaf into the batch with one visit; the others collide with it.
     fn queue_leaf(&mut self, search: &Search, moves: &MoveList, visits: u32) {
         self.batch.push_leaf(&self.path).fill(&self.history, moves, search.context.encoding());
         if visits > 1 {
@@ -357,13 +354,13 @@ impl Gatherer {
         }
     }
 
-    /// The visits end in a node whose value is certain, or taken to be.
+    /// Ends the visits in a node whose value is certain, or taken to be.
     fn end_in_known(&mut self, search: &Search, visits: u32, value: NodeValue) {
         self.finish_known(search, visits, value);
         search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
-    /// The visits end here with a known value.
+    /// Ends the visits here with a known value.
     fn finish_known(&mut self, search: &Search, visits: u32, value: NodeValue) {
         backup::finish(search, &self.path, visits, value);
         let depth = self.path.len();
@@ -371,7 +368,7 @@ impl Gatherer {
         self.counts.known += visits;
     }
 
-    /// The visits stop at a leaf under evaluation.
+    /// Stops the visits at a leaf under evaluation.
     fn collide(&mut self, visits: u32) {
         self.batch.push_collision(&self.path, visits);
         self.counts.collided += visits;

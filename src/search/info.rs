@@ -1,4 +1,4 @@
-//! What a search tells while it runs: depth, speed, the best lines, and on demand figures of every root move.
+//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root move.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use super::tree::{Proof, ProofOutcome};
 use super::{select, stats};
 use crate::chess::Move;
 
-/// When a search tells about every root move.
+/// When a search reports figures of every root move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MoveStatsWhen {
-    /// Not at all.
+    /// They are not reported.
     #[default]
     Never,
-    /// With the last information.
+    /// They come with the last information.
     AtEnd,
-    /// With every information.
+    /// They come with every information.
     Always,
 }
 
-/// What a search is to tell about.
+/// What a search is to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reporting {
-    /// Lines, best first.
+    /// The number of lines, best first.
     pub lines: usize,
-    /// Figures of every root move.
+    /// When figures of every root move are reported.
     pub move_stats: MoveStatsWhen,
 }
 
@@ -55,7 +55,7 @@ pub struct PvLine {
     pub moves: Vec<Move>,
 }
 
-/// The form `centipawn` of a score: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
+/// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
 pub fn centipawns(value: f64) -> f64 {
     90.0 * (1.563_754_189_7 * value).tan()
 }
@@ -65,9 +65,9 @@ pub fn centipawns(value: f64) -> f64 {
 pub struct SearchInfo {
     /// Average depth of this search's visits: positions on their way, the root included.
     pub depth: u32,
-    /// The deepest visit, counted likewise.
+    /// Depth of the deepest visit, counted likewise.
     pub seldepth: u32,
-    /// Since `go`.
+    /// Time since `go`.
     pub time: Duration,
     /// Visits of the root, those of earlier searches included.
     pub nodes: u64,
@@ -89,7 +89,7 @@ pub struct SearchInfo {
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Has something changed that a spectator wants to see at once?
+    /// Returns whether something has changed since `other` that a spectator wants to see at once.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
@@ -99,13 +99,13 @@ impl SearchInfo {
         head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved)
     }
 
-    /// Lines of text that tell all this.
+    /// Returns the number of lines of text that report all this.
     pub(crate) fn text_lines(&self) -> usize {
         self.lines.len() + self.move_stats.as_ref().map_or(0, |stats| stats.moves.len() + 1)
     }
 }
 
-/// Returns what `snapshot` tells, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
+/// Returns the information of `snapshot`, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
 /// the snapshot's root moves, best first.
 pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove]) -> Option<SearchInfo> {
     if ranked.is_empty() {
@@ -127,12 +127,13 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove])
     })
 }
 
+/// Returns the line of a root move with its value.
 fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
     let SearchContext { rescale, history, backend_info, .. } = &search.context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
     // Without visits a move is taken to be worth what the root is.
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
-    let shown = rescale.shown((mean.v, mean.d), history.current().turn());
+    let shown = rescale.shown(mean.into(), history.current().turn());
     PvLine {
         q: select::child_q(mean, search.draw_score(0)),
         wl: shown.wl,

@@ -1,8 +1,11 @@
 //! The search: PUCT tree search with batches of leaves, on any number of threads.
 //!
-//! The way of one leaf: a worker *gathers* a batch of leaves (`gather`, by the formula in `select`), has the
-//! backend evaluate it, and *backs up* edges and values (`backup`). After each batch the `stop_controller` asks the
-//! stoppers; the `controller` reports (`info`, `move_stats`) and watches the clock; `best_move` decides.
+//! The way of one leaf: a `worker` *gathers* a batch of leaves (`gather`, by the formula in `select`), has the
+//! backend evaluate it, and *backs up* policies and values (`backup`). After each batch the `stop_controller` asks the
+//! stoppers; the `controller` watches the clock and reports (`info`, `move_stats`); `best_move` decides.
+//! What all threads of a search share lies in `shared`: the `context`, which never changes, the `root_policy`, the
+//! `visit_budget`, the `counters` and the `worker_progress`. Whoever wants to know where a search stands reads one
+//! `root_snapshot`.
 //! Searches whose owner brings thread and evaluations himself go step by step (`stepped`).
 //! `contempt` and `wdl` change the network's values on their way into the tree, if options say so.
 //! Called by `engine`; uses `chess`, `network` through its traits, and `time` for when to stop.
@@ -59,3 +62,4 @@ pub(crate) use shared::{Search, SearchSpec};
 pub(crate) use stats::{root_evaluation, root_visits};
 pub(crate) use stepped::SteppedSearch;
 pub(crate) use worker::WorkerPool;
+pub use worker::WorkerPoolError;

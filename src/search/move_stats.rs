@@ -12,7 +12,8 @@ use crate::chess::{History, Move};
 use crate::network::encode::Transform;
 use crate::network::policy_map;
 
-/// The mean of a node's visits, free of contempt as far as the objectivity goes. For the side to move at the root.
+/// The mean of a node's visits, free of contempt as far as the objectivity goes, from the point of view of the side to move
+/// at the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     /// Win minus loss.
@@ -25,7 +26,7 @@ pub struct MeanStats {
     pub q: f32,
 }
 
-/// What the search knows of the root, or of the position after a root move.
+/// The figures of the root, or of the position after a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeStats {
     /// Finished visits.
@@ -34,32 +35,32 @@ pub struct NodeStats {
     pub in_flight: u32,
     /// Policy of the move; at the root that of all visited moves together.
     pub policy: f32,
-    /// `None` without visits.
+    /// The mean of the visits; `None` without any.
     pub mean: Option<MeanStats>,
     /// The value that the move is chosen by, contempt and all; first-play urgency without visits.
     pub q: f32,
-    /// What the network says of the position, or the result if it is certain; `None` if that is not known any more.
+    /// The network's value of the position, or the result if it is certain; `None` if that is not known any more.
     pub v: Option<f32>,
-    /// Is the result certain?
+    /// True if the result is certain.
     pub is_certain: bool,
 }
 
-/// A root move.
+/// The figures of a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoveStats {
     /// The move.
     pub mv: Move,
     /// Its index in the network's policy.
     pub policy_index: u16,
-    /// The position after it.
+    /// The figures of the position after it.
     pub node: NodeStats,
-    /// What is added to Q for exploration.
+    /// The term that is added to Q for exploration.
     pub u: f32,
     /// The score by which the next visit is given.
     pub s: f32,
 }
 
-/// The root with its moves.
+/// The figures of the root and of its moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootStats {
     /// The moves with the fewest visits first, and the ones with equal visits by rising Q + U.
@@ -78,7 +79,7 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot) -> RootStats {
     let terms = ScoreTerms {
         fpu: select::fpu(fpu, select::parent_q(mean, search.draw_score(0)), visited_policy),
         exploration: select::exploration(&exploration, snapshot.root.visits),
-        moves_left: MovesLeftUtility::new(params, has_moves_left, (mean.v, mean.m)),
+        moves_left: MovesLeftUtility::new(params, has_moves_left, mean),
     };
     let mut history = search.context.history.clone();
     let mut moves = Vec::new();
@@ -142,7 +143,7 @@ fn root_stats(search: &Search, snapshot: &RootSnapshot) -> NodeStats {
 /// Returns a mean, for the side to move at the root, as it is shown.
 fn mean_stats(search: &Search, mean: NodeValue) -> MeanStats {
     let SearchContext { rescale, history, .. } = &search.context;
-    let shown = rescale.shown((mean.v, mean.d), history.current().turn());
+    let shown = rescale.shown(mean.into(), history.current().turn());
     MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + search.draw_score(0) * shown.d }
 }
 

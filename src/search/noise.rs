@@ -1,6 +1,6 @@
 //! Noise on the policy of the root's moves, so that games differ and moves are tried that the policy would leave out.
 //!
-//! A symmetric Dirichlet distribution as in AlphaZero (Silver et al. 2018). Drawn once per search, by [`super::shared`].
+//! A symmetric Dirichlet distribution as in AlphaZero (Silver et al. 2018). It is drawn once per search, by `root_policy`.
 
 use std::f64::consts::TAU;
 
@@ -26,7 +26,7 @@ pub(crate) struct RootNoise {
 }
 
 impl RootNoise {
-    /// Noise for so many legal moves; `None` if there is to be none.
+    /// Draws noise for `moves` legal moves; `None` if there is to be none.
     pub(crate) fn draw(params: NoiseParams, moves: usize, rng: &mut fastrand::Rng) -> Option<RootNoise> {
         if params.epsilon <= 0.0 || params.alpha <= 0.0 {
             return None;
@@ -38,14 +38,14 @@ impl RootNoise {
         Some(RootNoise { epsilon: params.epsilon, parts })
     }
 
-    /// The policy of the legal move at this place, with its noise.
+    /// Returns the policy of the legal move at this place, with its noise.
     pub(crate) fn mix(&self, index: usize, policy: f32) -> f32 {
         let part = self.parts.get(index).copied().unwrap_or_default();
         policy * (1.0 - self.epsilon) + part * self.epsilon
     }
 }
 
-/// A number of the gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
+/// Draws a number of the gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
 fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     if shape < 1.0 {
         return gamma(shape + 1.0, rng) * libm::pow(positive(rng), 1.0 / shape);
@@ -61,12 +61,12 @@ fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
     }
 }
 
-/// A number of the normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
+/// Draws a number of the normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
 fn normal(rng: &mut fastrand::Rng) -> f64 {
     (-2.0 * libm::log(positive(rng))).sqrt() * libm::cos(TAU * rng.f64())
 }
 
-/// A number in `0..=1`, but not 0.
+/// Draws a number in `0..=1`, but not 0.
 fn positive(rng: &mut fastrand::Rng) -> f64 {
     1.0 - rng.f64()
 }

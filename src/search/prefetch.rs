@@ -1,5 +1,5 @@
-//! Prefetching: positions that the search will probably want soon fill up a short batch; what the network says of them
-//! goes into the cache.
+//! Prefetching: positions that the search will probably want soon fill up a short batch; their evaluations go into the
+//! cache.
 //!
 //! The descent goes where the next visits would go if all values stayed as they are. It changes nothing in the tree.
 //! Called by `worker` after a gathering.
@@ -51,6 +51,7 @@ impl Gatherer {
         budget - left
     }
 
+    /// Looks for up to `budget` positions below `candidate`. Returns how many it found.
     fn prefetch_candidate(&mut self, search: &Search, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
             CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),

@@ -20,7 +20,8 @@ option_group! {
 }
 
 impl CollisionScaling {
-    /// Visits that one gathering may lose in a tree of `nodes` visits, of `max` in the largest trees.
+    /// Returns the visits that one gathering may lose in a tree of `nodes` visits, where it may lose `max` in the largest
+    /// trees.
     fn allowed(&self, max: u32, nodes: u32) -> u32 {
         if nodes >= self.end {
             return max;
@@ -33,7 +34,7 @@ impl CollisionScaling {
     }
 }
 
-/// What one gathering has had so far, beside its leaves.
+/// What one gathering has come to so far, beside its leaves.
 #[derive(Debug, Default)]
 pub(super) struct GatherCounts {
     /// Visits that ended in terminals and cache hits.
@@ -51,14 +52,18 @@ pub(super) struct GatherCounts {
 pub(super) struct Quota {
     /// Leaves wanted.
     leaves: u32,
+    /// Visits that may end in terminals and cache hits.
     known: u32,
+    /// Those visits take places of the batch.
     known_take_places: bool,
+    /// Visits that may stop at leaves under evaluation.
     collided: u32,
+    /// Stops there.
     collisions: u32,
 }
 
 impl Quota {
-    /// The bounds of a gathering of `leaves` leaves in a tree of `nodes` visits.
+    /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits.
     pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32) -> Quota {
         Quota {
             leaves,
@@ -69,13 +74,13 @@ impl Quota {
         }
     }
 
-    /// Places of the batch that are still free after `found` leaves.
+    /// Returns the places of the batch that are still free after `found` leaves.
     pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
         let known = if self.known_take_places { counts.known } else { 0 };
         self.leaves.saturating_sub(found + known)
     }
 
-    /// Does the gathering end, whether the batch is full or not?
+    /// Returns whether the gathering ends, whether the batch is full or not.
     pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
         counts.known >= self.known || counts.collisions >= self.collisions || counts.collided >= self.collided
     }

@@ -1,26 +1,27 @@
 //! The PUCT formula as pure functions, and how many visits a child takes before another one is preferred.
 //!
 //! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus
-//! `cpuct · policy · √N / (1 + n)`, where `N` counts the visits of all siblings and `n` those of the child, each
-//! with the visits under way (AlphaZero, Silver et al. 2018; growth of `cpuct` and reduction as in Lc0).
+//! `cpuct · policy · √N / (1 + n)`, where `N` counts the finished visits of the node but its own first one (those that its
+//! children have, as in Lc0) and `n` the visits of the child, those under way included (AlphaZero, Silver et al. 2018; growth
+//! of `cpuct` and reduction as in Lc0).
 //! Logarithms come from `libm`, so that a search is the same on every machine.
 
 use super::tree::{NodeId, NodeValue, Unvisited};
 use super::{Exploration, FirstPlayUrgency, SearchParams};
 
-/// Exploration constant at a node with `visits`.
+/// Returns the exploration constant at a node with `visits` finished visits.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * libm::logf((visits as f32 + base) / base)
 }
 
-/// What a child's policy is multiplied by in its `u`: the exploration constant times the root of the visits that
-/// the node's children have.
+/// Returns what a child's policy is multiplied by in its `u`: the exploration constant times the square root of the visits
+/// that the node's children have, where `visits` are the finished ones of the node.
 pub(crate) fn exploration(params: &Exploration, visits: u32) -> f32 {
     let children_visits = visits.saturating_sub(1).max(1);
     cpuct(params, visits) * (children_visits as f32).sqrt()
 }
 
-/// First-play urgency: the value taken for an unvisited child.
+/// Returns the first-play urgency: the value taken for an unvisited child.
 ///
 /// `parent_q` is the parent's value for its side to move, `visited_policy` the policy of all visited siblings.
 pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
@@ -30,18 +31,18 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
     }
 }
 
-/// What a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
+/// Returns what a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
 #[inline]
 pub(crate) fn child_q(mean: NodeValue, draw_score: f32) -> f32 {
     mean.v + draw_score * mean.d
 }
 
-/// What a node's mean is worth to its side to move, which gets `draw_score` for a draw.
+/// Returns what a node's mean is worth to its side to move, which gets `draw_score` for a draw.
 pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.v
 }
 
-/// How the Moves Left Head bends values: shorter wins and longer losses are better. Facts of Lc0.
+/// How the Moves Left Head changes values: shorter wins and longer losses are better. The formula is that of Lc0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
@@ -50,26 +51,28 @@ pub(crate) struct MovesLeftUtility<'a> {
 }
 
 impl<'a> MovesLeftUtility<'a> {
-    /// For the children of a node with the value `parent_q` (of either side) and `parent_m` plies left.
-    /// `None` where the game is not decided enough, or the network has no such head.
+    /// Returns the utility for the children of a node with the mean `parent`; `None` where the game is not decided enough, or
+    /// the network has no such head.
+    #[inline]
     pub(crate) fn new(
         params: &'a SearchParams,
         has_moves_left: bool,
-        (parent_q, parent_m): (f32, f32),
+        parent: NodeValue,
     ) -> Option<MovesLeftUtility<'a>> {
-        let counts = has_moves_left && parent_q.abs() > params.moves_left_threshold;
-        counts.then_some(MovesLeftUtility { params, parent_m })
+        let counts = has_moves_left && parent.v.abs() > params.moves_left_threshold;
+        counts.then_some(MovesLeftUtility { params, parent_m: parent.m })
     }
 
-    /// What is added to the value `q` of a child with `m` plies left, both for the side that chooses.
+    /// Returns what is added to the value `q` of a child with `m` plies left, for the side that chooses.
     pub(crate) fn of(&self, q: f32, m: f32) -> f32 {
         let params = self.params;
         let max = params.moves_left_max_effect;
         let length = (params.moves_left_slope * (m - self.parent_m)).clamp(-max, max);
         let threshold = params.moves_left_threshold;
-        let x = match threshold > 0.0 && threshold < 1.0 {
-            true => (q.abs() - threshold).max(0.0) / (1.0 - threshold),
-            false => q.abs(),
+        let x = if threshold > 0.0 && threshold < 1.0 {
+            (q.abs() - threshold).max(0.0) / (1.0 - threshold)
+        } else {
+            q.abs()
         };
         let (constant, linear, square) = (
             params.moves_left_constant_factor,
@@ -93,11 +96,11 @@ pub(crate) struct Candidate {
     pub started: u32,
     /// Visits given out by this split.
     pub taken: u32,
-    /// Where they go.
+    /// The move that they go to.
     pub target: CandidateMove,
 }
 
-/// What a candidate stands for.
+/// The move that a candidate stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CandidateMove {
     /// A child.
@@ -107,10 +110,10 @@ pub(crate) enum CandidateMove {
 }
 
 impl Candidate {
-    /// A candidate for `target` that has begun `started` visits.
+    /// Returns a candidate for `target` that has begun `started` visits.
     #[inline]
-    pub(crate) fn new((q, pu): (f32, f32), started: u32, target: CandidateMove) -> Candidate {
-        Candidate { q, pu, score: score((q, pu), started), started, taken: 0, target }
+    pub(crate) fn new(q: f32, pu: f32, started: u32, target: CandidateMove) -> Candidate {
+        Candidate { q, pu, score: score(q, pu, started), started, taken: 0, target }
     }
 
     /// Gives `visits` more visits to it.
@@ -118,10 +121,10 @@ impl Candidate {
     pub(crate) fn take(&mut self, visits: u32) {
         self.started += visits;
         self.taken += visits;
-        self.score = score((self.q, self.pu), self.started);
+        self.score = score(self.q, self.pu, self.started);
     }
 
-    /// The smallest number of further visits after which the score is below `rival`; at least 1, at most `limit`.
+    /// Returns the smallest number of further visits after which the score is below `rival`; at least 1, at most `limit`.
     pub(crate) fn visits_until_below(&self, rival: f32, limit: u32) -> u32 {
         let lead = rival - self.q;
         if lead <= 0.0 {
@@ -133,12 +136,13 @@ impl Candidate {
     }
 }
 
+/// Returns `q + u` of a child with `started` visits.
 #[inline]
-fn score((q, pu): (f32, f32), started: u32) -> f32 {
+fn score(q: f32, pu: f32, started: u32) -> f32 {
     q + pu / (1 + started) as f32
 }
 
-/// The best candidate's index and the second best score. `None` if there is no candidate.
+/// Returns the best candidate's index and the second best score; `None` if there is no candidate.
 pub(crate) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     let mut best = None;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
@@ -193,9 +197,10 @@ mod tests {
     #[test]
     fn short_wins_and_long_losses_are_better() {
         let params = SearchParams::default();
-        assert!(MovesLeftUtility::new(&params, false, (0.9, 40.0)).is_none());
-        assert!(MovesLeftUtility::new(&params, true, (0.8, 40.0)).is_none());
-        let utility = MovesLeftUtility::new(&params, true, (-0.9, 40.0)).unwrap();
+        let parent = |v| NodeValue { v, d: 0.0, m: 40.0 };
+        assert!(MovesLeftUtility::new(&params, false, parent(0.9)).is_none());
+        assert!(MovesLeftUtility::new(&params, true, parent(0.8)).is_none());
+        let utility = MovesLeftUtility::new(&params, true, parent(-0.9)).unwrap();
         // m 30: length 0.0027 · (30 − 40) = −0.027; x = (0.9 − 0.8) / 0.2 = 0.5;
         // 0.027 · (1.6521 · 0.5 − 0.6521 · 0.25) = 0.027 · 0.663025
         assert!((utility.of(0.9, 30.0) - 0.017_901_7).abs() < 1e-6);
@@ -215,7 +220,7 @@ mod tests {
             let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
             let fresh: Vec<_> = children
                 .iter()
-                .map(|&(q, pu, started)| Candidate::new((q, pu), started, target))
+                .map(|&(q, pu, started)| Candidate::new(q, pu, started, target))
                 .collect();
             let split = |by_runs: bool| {
                 let mut candidates = fresh.clone();

@@ -5,7 +5,7 @@ use super::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
 use crate::network::BackendInfo;
 use crate::time::{Millis, Nodes, Nps, Plies, RootEvaluation, SearchStats};
 
-/// Returns what the stoppers are asked with, out of `snapshot`.
+/// Returns the figures of `snapshot` that the stoppers are asked with.
 pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
     let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
     let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
@@ -68,9 +68,9 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) 
     })
 }
 
-/// A line of play is followed while it has more than this share of the root's visits …
+/// The share of the root's visits down to which a line of play is followed …
 const LINE_SHARE: f64 = 1.0 / 16.0;
-/// … and for so many plies.
+/// … and the number of plies for which it is.
 const LINE_PLIES: u32 = 6;
 
 /// Returns the standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
@@ -87,7 +87,7 @@ fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     (lines.visits > 0.0).then(|| Plies((lines.squares / lines.visits).sqrt()))
 }
 
-/// Sums over lines of play.
+/// Sums of the plies left over lines of play.
 struct MovesLeftSums<'a> {
     tree: &'a Tree,
     /// Plies left at the root.

@@ -1,6 +1,6 @@
 //! A search without threads of its own: whoever owns it lets it gather, has its batch evaluated, and hands that back.
 //!
-//! One thread can so take many searches along and evaluate their batches together. What a search finds does not depend
+//! So one thread can take many searches along and evaluate their batches together. What a search finds does not depend
 //! on what else is in a batch. Used by `engine` for games that are played many at once.
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::network::EvalSlot;
 /// What a search needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
-    /// Its batch waits for evaluation.
+    /// The batch that waits is to be evaluated.
     Evaluate,
-    /// Nothing: it is over.
+    /// The search is over and needs nothing.
     Over,
 }
 
-/// See the module. Its buffers serve one search after the other.
+/// A search that is driven from outside; see the module. Its buffers serve one search after the other.
 #[derive(Debug)]
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
@@ -29,7 +29,7 @@ pub(crate) struct SteppedSearch {
 }
 
 impl SteppedSearch {
-    /// Takes up `search`, in which nobody else takes part.
+    /// Returns the driver of `search`, in which nobody else takes part.
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
         let gatherer = Gatherer::new(search.context.history.clone());
         SteppedSearch { search, gatherer }
@@ -41,6 +41,7 @@ impl SteppedSearch {
         self.search = search;
     }
 
+    /// Returns the present search.
     pub(crate) fn search(&self) -> &Arc<Search> {
         &self.search
     }
@@ -62,7 +63,7 @@ impl SteppedSearch {
         NextStep::Over
     }
 
-    /// Leaves in the waiting batch.
+    /// Returns the number of leaves in the waiting batch.
     pub(crate) fn leaves(&self) -> usize {
         self.gatherer.batch.leaves.len()
     }
@@ -73,13 +74,13 @@ impl SteppedSearch {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
 
-    /// The slots of the waiting batch are evaluated: backs it up.
+    /// Backs up the waiting batch, whose slots have been evaluated.
     pub(crate) fn finish_batch(&mut self) {
         backup::finish_batch(&self.search, &mut self.gatherer.batch);
         self.search.batch_done(self.leaves() as u64);
     }
 
-    /// How the search ended; it must be over.
+    /// Returns how the search ended; it must be over.
     pub(crate) fn result(&self) -> SearchResult {
         let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
         controller::conclude(&self.search, reason)

@@ -3,7 +3,7 @@
 use crate::options::option_group;
 
 option_group! {
-    /// How the move is drawn. All 0 but the cutoff of values: the best move is played.
+    /// How the move is drawn. By default, with all 0 but the cutoff of values, the best move is played.
     #[derive(Copy)]
     pub struct TemperatureParams {
         /// The move to play is drawn: a move's chance is its visits to the power of 1 / temperature. 0 plays the best move.
@@ -24,7 +24,7 @@ option_group! {
 }
 
 impl TemperatureParams {
-    /// The temperature of a move after `game_ply` plies of the game.
+    /// Returns the temperature of a move after `game_ply` plies of the game.
     pub(crate) fn at(&self, game_ply: u32) -> f32 {
         let moves = game_ply / 2;
         if self.cutoff_move > 0 && moves + 1 >= self.cutoff_move {
@@ -38,7 +38,7 @@ impl TemperatureParams {
         (self.initial * left as f32 / self.decay_moves as f32).max(self.endgame)
     }
 
-    /// Draws one of `candidates` at a temperature above 0; `None` if none of them may be drawn.
+    /// Draws one of `candidates` at a temperature above 0 and returns its index; `None` if none of them may be drawn.
     pub(crate) fn draw(
         &self,
         temperature: f32,
@@ -74,9 +74,11 @@ impl TemperatureParams {
 /// A root move as the draw sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DrawCandidate {
+    /// Finished visits.
     pub(crate) visits: u32,
     /// Value for the side to move; first-play urgency without visits.
     pub(crate) q: f32,
+    /// Policy with the search's noise.
     pub(crate) policy: f32,
 }
 

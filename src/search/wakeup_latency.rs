@@ -1,43 +1,44 @@
 //! How late the system wakes a thread that sleeps to a deadline.
 //!
 //! On a machine with more busy processes than cores a thread whose time has come waits until a core is free for it. The
-//! controller sees at each of its ticks how long that takes, and is ready so much earlier for a deadline.
+//! controller measures at each of its ticks how long that takes, and is ready that much earlier for a deadline.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Share of an old lateness that is still feared after another prompt waking.
-const MEMORY: f64 = 0.95;
-/// The most that is taken off a deadline …
+/// The factor by which the latency that is reckoned with falls at each prompt wake-up.
+const DECAY: f64 = 0.95;
+/// The longest time that is taken off a deadline …
 const MAX_MARGIN: Duration = Duration::from_millis(15);
-/// … and the largest share of the time to it, one in so many.
-const MARGIN_PART: u32 = 4;
+/// … which is also no longer than the time to the deadline divided by this.
+const MARGIN_DIVISOR: u32 = 4;
 
-/// One for the process: what is measured is the machine.
+/// The latency of this machine, measured by all searches of the process.
 pub(super) static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
-/// The lateness of late. Written and read by controllers only; a lost update does no harm.
+/// The recent delay between the time for which a thread asked to be woken and the time when it ran. Written and read by
+/// controllers only; a lost update does no harm.
 #[derive(Debug)]
 pub(super) struct WakeupLatency {
-    lateness_ns: AtomicU64,
+    latency_ns: AtomicU64,
 }
 
 impl WakeupLatency {
     const fn new() -> WakeupLatency {
-        WakeupLatency { lateness_ns: AtomicU64::new(0) }
+        WakeupLatency { latency_ns: AtomicU64::new(0) }
     }
 
-    /// A thread that wanted to sleep for `asked` woke after `took`.
+    /// Notes that a thread which asked to sleep for `asked` woke after `took`.
     pub(super) fn woke(&self, asked: Duration, took: Duration) {
-        let late = took.saturating_sub(asked).as_nanos().min(u128::from(u64::MAX)) as u64;
-        let feared = (self.lateness_ns.load(Ordering::Relaxed) as f64 * MEMORY) as u64;
-        self.lateness_ns.store(late.max(feared), Ordering::Relaxed);
+        let late_ns = took.saturating_sub(asked).as_nanos().min(u128::from(u64::MAX)) as u64;
+        let decayed = (self.latency_ns.load(Ordering::Relaxed) as f64 * DECAY) as u64;
+        self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
     }
 
-    /// How much earlier to be ready for a deadline that is `total` after the search's start.
+    /// Returns how much earlier to be ready for a deadline that is `total` after the search's start.
     pub(super) fn margin(&self, total: Duration) -> Duration {
-        let lateness = Duration::from_nanos(self.lateness_ns.load(Ordering::Relaxed));
-        lateness.min(MAX_MARGIN).min(total / MARGIN_PART)
+        let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
+        latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
     }
 }
 
@@ -46,18 +47,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_waking_is_feared_for_a_while() {
+    fn a_late_wake_up_is_reckoned_with_for_a_while() {
         let ms = Duration::from_millis;
-        let waking = WakeupLatency::new();
-        assert_eq!(waking.margin(ms(1000)), ms(0));
-        waking.woke(ms(10), ms(18));
-        assert_eq!(waking.margin(ms(1000)), ms(8));
-        assert_eq!(waking.margin(ms(20)), ms(5), "a quarter of a short search");
-        waking.woke(ms(10), ms(10));
-        assert_eq!(waking.margin(ms(1000)), Duration::from_micros(7600));
-        waking.woke(ms(10), ms(200));
-        assert_eq!(waking.margin(ms(1000)), MAX_MARGIN);
-        (0..200).for_each(|_| waking.woke(ms(10), ms(10)));
-        assert!(waking.margin(ms(1000)) < ms(1));
+        let latency = WakeupLatency::new();
+        assert_eq!(latency.margin(ms(1000)), ms(0));
+        latency.woke(ms(10), ms(18));
+        assert_eq!(latency.margin(ms(1000)), ms(8));
+        assert_eq!(latency.margin(ms(20)), ms(5), "a quarter of a short search");
+        latency.woke(ms(10), ms(10));
+        assert_eq!(latency.margin(ms(1000)), Duration::from_micros(7600));
+        latency.woke(ms(10), ms(200));
+        assert_eq!(latency.margin(ms(1000)), MAX_MARGIN);
+        (0..200).for_each(|_| latency.woke(ms(10), ms(10)));
+        assert!(latency.margin(ms(1000)) < ms(1));
     }
 }

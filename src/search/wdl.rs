@@ -8,25 +8,41 @@
 //! rescale"). Called by `backup`, `info` and `move_stats`; `contempt` says by how much.
 
 use super::contempt::ContemptOptions;
+use super::tree::NodeValue;
 use crate::chess::Color;
 
 /// Probabilities nearer than this to 0 or 1 say too little of the distribution's shape.
 const MIN_PROBABILITY: f64 = 0.0001;
 
+/// A result to expect, for one side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ExpectedResult {
+    /// Win minus loss, `-1..=1`.
+    pub(crate) wl: f32,
+    /// Draw probability, `0..=1`.
+    pub(crate) d: f32,
+}
+
+impl From<NodeValue> for ExpectedResult {
+    fn from(value: NodeValue) -> ExpectedResult {
+        ExpectedResult { wl: value.v, d: value.d }
+    }
+}
+
 /// The advantage at the end of the game: a logistic distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Advantage {
-    /// Mean; 1 is an even chance to win.
+    /// The mean, μ; 1 is an even chance to win.
     pub(crate) mu: f64,
-    /// Scale: how uncertain the result is.
+    /// The scale, s: how uncertain the result is.
     pub(crate) s: f64,
 }
 
 impl Advantage {
-    /// The distribution with the expected result `wl` (win minus loss) and draw probability `d`; `None` where one
+    /// Returns the distribution with the expected result `wl` (win minus loss) and draw probability `d`; `None` where one
     /// of the three results is too sure or too unlikely. With `l = 1 / (1 + exp((1 + μ) / s))` and
     /// `w = 1 / (1 + exp((1 − μ) / s))` it is solved for μ and s.
-    pub(crate) fn of(wl: f32, d: f32) -> Option<Advantage> {
+    pub(crate) fn of(ExpectedResult { wl, d }: ExpectedResult) -> Option<Advantage> {
         let (wl, d) = (f64::from(wl), f64::from(d));
         let (w, l) = ((1.0 + wl - d) / 2.0, (1.0 - wl - d) / 2.0);
         let is_telling = |p: f64| p > MIN_PROBABILITY && p < 1.0 - MIN_PROBABILITY;
@@ -37,14 +53,15 @@ impl Advantage {
         Some(Advantage { mu: (a - b) / (a + b), s: 2.0 / (a + b) })
     }
 
-    /// Win minus loss, and the draw probability.
-    pub(crate) fn wl_d(self) -> (f32, f32) {
+    /// Returns the result to expect.
+    pub(crate) fn result(self) -> ExpectedResult {
         let w = logistic((self.mu - 1.0) / self.s);
         let l = logistic((-self.mu - 1.0) / self.s);
-        ((w - l) as f32, (1.0 - w - l).max(0.0) as f32)
+        ExpectedResult { wl: (w - l) as f32, d: (1.0 - w - l).max(0.0) as f32 }
     }
 }
 
+/// Returns the logistic function of `x`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }
@@ -54,7 +71,7 @@ fn logistic(x: f64) -> f64 {
 pub struct Rescale {
     /// Scale in the tree divided by the network's.
     pub(super) ratio: f64,
-    /// What is added to μ of the favoured side, in units of the network's squared scale.
+    /// The number that is added to μ of the favoured side, in units of the network's squared scale.
     pub(super) diff: f64,
     /// The side whose chances are raised; `None` if both are treated alike.
     pub(super) favoured: Option<Color>,
@@ -84,23 +101,23 @@ pub(crate) struct ShownValue {
 }
 
 impl Rescale {
-    /// Does it leave every value as it is?
+    /// Returns whether it leaves every value as it is.
     pub(crate) fn is_identity(&self) -> bool {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
     }
 
-    /// Would one side be favoured, if there were one to favour?
+    /// Returns whether one side would be favoured, if there were one to favour.
     pub(crate) fn has_contempt(&self) -> bool {
         self.diff != 0.0
     }
 
-    /// Do trees made with `self` and with `other` hold the same values?
+    /// Returns whether trees made with `self` and with `other` hold the same values.
     pub(crate) fn gives_same_values(&self, other: &Rescale) -> bool {
         let same = Rescale { objectivity: other.objectivity, ..*self } == *other;
         same || (self.is_identity() && other.is_identity())
     }
 
-    /// What is added to μ of `viewer`, in units of the network's squared scale.
+    /// Returns what is added to μ of `viewer`, in units of the network's squared scale.
     fn shift(&self, viewer: Color) -> f64 {
         match self.favoured {
             None => 0.0,
@@ -109,27 +126,28 @@ impl Rescale {
         }
     }
 
-    /// The network's `(wl, d)` from the point of view of `viewer`, as it goes into the tree.
-    pub(crate) fn apply(&self, (wl, d): (f32, f32), viewer: Color) -> (f32, f32) {
+    /// Returns the network's `result` for `viewer` as it goes into the tree.
+    pub(crate) fn apply(&self, result: ExpectedResult, viewer: Color) -> ExpectedResult {
         if self.is_identity() {
-            return (wl, d);
+            return result;
         }
-        let Some(Advantage { mu, s }) = Advantage::of(wl, d) else { return (wl, d) };
+        let Some(Advantage { mu, s }) = Advantage::of(result) else { return result };
         let s = s.min(self.max_s);
-        Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.wl_d()
+        Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
     }
 
-    /// The tree's `(wl, d)` from the point of view of `viewer`, as it is shown: with the tree's accuracy of play, but
-    /// without favour, as far as the objectivity goes.
-    pub(crate) fn shown(&self, (wl, d): (f32, f32), viewer: Color) -> ShownValue {
-        let Some(Advantage { mu, s }) = Advantage::of(wl, d) else { return ShownValue { wl, d, mu: None } };
+    /// Returns the tree's `result` for `viewer` as it is shown: with the tree's accuracy of play, but without favour, as far
+    /// as the objectivity goes.
+    pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
+        let ExpectedResult { wl, d } = result;
+        let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
         let shift = self.shift(viewer) * self.objectivity;
         if shift == 0.0 {
             return ShownValue { wl, d, mu: Some(mu as f32) };
         }
         let network_s = (s / self.ratio).min(self.max_s);
         let fair = Advantage { mu: mu - shift * network_s * network_s, s };
-        let (wl, d) = fair.wl_d();
+        let ExpectedResult { wl, d } = fair.result();
         ShownValue { wl, d, mu: Some(fair.mu as f32) }
     }
 }
@@ -139,6 +157,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn result(wl: f32, d: f32) -> ExpectedResult {
+        ExpectedResult { wl, d }
+    }
+
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-5
     }
@@ -146,22 +168,22 @@ mod tests {
     #[test]
     fn distributions_worked_by_hand() {
         // w = l = 1/4: a = b = ln 3
-        let even = Advantage::of(0.0, 0.5).unwrap();
+        let even = Advantage::of(result(0.0, 0.5)).unwrap();
         assert!(close(even.mu, 0.0) && close(even.s, 1.0 / 3f64.ln()));
         // w = 0.4, l = 0.1: a = ln 9, b = ln 1.5, so μ = ln 6 / ln 13.5 and s = 2 / ln 13.5
-        let better = Advantage::of(0.3, 0.5).unwrap();
+        let better = Advantage::of(result(0.3, 0.5)).unwrap();
         assert!(close(better.mu, 6f64.ln() / 13.5f64.ln()) && close(better.s, 2.0 / 13.5f64.ln()));
         // An even chance to win: w = 1/2, so b = 0 and μ = 1
-        assert!(close(Advantage::of(0.4, 0.4).unwrap().mu, 1.0));
+        assert!(close(Advantage::of(result(0.4, 0.4)).unwrap().mu, 1.0));
     }
 
     #[test]
     fn what_is_nearly_certain_has_no_distribution() {
         for (wl, d) in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.0), (0.99995, 0.00004), (0.5, 0.6)] {
-            assert_eq!(Advantage::of(wl, d), None, "{wl} {d}");
+            assert_eq!(Advantage::of(result(wl, d)), None, "{wl} {d}");
             let rescale = Rescale { ratio: 0.5, ..Rescale::default() };
-            assert_eq!(rescale.apply((wl, d), Color::White), (wl, d));
-            assert_eq!(rescale.shown((wl, d), Color::White), ShownValue { wl, d, mu: None });
+            assert_eq!(rescale.apply(result(wl, d), Color::White), result(wl, d));
+            assert_eq!(rescale.shown(result(wl, d), Color::White), ShownValue { wl, d, mu: None });
         }
     }
 
@@ -170,9 +192,9 @@ mod tests {
         let rescale = Rescale { ratio: 0.5, diff: 0.2, favoured: Some(Color::Black), ..Rescale::default() };
         // μ = 0.688426, s = 0.768436; μ' = μ ± 0.2 s² = 0.806525 or 0.570327; s' = 0.384218;
         // Black: w = 1 / (1 + exp(0.193475 / 0.384218)) = 0.376705, l = 1 / (1 + exp(1.806525 / 0.384218)) = 0.008997
-        let (wl, d) = rescale.apply((0.3, 0.5), Color::Black);
+        let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::Black);
         assert!(close(wl.into(), 0.367_708) && close(d.into(), 0.614_298), "{wl} {d}");
-        let (wl, d) = rescale.apply((0.3, 0.5), Color::White);
+        let ExpectedResult { wl, d } = rescale.apply(result(0.3, 0.5), Color::White);
         assert!(close(wl.into(), 0.229_815) && close(d.into(), 0.737_163), "{wl} {d}");
     }
 
@@ -181,7 +203,7 @@ mod tests {
         // w = 0.45, l = 0.4: a = ln 1.5, b = ln(11/9): μ = 0.337869, s = 3.3; with the scale 1.4
         // w = 1 / (1 + exp(0.662131 / 1.4)) = 0.383918, l = 1 / (1 + exp(1.337869 / 1.4)) = 0.277756
         let rescale = Rescale { diff: 1e-9, favoured: Some(Color::White), ..Rescale::default() };
-        let (wl, d) = rescale.apply((0.05, 0.15), Color::White);
+        let ExpectedResult { wl, d } = rescale.apply(result(0.05, 0.15), Color::White);
         assert!(close(wl.into(), 0.106_162) && close(d.into(), 0.338_326), "{wl} {d}");
     }
 
@@ -189,12 +211,12 @@ mod tests {
     fn objectivity_takes_favour_back() {
         let play = Rescale { ratio: 0.8, diff: 0.3, favoured: Some(Color::White), ..Rescale::default() };
         let fair = Rescale { favoured: None, ..play };
-        let expected = fair.apply((0.1, 0.6), Color::White);
-        let inside = play.apply((0.1, 0.6), Color::White);
+        let expected = fair.apply(result(0.1, 0.6), Color::White);
+        let inside = play.apply(result(0.1, 0.6), Color::White);
         let shown = play.shown(inside, Color::White);
-        assert!((shown.wl - expected.0).abs() < 1e-5 && (shown.d - expected.1).abs() < 1e-5, "{shown:?}");
+        assert!((shown.wl - expected.wl).abs() < 1e-5 && (shown.d - expected.d).abs() < 1e-5, "{shown:?}");
         let raw = Rescale { objectivity: 0.0, ..play }.shown(inside, Color::White);
-        assert_eq!((raw.wl, raw.d), inside);
+        assert_eq!(result(raw.wl, raw.d), inside);
     }
 
     #[test]
@@ -212,8 +234,8 @@ mod tests {
         fn a_distribution_gives_its_value_back(w in 0.001f32..0.9, l in 0.001f32..0.9) {
             prop_assume!(w + l < 0.999);
             let (wl, d) = (w - l, 1.0 - w - l);
-            let (wl_back, d_back) = Advantage::of(wl, d).unwrap().wl_d();
-            prop_assert!((wl - wl_back).abs() < 1e-5 && (d - d_back).abs() < 1e-5);
+            let back = Advantage::of(result(wl, d)).unwrap().result();
+            prop_assert!((wl - back.wl).abs() < 1e-5 && (d - back.d).abs() < 1e-5);
         }
 
         /// What one side gains the other loses.
@@ -221,10 +243,10 @@ mod tests {
         fn both_sides_see_the_same(w in 0.01f32..0.9, l in 0.01f32..0.9, ratio in 0.3f64..2.0, diff in -2f64..2.0) {
             prop_assume!(w + l < 0.99);
             let rescale = Rescale { ratio, diff, favoured: Some(Color::White), ..Rescale::default() };
-            let (white, d) = rescale.apply((w - l, 1.0 - w - l), Color::White);
-            let (black, same_d) = rescale.apply((l - w, 1.0 - w - l), Color::Black);
-            prop_assert!((white + black).abs() < 1e-5 && (d - same_d).abs() < 1e-5);
-            prop_assert!((-1.0..=1.0).contains(&white) && (0.0..=1.0).contains(&d));
+            let white = rescale.apply(result(w - l, 1.0 - w - l), Color::White);
+            let black = rescale.apply(result(l - w, 1.0 - w - l), Color::Black);
+            prop_assert!((white.wl + black.wl).abs() < 1e-5 && (white.d - black.d).abs() < 1e-5);
+            prop_assert!((-1.0..=1.0).contains(&white.wl) && (0.0..=1.0).contains(&white.d));
         }
     }
 }

@@ -3,30 +3,37 @@
 //! A worker that is blocked in an evaluation holds no lock and nothing that others need. When its batch comes back
 //! after the search was stopped, it backs the batch up all the same, and only then leaves.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use thiserror::Error;
 
 use super::backup;
 use super::gather::Gatherer;
 use super::shared::Search;
 use crate::network::{Backend, BackendError, Evaluator};
 
-/// Lines of play can be thousands of plies long, and a descent recurses once per ply.
+/// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
-/// How long a worker with nothing to do waits before it looks again by itself.
+/// The time that a worker with nothing to do waits before it looks again by itself.
 const IDLE_WAIT: Duration = Duration::from_millis(20);
-/// How long a worker waits under a limit of nodes per second before it looks again.
+/// The time that a worker waits under a limit of nodes per second before it looks again.
 const PACE_WAIT: Duration = Duration::from_millis(1);
 
+/// The search that workers are to take part in.
 #[derive(Debug, Default)]
 struct SearchAssignment {
-    /// The present search, and a number that grows with each new one.
+    /// The present search.
     search: Option<Arc<Search>>,
+    /// Grows with each new search.
     number: u64,
+    /// The pool is gone; the workers end.
     closed: bool,
 }
 
+/// Where workers find their next search.
 #[derive(Debug, Default)]
 struct Mailbox {
     assignment: Mutex<SearchAssignment>,
@@ -37,6 +44,17 @@ impl Mailbox {
     fn lock(&self) -> MutexGuard<'_, SearchAssignment> {
         self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Why no search threads could be made ready.
+#[derive(Debug, Error)]
+pub enum WorkerPoolError {
+    /// The backend made no evaluator.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The system started no thread.
+    #[error("cannot start a search thread: {0}")]
+    Thread(#[source] io::Error),
 }
 
 /// The threads that search with one backend.
@@ -51,7 +69,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// If the backend cannot make that many evaluators, or the system allows no thread.
-    pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, BackendError> {
+    pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let evaluators: Vec<_> =
             (0..threads.max(1)).map(|_| backend.evaluator()).collect::<Result<_, _>>()?;
         let mailbox = Arc::new(Mailbox::default());
@@ -64,12 +82,7 @@ impl WorkerPool {
                 .spawn(move || worker_loop(&mailbox, evaluator));
             match thread {
                 Ok(_) => started += 1,
-                Err(error) if started == 0 => {
-                    return Err(BackendError::Evaluation {
-                        backend: backend.info().name.clone(),
-                        reason: format!("the system refuses a search thread: {error}"),
-                    });
-                }
+                Err(error) if started == 0 => return Err(WorkerPoolError::Thread(error)),
                 // Fewer threads than asked for are better than none.
                 Err(_) => break,
             }
@@ -77,7 +90,7 @@ impl WorkerPool {
         Ok(WorkerPool { mailbox, threads: started })
     }
 
-    /// Threads in the pool.
+    /// Returns the number of threads in the pool.
     pub(crate) fn len(&self) -> usize {
         self.threads
     }
@@ -100,7 +113,7 @@ impl Drop for WorkerPool {
     }
 }
 
-/// A worker's life: searches until the pool is closed.
+/// Takes part in one search after the other until the pool is closed.
 fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
     let mut seen = 0;
     loop {

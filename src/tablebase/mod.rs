@@ -20,9 +20,9 @@ use crate::chess::Position;
 
 pub use root::{RootMoves, RootPace, RootTables};
 
-/// Ends the names of files with results.
+/// The ending of the names of files with results.
 const WDL_EXTENSION: &str = "rtbw";
-/// Ends the names of files with distances to the next capture or pawn move.
+/// The ending of the names of files with distances to the next capture or pawn move.
 const DTZ_EXTENSION: &str = "rtbz";
 
 /// Why no tables are in use. The texts follow the option's name.
@@ -33,7 +33,7 @@ pub enum TablebaseError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The folders hold no table of results.
@@ -44,11 +44,11 @@ pub enum TablebaseError {
 /// The result of a position with best play under the fifty-move rule, for the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
-    /// It wins in time.
+    /// The side to move wins in time.
     Win,
     /// Nobody wins in time: wins and losses that the fifty-move rule frustrates count as draws.
     Draw,
-    /// It loses in time.
+    /// The side to move loses in time.
     Loss,
 }
 
@@ -71,17 +71,17 @@ pub struct Tablebase {
     max_pieces: usize,
     /// Folders and files that cannot be used, with the reason.
     unusable: Vec<String>,
-    /// What was wrong with the first table that could not be read later.
+    /// The error of the first table that could not be read when it was needed.
     read_error: OnceLock<String>,
 }
 
 impl Tablebase {
-    /// Takes all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows `;`).
+    /// Opens all tables of `folders`, which are separated as the platform separates paths (`:`, on Windows `;`).
     ///
     /// A folder that cannot be read is named in [`Tablebase::description`] if another one holds tables.
     ///
     /// # Errors
-    /// If no folder holds a table, and why.
+    /// If no folder holds a table; the error names the first folder and says why.
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),
@@ -118,17 +118,17 @@ impl Tablebase {
         }
     }
 
-    /// The largest number of pieces, kings and pawns included, in a table of results.
+    /// Returns the largest number of pieces, kings and pawns included, in a table of results.
     pub fn max_pieces(&self) -> usize {
         self.max_pieces
     }
 
-    /// Could `position` be in the tables? They hold no castling rights.
+    /// Returns whether `position` could be in the tables; they hold no castling rights.
     pub fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
-    /// The result of `position` for its side to move, if it is in the tables and stands right after a capture or pawn
+    /// Returns the result of `position` for its side to move, if it is in the tables and stands right after a capture or pawn
     /// move: only then is the table's result exact under the fifty-move rule.
     pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
@@ -137,12 +137,12 @@ impl Tablebase {
         self.wdl(position).map(ProbeResult::from)
     }
 
-    /// The result of `position` as if its fifty-move counter were 0.
+    /// Returns the result of `position` as if its fifty-move counter were 0.
     fn wdl(&self, position: &Position) -> Option<Wdl> {
         self.found(self.tables.probe_wdl_after_zeroing(position.chess()))
     }
 
-    /// What was found, if anything; keeps the reason if a file failed.
+    /// Returns what was found, if anything, and keeps the reason if a file failed.
     fn found<T>(&self, probed: Result<T, SyzygyError>) -> Option<T> {
         if let Err(SyzygyError::ProbeFailed { .. }) = &probed {
             self.read_error
@@ -151,12 +151,12 @@ impl Tablebase {
         probed.ok()
     }
 
-    /// What people should know of a table that could not be read when it was needed, if there was one; the first.
+    /// Returns the error of the first table that could not be read when it was needed, if there was one.
     pub fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
 
-    /// The tables in a few words, with a line for each folder or file that cannot be used.
+    /// Returns a description of the tables in a few words, with a line for each folder or file that cannot be used.
     pub fn description(&self) -> String {
         let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
         let mut text = format!(
@@ -171,7 +171,7 @@ impl Tablebase {
     }
 }
 
-/// The files of a folder that are named as tables, in the order of their names.
+/// Returns the files of a folder that are named as tables, in the order of their names.
 fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
     let io_error = |source| TablebaseError::Folder { path: folder.to_path_buf(), source };
     let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(io_error)?.collect();
@@ -189,7 +189,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().and_then(OsStr::to_str) == Some(extension)
 }
 
-/// Pieces of a table by its name: five for `KQPvKR.rtbw`.
+/// Returns the number of pieces of a table by its name: five for `KQPvKR.rtbw`.
 fn pieces_in_name(path: &Path) -> usize {
     let stem = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
     stem.chars().filter(char::is_ascii_uppercase).count()

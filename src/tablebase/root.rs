@@ -16,18 +16,18 @@ const FIFTY_MOVES: i64 = 100;
 /// How fast a win is to be brought home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootPace {
-    /// By any moves that keep it; the search chooses among them.
+    /// Any move that keeps the win will do; the search chooses among them.
     Free,
-    /// By the moves that lead to the next capture, pawn move or mate soonest.
+    /// Only the moves will do that lead to the next capture, pawn move or mate soonest.
     Fastest,
 }
 
 /// The kind of tables that root moves were chosen by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootTables {
-    /// Distances: the fifty-move counter is taken into account.
+    /// Tables of distances (DTZ): the fifty-move counter is taken into account.
     Dtz,
-    /// Results only: a win is kept, but not brought nearer.
+    /// Tables of results only (WDL): a win is kept, but not brought nearer.
     Wdl,
 }
 
@@ -57,7 +57,7 @@ enum Prospect {
 }
 
 impl Prospect {
-    /// Of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
+    /// Returns the prospect of a move with distance `dtz` at the fifty-move counter `rule50`, both before the move.
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
         let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
         // Rounded distances may be one ply too short.
@@ -75,8 +75,8 @@ impl Prospect {
 }
 
 impl Tablebase {
-    /// Those of `candidates`, legal moves of the last position of `game`, that keep the best result that one of them
-    /// can reach. `None` if the tables do not know all of them.
+    /// Returns those of `candidates`, legal moves of the last position of `game`, that keep the best result that one of them
+    /// can reach; `None` if the tables do not know all of them.
     ///
     /// If a position has occurred twice since the last capture or pawn move the pace is [`RootPace::Fastest`]: aimless
     /// moves would lead to a draw by repetition.
@@ -95,7 +95,7 @@ impl Tablebase {
         Some(RootMoves { moves, tables: RootTables::Wdl, hits: candidates.len() as u64 })
     }
 
-    /// Plies to the next capture, pawn move or mate on the way that begins with `mv`, that move included: positive
+    /// Returns the plies to the next capture, pawn move or mate on the way that begins with `mv`, that move included: positive
     /// for a win, negative for a loss, beyond 100 if the fifty-move rule comes first, 0 for a draw.
     fn dtz_of_move(&self, root: &Position, mv: Move) -> Option<MaybeRounded<Dtz>> {
         let after = root.play(mv);
@@ -110,14 +110,14 @@ impl Tablebase {
     }
 }
 
-/// The moves that `rank` puts highest; `None` if it has no rank for one of them.
+/// Returns the moves that `rank` puts highest; `None` if it has no rank for one of them.
 fn best<Rank: Ord + Copy>(candidates: &[Move], rank: impl Fn(Move) -> Option<Rank>) -> Option<Vec<Move>> {
     let ranks: Vec<Rank> = candidates.iter().map(|&mv| rank(mv)).collect::<Option<_>>()?;
     let highest = ranks.iter().copied().max()?;
     Some(candidates.iter().zip(ranks).filter(|(_, rank)| *rank == highest).map(|(&mv, _)| mv).collect())
 }
 
-/// Has a position occurred twice since the last capture or pawn move?
+/// Returns whether a position has occurred twice since the last capture or pawn move.
 fn has_repeated(game: &History) -> bool {
     let reversible = (0..game.len()).rev().take_while(|&index| game.position(index).rule50() > 0);
     reversible.into_iter().any(|index| game.repetitions_at(index) > 0)

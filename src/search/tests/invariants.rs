@@ -92,7 +92,7 @@ fn check_memory(game: &GameTree) {
 }
 
 impl TestBench {
-    /// Searches for so long; nobody takes part any more when this returns.
+    /// Searches for `time`; nobody takes part any more when this returns.
     fn search_for(&self, time: Duration) -> std::sync::Arc<Search> {
         let search = self.start(None, &[]);
         std::thread::sleep(time);

@@ -51,7 +51,7 @@ impl TestBench {
         (search, result)
     }
 
-    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is told to.
+    /// Lets the workers begin a search that ends when the root has `nodes` visits, or when it is asked to stop.
     fn start(&self, nodes: Option<u64>, root_moves: &[&str]) -> Arc<Search> {
         let visits = |n: u64| n.saturating_sub(self.tree.tree().node(self.tree.root()).visits().into());
         let limits = GoLimits { nodes: nodes.map(Nodes), infinite: nodes.is_none(), ..GoLimits::default() };
@@ -106,7 +106,7 @@ fn visits_are_exact_on_any_number_of_threads() {
 /// A regression: root moves were sorted by figures that workers changed meanwhile; the sort noticed, panicked, and no move was
 /// played.
 #[test]
-fn a_search_is_told_of_while_workers_change_it() {
+fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
     while search.root_visits() < 100_000 {

@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 
 use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
-/// Slots of the first block.
+/// The number of slots of the first block.
 const FIRST: u32 = 1 << 16;
-/// Blocks that a 32-bit index can tell apart; all but the last are 2³² − 2¹⁶ slots.
+/// The number of blocks that a 32-bit index can tell apart; together they have 2³² − 2¹⁶ slots.
 const BLOCKS: usize = 16;
-/// Bytes from which on a block is put on large pages, by which its resident memory then grows.
+/// The size in bytes from which on a block is put on large pages, by which its resident memory then grows.
 const LARGE: usize = 4 << 20;
 
-/// What a block holds.
+/// A value that a block can hold.
 ///
 /// # Safety
 /// All bytes zero must be a valid value, the same as the default.
@@ -26,7 +26,7 @@ pub(super) struct Blocks<T> {
     blocks: [OnceLock<Box<[T]>>; BLOCKS],
 }
 
-/// The block of a slot, and its place there.
+/// Returns the block of a slot, and its place there.
 #[inline]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + u64::from(FIRST);
@@ -34,33 +34,34 @@ fn place(index: u32) -> (usize, usize) {
     ((power - FIRST.ilog2()) as usize, (shifted ^ 1 << power) as usize)
 }
 
-/// Slots from this one to the end of its block.
+/// Returns the number of slots from this one to the end of its block.
 pub(super) fn room(index: u32) -> u32 {
     let (block, place) = place(index);
     ((u64::from(FIRST) << block) - place as u64) as u32
 }
 
-/// Are both slots in one block?
+/// Returns whether both slots are in one block.
 pub(super) fn share_block(a: u32, b: u32) -> bool {
     place(a).0 == place(b).0
 }
 
-/// Indices that exist.
+/// The number of indices that exist.
 pub(super) const END: u32 = u32::MAX - FIRST;
 
 impl<T: Zeroed> Blocks<T> {
+    /// Returns slots without any memory yet.
     pub(super) fn new() -> Blocks<T> {
         Blocks { blocks: [const { OnceLock::new() }; BLOCKS] }
     }
 
-    /// One slot; `index` is below [`END`].
+    /// Returns one slot; `index` is below [`END`].
     #[inline]
     pub(super) fn slot(&self, index: u32) -> &T {
         let (block, place) = place(index);
         &self.block(block)[place]
     }
 
-    /// The slots `start..start + len`, which lie in one block.
+    /// Returns the slots `start..start + len`, which lie in one block.
     #[inline]
     pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
         let (block, place) = place(start);
@@ -72,7 +73,7 @@ impl<T: Zeroed> Blocks<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// Has the processor fetch the cache lines of a slot, whose block exists. Nothing waits for it.
+    /// Asks the processor to fetch the cache lines of a slot, whose block exists. Nothing waits for it.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
         #[cfg(target_arch = "x86_64")]
@@ -89,7 +90,7 @@ impl<T: Zeroed> Blocks<T> {
         let _ = index;
     }
 
-    /// Memory that is resident once `slots` slots are in use, bytes; at most so much.
+    /// Returns an upper bound of the memory that is resident once `slots` slots are in use, bytes.
     pub(super) fn resident_bytes(slots: u64) -> u64 {
         (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
     }

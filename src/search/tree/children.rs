@@ -1,15 +1,21 @@
 //! Where the children of a node lie, and how a new one comes to be.
 //!
-//! In the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
+//! They lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
 //! next run. An eighth of all nodes is room for more children.
 
 use std::sync::atomic::Ordering;
 
+use super::slab::Run;
 use super::{Edge, NO_RANK, Node, NodeId, TAKEN, Tree, TreeFull, Unvisited, best_rank};
 use crate::chess::Move;
 
-/// A run of nodes: first index and length.
-pub(super) type Run = (u32, u32);
+/// A run of siblings.
+pub(super) struct ChildRun {
+    /// The slots.
+    pub(super) run: Run,
+    /// The number of them that hold children; the others are room for more.
+    pub(super) children: u32,
+}
 
 /// Iterates over a node's children; see [`Tree::children`].
 #[derive(Debug)]
@@ -37,8 +43,8 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// The first child of the run that holds child `index`, and the length of that run: children whose indices have the
-/// same length and the same two highest bits lie together.
+/// Returns the first child of the run that holds child `index`, and the length of that run: children whose indices have
+/// the same length and the same two highest bits lie together.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
     if index < 4 {
@@ -49,7 +55,7 @@ fn run_of_child(index: usize) -> (usize, usize) {
     }
 }
 
-/// Is child `index` (not 0) the first of its run?
+/// Returns whether child `index` (not 0) is the first of its run.
 #[inline]
 fn starts_run(index: usize) -> bool {
     let below_the_highest_bit = index << index.leading_zeros() << 1;
@@ -57,8 +63,11 @@ fn starts_run(index: usize) -> bool {
 }
 
 impl Tree {
-    /// Makes the child of an unvisited move. `mv` is that move.
-    /// `Ok(None)`: another worker is appending to this node right now, or has made this child.
+    /// Makes the child of an unvisited move; `mv` is that move. Returns `None` if another worker is appending to this node
+    /// right now, or has made this child.
+    ///
+    /// # Errors
+    /// If the tree has no room for another node.
     pub(crate) fn new_child(
         &self,
         node: &Node,
@@ -83,7 +92,7 @@ impl Tree {
         Ok(Some(child))
     }
 
-    /// Where the next child of a node goes, whose lock for growth is held.
+    /// Returns where the next child of a node goes, whose lock for growth is held.
     fn next_place(&self, node: &Node) -> Result<NodeId, TreeFull> {
         let count = node.child_count();
         let (start, len) = run_of_child(count);
@@ -100,7 +109,7 @@ impl Tree {
         Ok(NodeId(run))
     }
 
-    /// Has the processor fetch the first child of a node that is about to be visited.
+    /// Asks the processor to fetch the first child of a node that is about to be visited.
     #[inline]
     pub(crate) fn fetch_first_child(&self, node: &Node) {
         if node.child_count() > 0 {
@@ -108,19 +117,20 @@ impl Tree {
         }
     }
 
-    /// All children that exist, in the order in which they were made.
+    /// Returns all children that exist, in the order in which they were made.
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
         let count = node.child_count();
         Children { tree: self, id: node.first_child(), index: 0, count }
     }
 
-    /// The runs of a node's children: first index, length, and how many of it are children.
-    pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = (Run, u32)> {
+    /// Returns the runs of a node's children, each with the number of its slots that hold children.
+    pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = ChildRun> {
         let count = node.child_count();
         self.children(node).enumerate().filter_map(move |(index, (id, _))| {
             let (start, len) = run_of_child(index);
-            (index == start).then_some(((id.0, len as u32), len.min(count - index) as u32))
+            let run = Run { start: id.0, len: len as u32 };
+            (index == start).then_some(ChildRun { run, children: len.min(count - index) as u32 })
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a node keeps of its visits beside their values: mean draw probability and mean plies left.
+//! The means that a node keeps of its visits beside their values: draw probability and plies left.
 //!
 //! Both lie in one atomic, so that they change together. Where the node's result is certain they are those of that
 //! result, and no visit changes them. Used by [`super::node`].
@@ -17,24 +17,24 @@ const LOST: u64 = 1 << 31;
 pub(super) struct Means(AtomicU64);
 
 impl Means {
-    /// Draw probability and plies left.
+    /// Returns draw probability and plies left.
     pub(super) fn get(&self) -> (f32, f32) {
         unpack(self.0.load(Ordering::Relaxed))
     }
 
-    /// Begins anew with these numbers.
+    /// Sets both numbers; the result is not certain.
     pub(super) fn reset(&self, d: f32, m: f32) {
         self.0.store(pack(d, m), Ordering::Relaxed);
     }
 
-    /// From now on the result is certain. Returns the means until now.
+    /// Makes the result certain from now on. Returns the means until now.
     pub(super) fn settle(&self, proof: Proof) -> (f32, f32) {
         let NodeValue { d, m, .. } = proof.value();
         let lost = if proof.outcome == ProofOutcome::Loss { LOST } else { 0 };
         unpack(self.0.swap(pack(d, m) | CERTAIN | lost, Ordering::Relaxed))
     }
 
-    /// Changes draw probability and plies left, unless the result is certain: it is returned then.
+    /// Changes draw probability and plies left, unless the result is certain; then that is returned.
     #[inline]
     pub(super) fn change(&self, change: impl Fn(f32, f32) -> (f32, f32)) -> Option<NodeValue> {
         let mut old = self.0.load(Ordering::Relaxed);
@@ -52,6 +52,7 @@ impl Means {
     }
 }
 
+/// Returns the certain result in `bits`.
 fn certain(bits: u64) -> NodeValue {
     let (d, m) = unpack(bits);
     let v = match (d > 0.0, bits & LOST != 0) {

@@ -19,7 +19,6 @@ mod root;
 mod slab;
 mod value;
 
-use children::Run;
 pub(crate) use node::{Edge, Node, NodeState};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
@@ -30,15 +29,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use thiserror::Error;
 
-use slab::{Slab, Slot};
+use slab::{Run, Slab, Slot};
 
 use crate::network::cache;
 
-/// Where a node lives. Valid until the node's subtree is released.
+/// The place of a node. Valid until the node's subtree is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct NodeId(u32);
 
-/// No memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
+/// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the search tree has no room for another node")]
 pub(crate) struct TreeFull;
@@ -47,25 +46,26 @@ pub(crate) struct TreeFull;
 #[derive(Debug)]
 pub(crate) struct Tree {
     nodes: Slab<Node>,
+    /// The policies of expanded nodes, two moves to a cell.
     policies: Slab<AtomicU32>,
     /// Bytes that the slabs may take.
     limit: AtomicU64,
-    /// Something found no room since the tree was last pruned.
+    /// True if something found no room since the tree was last pruned.
     full: AtomicBool,
     /// Held shared by all who use nodes that may be pruned, and alone by the one who prunes.
     traffic: RwLock<()>,
 }
 
-/// One part in so many of a tree's limit is kept for what pruning notes down.
+/// The share of a tree's limit that is kept for what pruning notes down is one over this.
 const PRUNING_PART: u64 = 16;
-/// Where one part in so many is free for runs of any length, nothing needs to be pruned.
+/// Nothing needs to be pruned where the share of the slots that is free for runs of any length is one over this.
 const ROOMY_PART: u64 = 8;
-/// A tree may always take so much, bytes: less is no use to a search.
+/// The least limit of a tree, bytes: less is no use to a search.
 const MIN_LIMIT: u64 = 8_000_000;
 
-/// Stands for the policy of a move that has a child; larger than any policy.
+/// The value in the place of the policy of a move that has a child; larger than any policy.
 const TAKEN: u16 = u16::MAX;
-/// Above the rank of every unvisited move, and not above that of a taken one.
+/// A rank above that of every unvisited move, and not above that of a taken one.
 const NO_RANK: u32 = (TAKEN as u32) << 8;
 
 /// A move without a child: its place in the list of legal moves, and its policy.
@@ -77,25 +77,26 @@ pub(crate) struct Unvisited {
 }
 
 impl Unvisited {
+    /// Returns the policy of the move, without noise.
     #[inline]
     pub(crate) fn policy(self) -> f32 {
         cache::expand(self.policy)
     }
 
-    /// Larger policies come first, then earlier moves.
+    /// Returns the rank of the move: larger for larger policies, then for earlier moves.
     #[inline]
     fn rank(self) -> u32 {
         u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
     }
 
-    /// The move of this rank; `None` for 0, which no move has.
+    /// Returns the move of this rank; `None` for 0, which no move has.
     #[inline]
     fn ranked(rank: u32) -> Option<Unvisited> {
         (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
     }
 }
 
-/// The rank of the best move in `cells` that is below `limit` and not taken; 0 if there is none.
+/// Returns the rank of the best move in `cells` that is below `limit` and not taken; 0 if there is none.
 fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
     let mut best = 0;
     for (cell, place) in cells.iter().zip(0u8..) {
@@ -110,6 +111,7 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
 }
 
 impl Tree {
+    /// Returns a tree without nodes and without a limit.
     pub(crate) fn new() -> Tree {
         Tree {
             nodes: Slab::new(),
@@ -120,23 +122,24 @@ impl Tree {
         }
     }
 
+    /// Returns the node of this identity.
     #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         self.nodes.slot(id.0)
     }
 
-    /// Bytes that nodes and policies in use take.
+    /// Returns the bytes that nodes and policies in use take.
     pub(crate) fn bytes(&self) -> u64 {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
-    /// Bytes taken from the system: those in use, and those that wait to be used again.
+    /// Returns the bytes taken from the system: those in use, and those that wait to be used again.
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    /// From now on the tree takes no more than `bytes` from the system (but a minimum in any case), as far as it has
-    /// not done so already; [`u64::MAX`] is no limit.
+    /// Sets the limit of the memory that the tree takes from the system, `bytes` (but a minimum in any case). What it has
+    /// taken already it keeps; [`u64::MAX`] is no limit.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
@@ -145,7 +148,7 @@ impl Tree {
         self.limit.load(Ordering::Relaxed) < u64::MAX - u64::MAX / PRUNING_PART
     }
 
-    /// Has anything found no room since the tree was last pruned?
+    /// Returns whether anything has found no room since the tree was last pruned.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
@@ -160,7 +163,7 @@ impl Tree {
         })
     }
 
-    /// A fresh node without a parent.
+    /// Makes a node without a parent.
     fn new_root(&self) -> Result<NodeId, TreeFull> {
         let id = NodeId(self.allocate_nodes(1)?);
         self.node(id).reset(Edge(0));
@@ -168,6 +171,9 @@ impl Tree {
     }
 
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
+    ///
+    /// # Errors
+    /// If the tree has no room for the policy; the node stays claimed.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let (class, len) = policy_class(policy.len());
         let start = self.allocate(&self.policies, class, len)?;
@@ -182,7 +188,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The policy of the legal moves, two to a cell.
+    /// Returns the cells with the policy of the node's legal moves, two to a cell.
     #[inline]
     fn policy_cells(&self, node: &Node) -> &[AtomicU32] {
         match node.edge_count() {
@@ -191,7 +197,7 @@ impl Tree {
         }
     }
 
-    /// Moves of an expanded node that have no child.
+    /// Returns the moves of an expanded node that have no child, in the order of the rules.
     pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
         let cells = self.policy_cells(node);
         (0..node.edge_count()).filter_map(|index| {
@@ -200,7 +206,7 @@ impl Tree {
         })
     }
 
-    /// The unvisited move with the largest policy, among those that come after `last`.
+    /// Returns the unvisited move with the largest policy, among those that come after `last`.
     #[inline]
     pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
         Unvisited::ranked(match last {
@@ -209,8 +215,9 @@ impl Tree {
         })
     }
 
-    /// The last node of `path`, which begins at the root, was taken for a draw because it repeats a position that the root
-    /// has moved past by now: it becomes a leaf again, and its visits are taken back from the whole path. Returns them.
+    /// Makes the last node of `path` a leaf again and takes its visits back from the whole path, which begins at the root:
+    /// the node was taken for a draw because it repeats a position that the root has moved past by now. Returns the number of
+    /// those visits.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
@@ -233,8 +240,8 @@ impl Tree {
         nodes >= wanted(self.nodes.extent()) && cells >= wanted(self.policies.extent())
     }
 
-    fn release_nodes(&self, run: u32, len: u32) {
-        self.nodes.release(len.ilog2() as usize, run, len);
+    fn release_nodes(&self, run: Run) {
+        self.nodes.release(run.len.ilog2() as usize, run.start, run.len);
     }
 
     fn release_policy(&self, node: &Node) {
@@ -243,7 +250,7 @@ impl Tree {
     }
 }
 
-/// Size class and cells for the policy of so many moves.
+/// Returns the size class and the number of cells for the policy of `moves` moves.
 fn policy_class(moves: usize) -> (usize, u32) {
     let cells = moves.div_ceil(2).max(1);
     (cells, cells as u32)

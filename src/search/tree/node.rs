@@ -49,15 +49,17 @@ pub(crate) enum NodeState {
 pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
-    /// A move with its compressed policy.
+    /// Returns the edge of a move with its compressed policy.
     pub(super) fn packed(mv: Move, policy: u16) -> Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
+    /// Returns the move.
     pub(crate) fn mv(self) -> Move {
         Move::from_bits(self.0 as u16)
     }
 
+    /// Returns the policy of the move, without noise.
     #[inline]
     pub(crate) fn policy(self) -> f32 {
         cache::expand((self.0 >> 16) as u16)
@@ -108,19 +110,19 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Relaxed);
     }
 
-    /// Finished visits.
+    /// Returns the number of finished visits.
     #[inline]
     pub(crate) fn visits(&self) -> u32 {
         (self.counts.load(Ordering::Relaxed) >> 32) as u32
     }
 
-    /// Visits under way.
+    /// Returns the number of visits under way.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.counts.load(Ordering::Relaxed) as u32
     }
 
-    /// Finished visits, and all visits begun.
+    /// Returns the number of finished visits, and that of all visits begun.
     #[inline]
     pub(crate) fn finished_and_started(&self) -> (u32, u32) {
         let counts = self.counts.load(Ordering::Relaxed);
@@ -128,13 +130,13 @@ impl Node {
         (finished, finished + counts as u32)
     }
 
-    /// The edge that leads here; meaningless for a root.
+    /// Returns the edge that leads here; it is meaningless for a root.
     #[inline]
     pub(crate) fn edge(&self) -> Edge {
         Edge(self.edge.load(Ordering::Relaxed))
     }
 
-    /// What the node is. Acquire: who sees `Expanded` sees the edges, who sees `Terminal` the value.
+    /// Returns what the node is. Acquire: who sees `Expanded` sees the edges, who sees `Terminal` the value.
     #[inline]
     pub(crate) fn state(&self) -> NodeState {
         match self.meta.load(Ordering::Acquire) & meta::STATE {
@@ -145,7 +147,7 @@ impl Node {
         }
     }
 
-    /// Mean value, 0 without visits.
+    /// Returns the mean value, 0 without visits.
     #[inline]
     pub(crate) fn q(&self) -> f32 {
         // Visits are counted after the sum was raised, so that the quotient may leave the range for a moment.
@@ -156,19 +158,19 @@ impl Node {
         }
     }
 
-    /// Mean of all visits.
+    /// Returns the mean of all visits.
     pub(crate) fn mean(&self) -> NodeValue {
         let (d, m) = self.means.get();
         NodeValue { v: self.q(), d, m }
     }
 
-    /// Legal moves; 0 before the node is expanded.
+    /// Returns the number of legal moves; 0 before the node is expanded.
     #[inline]
     pub(crate) fn edge_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::EDGES_SHIFT & 0xff) as usize
     }
 
-    /// Children that exist. Acquire: they are initialised.
+    /// Returns the number of children that exist. Acquire: they are initialised.
     #[inline]
     pub(crate) fn child_count(&self) -> usize {
         (self.meta.load(Ordering::Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
@@ -217,7 +219,7 @@ impl Node {
         value
     }
 
-    /// Tries to become the one worker that evaluates this node.
+    /// Tries to make the caller the one worker that evaluates this node; returns whether it is.
     pub(crate) fn claim(&self) -> bool {
         self.meta
             .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
@@ -236,20 +238,20 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// The claiming worker found the game over here, for certain.
+    /// Makes the claimed node terminal: the game is over here, for certain.
     pub(crate) fn set_terminal(&self, proof: Proof) {
         self.means.settle(proof);
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
-    /// The claiming worker found a position that was there `cycle` plies ago, after the root: taken for a draw as
-    /// long as the root does not move past it.
+    /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is taken for a draw as
+    /// long as the root does not move past that.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) {
         self.means.reset(NodeValue::DRAW.d, NodeValue::DRAW.m);
         self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
     }
 
-    /// Plies back to the repeated position, for a draw by repetition within the tree.
+    /// Returns the plies back to the repeated position, for a draw by repetition within the tree.
     pub(crate) fn two_fold_cycle(&self) -> Option<usize> {
         let cycle = self.meta.load(Ordering::Relaxed) >> meta::CYCLE_SHIFT;
         (cycle > 0).then_some(cycle as usize)
@@ -269,7 +271,7 @@ impl Node {
         is_done.then_some(visits)
     }
 
-    /// What is proven of this node.
+    /// Returns what is proven of this node.
     pub(crate) fn proof(&self) -> Option<Proof> {
         let meta = self.meta.load(Ordering::Acquire);
         let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
@@ -282,13 +284,13 @@ impl Node {
         Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
     }
 
-    /// Does the side that moved into the node certainly lose?
+    /// Returns whether the side that moved into the node certainly loses.
     pub(crate) fn is_lost(&self) -> bool {
         self.proof().is_some_and(Proof::is_loss)
     }
 
-    /// An expanded node turned out to be decided: its visits so far get the certain value. Returns what that changes for
-    /// its ancestors.
+    /// Marks an expanded node as decided: its visits so far get the certain value. Returns what that changes for its
+    /// ancestors.
     pub(crate) fn prove(&self, proof: Proof) -> Correction {
         let value = proof.value();
         let visits = self.visits();
@@ -313,19 +315,19 @@ impl Node {
         is_open
     }
 
-    /// The claiming worker publishes the policy it has written at `start`.
+    /// Publishes the policy that the claiming worker has written at `start`.
     pub(super) fn set_expanded(&self, start: u32, count: usize) {
         self.policy.store(start, Ordering::Relaxed);
         self.meta.store(meta::EXPANDED | (count as u32) << meta::EDGES_SHIFT, Ordering::Release);
     }
 
-    /// Index of the run with the policy; valid once expanded.
+    /// Returns the index of the run with the policy; valid once expanded.
     #[inline]
     pub(super) fn policy_start(&self) -> u32 {
         self.policy.load(Ordering::Relaxed)
     }
 
-    /// The first child; valid once it is counted.
+    /// Returns the index of the first child; valid once it is counted.
     #[inline]
     pub(super) fn first_child(&self) -> u32 {
         self.first_child.load(Ordering::Relaxed)
@@ -336,7 +338,7 @@ impl Node {
         self.first_child.store(child, Ordering::Relaxed);
     }
 
-    /// Rank of the best move without a child; valid once expanded.
+    /// Returns the rank of the best move without a child; valid once expanded.
     #[inline]
     pub(super) fn best_unvisited(&self) -> u32 {
         self.best_unvisited.load(Ordering::Relaxed)
@@ -347,7 +349,7 @@ impl Node {
         self.best_unvisited.store(rank, Ordering::Relaxed);
     }
 
-    /// The next run of siblings; valid in the last node of a run that is full and not the last one.
+    /// Returns the index of the next run of siblings; valid in the last node of a run that is full and not the last one.
     #[inline]
     pub(super) fn next_run(&self) -> u32 {
         self.next.load(Ordering::Relaxed)
@@ -358,7 +360,7 @@ impl Node {
         self.next.store(run, Ordering::Relaxed);
     }
 
-    /// Takes the lock for appending a child, unless someone else holds it.
+    /// Takes the lock for appending a child, unless someone else holds it; returns whether the caller has it.
     pub(super) fn lock_for_growth(&self) -> bool {
         self.meta.fetch_or(meta::GROWING, Ordering::Acquire) & meta::GROWING == 0
     }
@@ -375,6 +377,7 @@ impl Node {
     }
 }
 
+/// Returns the bits of `meta` for a proof.
 fn proof_bits(proof: Proof) -> u32 {
     let outcome = match proof.outcome {
         ProofOutcome::Loss => 1,

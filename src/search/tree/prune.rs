@@ -13,16 +13,16 @@ use super::{NodeId, NodeState, Tree};
 const MAX_PRUNED_VISITS: usize = 4096;
 /// Share of the nodes in use that a pruning frees, if it can.
 const FREED_SHARE: f64 = 0.25;
-/// Nodes between two looks at whether the search is over.
-const PATIENCE: usize = 4096;
+/// The number of nodes between two looks at whether the search is over.
+const NODES_PER_LOOK: usize = 4096;
 
 impl Tree {
-    /// To be held while nodes below the root's children are used: nothing is pruned meanwhile.
+    /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned meanwhile.
     pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
         self.traffic.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, unless the tree is being pruned or about to be.
+    /// Returns the guard of [`Tree::enter`], unless the tree is being pruned or about to be.
     pub(crate) fn try_enter(&self) -> Option<RwLockReadGuard<'_, ()>> {
         self.traffic.try_read().ok()
     }
@@ -54,7 +54,7 @@ impl Tree {
         self.full.store(false, Ordering::Relaxed);
     }
 
-    /// The number of visits up to which nodes are to be pruned, so that enough of their children are freed.
+    /// Returns the number of visits up to which nodes are to be pruned, so that enough of their children are freed.
     fn visits_to_prune(&self, root: NodeId, is_over: &impl Fn() -> bool) -> u32 {
         // Children by the visits of their parents.
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
@@ -74,13 +74,13 @@ impl Tree {
         enough.unwrap_or(MAX_PRUNED_VISITS) as u32
     }
 
-    /// Visits every node below `root` that has children; what lies below one only if `visit` says so.
+    /// Calls `visit` for every node below `root` that has children, and goes below a node only if `visit` says so.
     fn walk(&self, root: NodeId, is_over: &impl Fn() -> bool, mut visit: impl FnMut(NodeId) -> bool) {
         let mut open = vec![root];
         let mut seen = 0;
         while let Some(id) = open.pop() {
             seen += 1;
-            if seen % PATIENCE == 0 && is_over() {
+            if seen % NODES_PER_LOOK == 0 && is_over() {
                 return;
             }
             if id != root && !visit(id) {

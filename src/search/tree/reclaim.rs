@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use crossbeam::channel::{Sender, unbounded};
 
+use super::children::ChildRun;
 use super::root::GameTree;
-use super::{NodeId, NodeState, Run, Tree};
+use super::slab::Run;
+use super::{NodeId, NodeState, Tree};
 
 /// A subtree that the game has left.
 pub(super) struct Discard {
+    /// The tree that it lies in.
     pub(super) tree: Arc<Tree>,
+    /// Its root.
     pub(super) root: NodeId,
+    /// The run that holds the root.
     pub(super) root_run: Run,
     /// The root of the part to keep, if it lies inside.
     pub(super) keep: NodeId,
@@ -18,6 +23,7 @@ pub(super) struct Discard {
     pub(super) quiescence: Box<dyn FnOnce() + Send>,
 }
 
+/// What the reclaimer is to do.
 enum ReclaimTask {
     /// Give the memory of a subtree back to its tree.
     Subtree(Discard),
@@ -25,10 +31,10 @@ enum ReclaimTask {
     Tree(GameTree),
 }
 
-/// Walks discarded subtrees and gives their memory back, on a thread of its own unless it was made otherwise.
+/// Walks discarded subtrees and gives their memory back, on a thread of its own or at once.
 #[derive(Debug)]
 pub(crate) struct Reclaimer {
-    /// `None`: at once, on the thread that discards.
+    /// `None` if everything is freed at once, on the thread that discards.
     queue: Option<Sender<ReclaimTask>>,
 }
 
@@ -38,52 +44,54 @@ impl Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         std::thread::spawn(move || {
             for task in tasks {
-                task.carry_out();
+                task.run();
             }
         });
         Reclaimer { queue: Some(queue) }
     }
 
-    /// One without a thread, for searches of which nobody waits for an answer: what is discarded is free at once.
+    /// Returns a reclaimer without a thread, for searches whose answer nobody waits for: what is discarded is free at once.
     pub(crate) fn in_place() -> Reclaimer {
         Reclaimer { queue: None }
     }
 
-    fn task(&self, task: ReclaimTask) {
+    fn add(&self, task: ReclaimTask) {
         match &self.queue {
             // The receiver lives as long as the queue.
             Some(queue) => drop(queue.send(task)),
-            None => task.carry_out(),
+            None => task.run(),
         }
     }
 
+    /// Frees what a game has left, once nobody can touch it any more.
     pub(super) fn release(&self, discard: Discard) {
-        self.task(ReclaimTask::Subtree(discard));
+        self.add(ReclaimTask::Subtree(discard));
     }
 
     /// Drops a whole tree; its workers may still hold on to it for a while.
     pub(crate) fn release_tree(&self, tree: GameTree) {
-        self.task(ReclaimTask::Tree(tree));
+        self.add(ReclaimTask::Tree(tree));
     }
 }
 
 impl ReclaimTask {
-    fn carry_out(self) {
+    fn run(self) {
         match self {
-            ReclaimTask::Subtree(discard) => discard.carry_out(),
+            ReclaimTask::Subtree(discard) => discard.run(),
             ReclaimTask::Tree(tree) => drop(tree),
         }
     }
 }
 
 impl Discard {
-    fn carry_out(self) {
+    fn run(self) {
         (self.quiescence)();
         release_subtree(&self.tree, self.root, self.keep);
-        self.tree.release_nodes(self.root_run.0, self.root_run.1);
+        self.tree.release_nodes(self.root_run);
     }
 }
 
+/// What is left to do of a walk through a discarded subtree.
 enum ReleaseStep {
     /// Release what is below this node, then its policy.
     Below(NodeId),
@@ -97,8 +105,8 @@ pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
     while let Some(step) = steps.pop() {
         let id = match step {
             ReleaseStep::Below(id) => id,
-            ReleaseStep::Nodes((run, len)) => {
-                tree.release_nodes(run, len);
+            ReleaseStep::Nodes(run) => {
+                tree.release_nodes(run);
                 continue;
             }
         };
@@ -106,10 +114,10 @@ pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
         if node.state() != NodeState::Expanded {
             continue;
         }
-        for ((run, len), children) in tree.runs(node) {
-            let ids = run..run + children;
+        for ChildRun { run, children } in tree.runs(node) {
+            let ids = run.start..run.start + children;
             if !ids.contains(&keep.0) {
-                steps.push(ReleaseStep::Nodes((run, len)));
+                steps.push(ReleaseStep::Nodes(run));
             }
             steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(ReleaseStep::Below));
         }
@@ -149,12 +157,12 @@ mod tests {
         let (kept, _) = tree.children(tree.node(root)).next().unwrap();
         let before = tree.bytes();
         release_subtree(&tree, root, kept);
-        tree.release_nodes(root.0, 1);
+        tree.release_nodes(Run::single(root.0));
         let between = tree.bytes();
         assert!(between < before && between > 0);
         assert_eq!(tree.node(kept).state(), NodeState::Expanded, "the kept part is untouched");
         release_subtree(&tree, kept, NodeId(0));
-        tree.release_nodes(kept.0, 1);
+        tree.release_nodes(Run::single(kept.0));
         assert_eq!(tree.bytes(), 0);
     }
 }

@@ -1,9 +1,10 @@
 //! Memory of the tree: runs of slots addressed by 32-bit index, from blocks that never move.
 //!
-//! Used by [`super::Tree`] for nodes and for edges. Slots consist of atomics, so that every thread may hold `&T`
-//! while others write. What a slot means, and when a run may be handed back, is the tree's business.
+//! Used by [`super::Tree`] for nodes and for the cells that hold policies. Slots consist of atomics, so that every thread may
+//! hold `&T` while others write. What a slot means, and when a run may be handed back, is the tree's business.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,23 +15,23 @@ use super::blocks::{self, Blocks, Zeroed};
 /// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
 /// seldom meet where slots are given out.
 const CHUNK: u32 = 4096;
-/// Threads take slots from so many chunks; more threads than that share them.
+/// The number of chunks that threads take slots from at the same time; more threads than that share them.
 const SHARES: usize = 16;
 
 thread_local! {
-    /// The share of this thread.
+    /// Index of the chunk that this thread takes slots from, in `Slab::chunks`.
     static SHARE: usize = {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         THREADS.fetch_add(1, Ordering::Relaxed) % SHARES
     };
 }
 
-/// Size classes of runs.
+/// The number of size classes of runs.
 const CLASSES: usize = 128;
 
-/// A slot in which a free run keeps the index of the next free run.
+/// A slot in which a free run can keep the index of the next free run.
 pub(super) trait Slot: Zeroed {
-    /// The cell for that index. Its content is meaningless while the run is in use.
+    /// Returns the cell for that index. Its content is meaningless while the run is in use.
     fn link(&self) -> &AtomicU32;
 }
 
@@ -43,16 +44,37 @@ impl Slot for AtomicU32 {
     }
 }
 
-/// Free slots that were joined: chunks as start and length.
-#[derive(Debug, Default)]
-struct Joined {
-    /// The shortest first. Runs are taken from the last one only, which becomes shorter then.
-    chunks: Vec<(u32, u32)>,
-    /// What was left of chunks.
-    leftovers: Vec<(u32, u32)>,
+/// Slots that lie one after the other in one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Run {
+    /// Index of the first slot.
+    pub(super) start: u32,
+    /// The number of slots.
+    pub(super) len: u32,
 }
 
-/// Runs of slots. Index 0 is never handed out: it means "none".
+impl Run {
+    /// Returns the run of the slot `index` alone.
+    pub(super) fn single(index: u32) -> Run {
+        Run { start: index, len: 1 }
+    }
+
+    /// Returns whether the slot `index` is one of this run.
+    pub(super) fn contains(self, index: u32) -> bool {
+        index.checked_sub(self.start).is_some_and(|place| place < self.len)
+    }
+}
+
+/// Free slots that lie in no size class.
+#[derive(Debug, Default)]
+struct Joined {
+    /// Free runs that were joined, the shortest first. Runs are taken from the last one only, which becomes shorter then.
+    chunks: Vec<Run>,
+    /// What was left of chunks.
+    leftovers: Vec<Run>,
+}
+
+/// Slots that are handed out and taken back in runs. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
     blocks: Blocks<T>,
     /// The first slot that no chunk contains so far.
@@ -75,6 +97,7 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 impl<T: Slot> Slab<T> {
+    /// Returns a slab that has taken no memory yet.
     pub(super) fn new() -> Slab<T> {
         Slab {
             blocks: Blocks::new(),
@@ -86,25 +109,25 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// The slots `start..start + len` of one run.
+    /// Returns the slots `start..start + len` of one run.
     #[inline]
     pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
         self.blocks.run(start, len)
     }
 
-    /// One slot.
+    /// Returns one slot.
     #[inline]
     pub(super) fn slot(&self, index: u32) -> &T {
         self.blocks.slot(index)
     }
 
-    /// Has the processor fetch the cache lines of a slot.
+    /// Asks the processor to fetch the cache lines of a slot.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
         self.blocks.fetch(index);
     }
 
-    /// Takes a run of `len` slots (fewer than [`CHUNK`]). Its content is whatever was there before.
+    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was there before.
     /// `class` must be the same number for the same `len`, always. `None` if nothing fits in what was given back and in
     /// the calling thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
@@ -121,8 +144,8 @@ impl<T: Slot> Slab<T> {
     pub(super) fn grow(&self, len: u32) -> Option<u32> {
         let chunk = SHARE.with(|&share| &self.chunks[share]);
         loop {
-            let (start, end) = self.extend(len)?;
-            let leftover = chunk.swap(packed((start, end)), Ordering::Relaxed);
+            let range = self.extend(len)?;
+            let leftover = chunk.swap(packed(range), Ordering::Relaxed);
             self.park(unpacked(leftover));
             // Another thread of the share may have been faster.
             if let Some(start) = cut(chunk, len) {
@@ -132,34 +155,36 @@ impl<T: Slot> Slab<T> {
     }
 
     /// Keeps what is left of a chunk until free runs are joined.
-    fn park(&self, (start, end): (u32, u32)) {
-        if start < end {
-            self.joined().leftovers.push((start, end - start));
-            self.idle.fetch_add((end - start).into(), Ordering::Relaxed);
+    fn park(&self, range: Range<u32>) {
+        if let Some(len) = range.end.checked_sub(range.start).filter(|&len| len > 0) {
+            self.joined().leftovers.push(Run { start: range.start, len });
+            self.idle.fetch_add(len.into(), Ordering::Relaxed);
         }
     }
 
-    /// Joins all free runs to chunks as long as possible, from which runs of any length can be taken. `class_len` is
-    /// the length of a class's runs. Returns the slots in chunks that any run fits into.
+    /// Joins all free runs to chunks that are as long as possible, from which runs of any length can be taken. `class_len` is
+    /// the length of a class's runs. Returns the number of slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self, class_len: impl Fn(usize) -> u32) -> u64 {
         let mut joined = self.joined();
         let Joined { chunks, leftovers } = &mut *joined;
         chunks.append(leftovers);
         for class in 0..CLASSES {
-            chunks.extend(std::iter::from_fn(|| self.pop(class)).map(|start| (start, class_len(class))));
+            let len = class_len(class);
+            chunks.extend(std::iter::from_fn(|| self.pop(class)).map(|start| Run { start, len }));
         }
         chunks.sort_unstable();
         chunks.dedup_by(|next, chunk| {
-            let continues = chunk.0 + chunk.1 == next.0 && blocks::share_block(chunk.0, next.0);
+            let continues =
+                chunk.start + chunk.len == next.start && blocks::share_block(chunk.start, next.start);
             if continues {
-                chunk.1 += next.1;
+                chunk.len += next.len;
             }
             continues
         });
         chunks.shrink_to_fit();
-        chunks.sort_unstable_by_key(|&(_, len)| len);
-        let long = chunks.iter().rev().take_while(|&&(_, len)| len >= CLASSES as u32);
-        long.map(|&(_, len)| u64::from(len)).sum()
+        chunks.sort_unstable_by_key(|chunk| chunk.len);
+        let long = chunks.iter().rev().take_while(|chunk| chunk.len >= CLASSES as u32);
+        long.map(|chunk| u64::from(chunk.len)).sum()
     }
 
     /// Takes a run of `len` slots from the longest chunk of those that were joined. A leftover that is too short for it is put
@@ -167,39 +192,39 @@ impl<T: Slot> Slab<T> {
     pub(super) fn carve(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined();
         let Joined { chunks, leftovers } = &mut *joined;
-        let fits = |chunk: &&mut (u32, u32)| chunk.1 >= len;
+        let fits = |chunk: &&mut Run| chunk.len >= len;
         if chunks.last_mut().filter(fits).is_none() {
             let next = chunks.len().checked_sub(2)?;
-            if chunks[next].1 < len {
+            if chunks[next].len < len {
                 return None;
             }
             leftovers.extend(chunks.pop());
         }
-        let (start, free) = chunks.last_mut()?;
-        let run = *start;
-        (*start, *free) = (run + len, *free - len);
-        if *free == 0 {
+        let chunk = chunks.last_mut()?;
+        let start = chunk.start;
+        *chunk = Run { start: start + len, len: chunk.len - len };
+        if chunk.len == 0 {
             chunks.pop();
         }
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
-        Some(run)
+        Some(start)
     }
 
     fn joined(&self) -> MutexGuard<'_, Joined> {
         self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory taken from the system, bytes.
+    /// Returns the memory taken from the system, bytes.
     pub(super) fn reserved_bytes(&self) -> u64 {
         Blocks::<T>::resident_bytes(self.extent())
     }
 
-    /// What is taken more by [`Slab::grow`], bytes.
+    /// Returns how much more [`Slab::grow`] would take, bytes.
     pub(super) fn growth_bytes(&self) -> u64 {
         Blocks::<T>::resident_bytes(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
 
-    /// Slots of all chunks so far.
+    /// Returns the number of slots of all chunks so far.
     pub(super) fn extent(&self) -> u64 {
         self.next.load(Ordering::Relaxed).into()
     }
@@ -220,11 +245,11 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub(super) fn used(&self) -> u64 {
         let left = |chunk: &CachePadded<AtomicU64>| {
-            let (start, end) = unpacked(chunk.load(Ordering::Relaxed));
-            u64::from(end - start)
+            let free = unpacked(chunk.load(Ordering::Relaxed));
+            u64::from(free.end - free.start)
         };
         let unused = self.idle.load(Ordering::Relaxed) + self.chunks.iter().map(left).sum::<u64>();
         (self.extent() - 1).saturating_sub(unused)
@@ -248,8 +273,8 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// A new chunk with room for `len` slots: start and end. It lies in one block.
-    fn extend(&self, len: u32) -> Option<(u32, u32)> {
+    /// Takes a new chunk with room for `len` slots. It lies in one block.
+    fn extend(&self, len: u32) -> Option<Range<u32>> {
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
             let room = blocks::room(next);
@@ -257,8 +282,8 @@ impl<T: Slot> Slab<T> {
             let end = start.checked_add(CHUNK.min(blocks::room(start))).filter(|&end| end <= blocks::END)?;
             match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    self.park((next, start));
-                    return Some((start, end));
+                    self.park(next..start);
+                    return Some(start..end);
                 }
                 Err(now) => next = now,
             }
@@ -266,16 +291,16 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Takes `len` slots off a chunk, if it has so many.
+/// Takes `len` slots off a chunk, if it has so many, and returns the first of them.
 #[inline]
 fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     let mut old = chunk.load(Ordering::Relaxed);
     loop {
-        let (start, end) = unpacked(old);
+        let Range { start, end } = unpacked(old);
         if end - start < len {
             return None;
         }
-        let new = packed((start + len, end));
+        let new = packed(start + len..end);
         match chunk.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return Some(start),
             Err(now) => old = now,
@@ -283,14 +308,17 @@ fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     }
 }
 
-fn packed((start, end): (u32, u32)) -> u64 {
-    u64::from(start) << 32 | u64::from(end)
+/// Packs what is free of a chunk into the form of [`Slab::chunks`].
+fn packed(free: Range<u32>) -> u64 {
+    u64::from(free.start) << 32 | u64::from(free.end)
 }
 
-fn unpacked(chunk: u64) -> (u32, u32) {
-    ((chunk >> 32) as u32, chunk as u32)
+/// Returns what is free of a chunk.
+fn unpacked(chunk: u64) -> Range<u32> {
+    (chunk >> 32) as u32..chunk as u32
 }
 
+/// Returns the top of a stack that was `old` with another run on it, and the counter raised.
 fn retagged(old: u64, index: u32) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
 }
@@ -303,7 +331,7 @@ mod tests {
         slab.allocate(class, len).or_else(|| slab.grow(len))
     }
 
-    /// From slots that were given back only.
+    /// Takes a run from slots that were given back only.
     fn again(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
         slab.pop(class).or_else(|| slab.carve(len))
     }

@@ -1,6 +1,6 @@
-//! What nodes are worth: results of visits, and results that are certain.
+//! The worth of nodes: results of visits, and results that are certain.
 //!
-//! Plain numbers, packed into a node's atomics by [`super::node`]; the point of view is that of the side that moved into
+//! These are plain numbers, packed into a node's atomics by [`super::node`]; the point of view is that of the side that moved into
 //! the node.
 
 /// The result of one visit, or the mean of many, from the point of view of the side that moved into the node.
@@ -18,12 +18,12 @@ impl NodeValue {
     /// A draw here and now.
     pub(crate) const DRAW: NodeValue = NodeValue { v: 0.0, d: 1.0, m: 0.0 };
 
-    /// The same result one ply further from the root, seen by the other side.
+    /// Returns the same result one ply further from the root, seen by the other side.
     pub(crate) fn at_child(self) -> NodeValue {
         NodeValue { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
     }
 
-    /// The same result one ply nearer to the root, seen by the other side.
+    /// Returns the same result one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> NodeValue {
         NodeValue { v: -self.v, d: self.d, m: self.m + 1.0 }
     }
@@ -57,7 +57,7 @@ impl Proof {
         self.outcome == ProofOutcome::Loss
     }
 
-    /// The value of every visit.
+    /// Returns the value of every visit.
     pub(crate) fn value(self) -> NodeValue {
         let (v, d) = match self.outcome {
             ProofOutcome::Loss => (-1.0, 0.0),
@@ -68,28 +68,29 @@ impl Proof {
     }
 }
 
-/// What the visits of a node that was proven are worth now, less what they were worth.
+/// The difference between what the visits of a node that was proven are worth now and what they were worth before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
-    /// Of their values, in units of a node's sum, from the point of view of the side that moved into the node.
+    /// Difference of the sums of values, in units of a node's sum, from the point of view of the side that moved into the
+    /// node.
     pub(super) value_sum: i64,
-    /// Of their draw probabilities.
+    /// Difference of the sums of draw probabilities.
     pub(super) d_sum: f32,
-    /// Of their plies to the end of the game.
+    /// Difference of the sums of plies to the end of the game.
     pub(super) m_sum: f32,
 }
 
 impl Correction {
-    /// The same one ply nearer to the root, seen by the other side.
+    /// Returns the same correction one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> Correction {
         Correction { value_sum: -self.value_sum, ..self }
     }
 }
 
-/// Steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
+/// The number of steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
 pub(super) const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
-/// A value in units of a node's sum.
+/// Returns a value in units of a node's sum.
 pub(super) fn fixed(v: f32) -> i64 {
     (f64::from(v) * VALUE_SCALE) as i64
 }
@@ -97,7 +98,9 @@ pub(super) fn fixed(v: f32) -> i64 {
 /// Visits that end at a node: some with a result, others without one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VisitSum {
+    /// Visits with a result.
     pub(super) finished: u32,
+    /// Visits without one.
     pub(super) cancelled: u32,
     /// Sum of values, in units of a node's sum.
     pub(super) value_sum: i64,
@@ -108,27 +111,27 @@ pub(crate) struct VisitSum {
 }
 
 impl VisitSum {
-    /// `visits` visits, all with the result `value`.
+    /// Returns `visits` visits, all with the result `value`.
     pub(crate) fn finished(visits: u32, value: NodeValue) -> VisitSum {
         VisitSum { finished: visits, ..VisitSum::default() }.with(value)
     }
 
-    /// `visits` visits that led nowhere.
+    /// Returns `visits` visits that led nowhere.
     pub(crate) fn cancelled(visits: u32) -> VisitSum {
         VisitSum { cancelled: visits, ..VisitSum::default() }
     }
 
-    /// The same visits, but all results are `value`.
+    /// Returns the same visits with the result `value` for all.
     pub(super) fn with(self, value: NodeValue) -> VisitSum {
         VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
 
-    /// The same visits one ply nearer to the root, seen by the other side.
+    /// Returns the same visits one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> VisitSum {
         VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
     }
 
-    /// Both together.
+    /// Returns the visits of both together.
     pub(crate) fn and(self, other: VisitSum) -> VisitSum {
         let finished = self.finished + other.finished;
         let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };

@@ -24,9 +24,9 @@ pub(super) use positions::read as read_positions;
 pub(super) use report::{BenchFigures, BenchRow, HEAD};
 use report::{BenchReport, MoveVisits, Signature};
 
-/// Nodes per position unless the user says something else.
+/// The number of nodes per position unless the user says something else.
 const DEFAULT_NODES: u64 = 2000;
-/// Backends whose answers are the same on every machine.
+/// The backends whose answers are the same on every machine.
 const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
 
 #[derive(Debug, Args)]
@@ -87,7 +87,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(ExitStatus::Success)
 }
 
-/// An engine with its backend made ready: the network that was named or is found, else the backend `random`.
+/// Returns an engine with its backend made ready: the network that was named or is found, else the backend `random`.
 fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     // No rule but the limit ends a search.
     let mut settings = args.settings.clone();
@@ -123,6 +123,9 @@ fn limits(args: &BenchArgs) -> GoLimits {
 }
 
 /// Searches one position with nothing kept from before.
+///
+/// # Errors
+/// If the position is refused or the search fails.
 pub(super) fn search(
     engine: &mut Engine,
     position: String,
@@ -154,7 +157,7 @@ fn root_moves(root: &History, summary: &SearchSummary) -> Vec<MoveVisits> {
     moves
 }
 
-/// Best move and result of a search, or what was said instead.
+/// The best move and the result of a search, or the notes that came instead.
 type Collected = Result<(String, SearchResult), String>;
 
 struct AnswerCollector {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::Failure;
 
-/// An opening, a tactical mess, and positions of the Bratko–Kopec test from middlegame to endgame.
+/// The built-in positions: an opening, a tactical mess, and positions of the Bratko–Kopec test from middlegame to endgame.
 pub(super) const BUILT_IN: [&str; 10] = [
     "startpos",
     "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -34,7 +34,7 @@ pub(in crate::tools) fn read(file: &Path) -> Result<Vec<String>, Failure> {
     Ok(positions)
 }
 
-/// A line as UCI's `position` takes it. After the four fields of an EPD come operations, not the two counters.
+/// Returns a line as UCI's `position` takes it. After the four fields of an EPD come operations, not the two counters.
 fn uci_position(line: &str) -> String {
     let words: Vec<_> = line.split_ascii_whitespace().collect();
     if matches!(words.first(), Some(&"startpos" | &"fen")) {

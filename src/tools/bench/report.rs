@@ -18,7 +18,7 @@ pub(in crate::tools) struct BenchFigures {
     pub(in crate::tools) evaluations: u64,
     /// Visits whose evaluation was in the cache.
     pub(in crate::tools) cache_hits: u64,
-    /// Visits that ended in a finished game.
+    /// Visits that ended where the result is certain: in finished games, proven nodes and endgame tables.
     pub(in crate::tools) terminals: u64,
     /// Visits given up at a leaf under evaluation; they are no nodes.
     pub(in crate::tools) collisions: u64,
@@ -140,7 +140,7 @@ impl fmt::Display for BenchReport {
     }
 }
 
-/// The fingerprint of a search: FNV-1a over every root move with its visits.
+/// The signature of a search: FNV-1a over every root move with its visits.
 pub(super) struct Signature(u64);
 
 impl Signature {
