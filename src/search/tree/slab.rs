@@ -169,8 +169,8 @@ impl<T: Slot> Slab<T> {
         let Joined { chunks, leftovers } = &mut *joined;
         chunks.append(leftovers);
         for class in 0..CLASSES {
-            let len = class_len(class);
-            chunks.extend(std::iter::from_fn(|| self.pop(class)).map(|start| Run { start, len }));
+            let free = std::iter::from_fn(|| self.pop(class));
+            chunks.extend(free.map(|start| Run { start, len: class_len(class) }));
         }
         chunks.sort_unstable();
         chunks.dedup_by(|next, chunk| {
