@@ -1,13 +1,13 @@
 //! The backend `auto`: the choice that is made for the user. This module alone decides it.
 //!
 //! Residual towers go to `native`, which is the fastest on CPUs. For networks with an attention body and for ONNX models
-//! [`resolve`] takes the fastest of what is installed: all candidates are measured within [`PATIENCE`], in CPU time, by
+//! `resolve` takes the fastest of what is installed: all candidates are measured within `PATIENCE`, in CPU time, by
 //! the [`CandidateMeasurement`] in force, and the choice is kept in the cache folder for this processor and network
-//! ([`remembered`]). Where time ran out or the figures scatter, what is kept is a guess, and the second, fourth, eighth …
+//! (`remembered`). Where time ran out or the figures scatter, what is kept is a guess, and the second, fourth, eighth …
 //! start from then on measures again.
 //!
 //! Where options stand beside `auto`, or it is one of several devices, or the fallback of a device that is not to be had,
-//! nothing is measured: [`make`] takes `native` where that evaluates the network, and else ONNX Runtime.
+//! nothing is measured: `make` takes `native` where that evaluates the network, and else ONNX Runtime.
 
 mod measure;
 mod remembered;

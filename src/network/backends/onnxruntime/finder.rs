@@ -7,10 +7,10 @@
 //! | 3 | our cache folder |
 //! | 4 | folders of the system, `LD_LIBRARY_PATH` first |
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
-//! | 6 | fetched once into the cache, see [`super::fetch`] |
+//! | 6 | fetched once into the cache, see `fetch` |
 //!
 //! In places 2 to 5 a library that doesn't load, is too old, or lacks the provider that is wanted is passed over.
-//! Called by [`super::runtime`], and by who wants to know what is installed.
+//! Called by `runtime`, and by who wants to know what is installed.
 
 use std::cmp::Reverse;
 use std::env;

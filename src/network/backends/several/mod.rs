@@ -2,9 +2,9 @@
 //!
 //! | name | what becomes of a batch | where |
 //! |---|---|---|
-//! | `demux` | it is split over all devices | [`dispatch`] |
-//! | `multiplexing` | it waits for the next device that is free, which takes others along | [`dispatch`] |
-//! | `roundrobin` | it goes to the devices in turn | [`round_robin`] |
+//! | `demux` | it is split over all devices | `dispatch` |
+//! | `multiplexing` | it waits for the next device that is free, which takes others along | `dispatch` |
+//! | `roundrobin` | it goes to the devices in turn | `round_robin` |
 //!
 //! A device that fails drops out with a message, and the others evaluate what it leaves; only when none is left
 //! does an evaluation fail. Made by [`super::create`] from what [`super::config`] has read; knows devices only as
