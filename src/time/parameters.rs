@@ -1,8 +1,8 @@
 //! How time managers and moves-left estimators declare the parameters that they take.
 //!
-//! [`declare_parameters!`] takes each parameter once: field, type, default, values of presets, name, range and help. From
+//! `declare_parameters!` takes each parameter once: field, type, default, values of presets, name, range and help. From
 //! that come a struct, its defaults, the reading of a list such as `simple(base-pct=2)` with messages that name what is
-//! valid, and the tables of `docs/time-management.md` (see [`super::documentation`]). [`declare_choice!`] does the same
+//! valid, and the tables of `docs/time-management.md` (see [`super::documentation`]). `declare_choice!` does the same
 //! for parameters that are one of several words.
 
 use std::ops::RangeInclusive;
@@ -99,7 +99,7 @@ impl ParameterValue for u32 {
     }
 }
 
-/// A parameter that is one of several words; [`declare_choice!`] implements it.
+/// A parameter that is one of several words; `declare_choice!` implements it.
 pub trait Choice: Copy + 'static {
     /// The choices with their words and what they mean, in the order of their documentation.
     const CHOICES: &'static [(Self, &'static str, &'static str)];
