@@ -1,5 +1,7 @@
-//! The table of `docs/time-management.md`: every manager through 500 synthetic games at each time control, in
-//! virtual time. `cargo bench --bench replay`; takes minutes. A number as argument plays so many games instead.
+//! Every time manager through 500 made-up games ([`synthetic`]) at each time control, in virtual time: share of the clock used,
+//! smallest clock, losses on time, insta-moves and variation of nodes. The tables of `docs/time-management.md` come from recorded
+//! games and `zeitnot timelab`, not from here. `cargo bench --bench replay` takes minutes; a number as argument plays that many
+//! games instead.
 
 use zeitnot::lab::replay::{ReplayOptions, ReplaySummary, replay, synthetic};
 use zeitnot::time::{Millis, TimeControl, manager_from};
@@ -44,6 +46,7 @@ fn main() {
     }
 }
 
+/// Replays `games` games and adds them up.
 fn summary(manager: &str, control: TimeControl, games: u64) -> ReplaySummary {
     let replayed: Vec<_> = (0..games)
         .map(|seed| {

@@ -46,27 +46,27 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with this title and nothing below it.
+    /// Returns a page with this title and nothing below it.
     pub fn new(title: impl Into<String>) -> Page {
         Page { title: title.into(), body: String::new(), in_figures: false }
     }
 
-    /// A heading.
+    /// Adds a heading.
     pub fn heading(self, text: &str) -> Page {
         self.block(format_args!("<h2>{}</h2>", escape(text)))
     }
 
-    /// A paragraph of plain text.
+    /// Adds a paragraph of plain text.
     pub fn paragraph(self, text: &str) -> Page {
         self.block(format_args!("<p>{}</p>", escape(text)))
     }
 
-    /// Text as it is, in letters of equal width, such as a command to paste.
+    /// Adds text as it is, in letters of equal width, such as a command to paste.
     pub fn code(self, text: &str) -> Page {
         self.block(format_args!("<pre>{}</pre>", escape(text)))
     }
 
-    /// A table with its caption.
+    /// Adds a table with its caption.
     pub fn table(self, table: &Table) -> Page {
         let mut html = String::from("<div class=\"caption\">");
         let class = |align: Align| if align == Align::Right { " class=\"n\"" } else { "" };
@@ -90,7 +90,7 @@ impl Page {
         self.block(format_args!("{html}"))
     }
 
-    /// A plot (the text of an SVG, such as [`Plot::to_svg`](super::Plot::to_svg) gives) with an explanation, which may be empty.
+    /// Adds a plot (the text of an SVG, such as [`Plot::to_svg`](super::Plot::to_svg) gives) with an explanation, which may be empty.
     /// Figures that follow each other stand side by side where there is room.
     pub fn figure(mut self, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
@@ -123,7 +123,7 @@ impl Page {
         }
     }
 
-    /// The whole file.
+    /// Returns the text of the whole file.
     pub fn to_html(&self) -> String {
         let mut page = self.clone();
         page.close_figures();
@@ -147,7 +147,7 @@ impl Page {
     }
 }
 
-/// Text as it may stand inside HTML and its attributes.
+/// Escapes text for HTML and its attributes.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

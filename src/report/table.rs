@@ -29,7 +29,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table with these columns.
+    /// Returns an empty table with these columns.
     pub fn new(caption: impl Into<String>, columns: &[(&str, Align)]) -> Table {
         let columns = columns.iter().map(|&(name, align)| (name.to_owned(), align)).collect();
         Table { caption: caption.into(), columns, rows: Vec::new() }
@@ -43,24 +43,24 @@ impl Table {
         self
     }
 
-    /// The caption.
+    /// Returns the caption.
     pub fn caption(&self) -> &str {
         &self.caption
     }
 
-    /// The columns' names and alignments.
+    /// Returns the columns' names and alignments.
     pub fn columns(&self) -> &[(String, Align)] {
         &self.columns
     }
 
-    /// The rows' cells, as many as there are columns.
+    /// Returns the rows' cells, as many as there are columns.
     pub fn rows(&self) -> &[Vec<String>] {
         &self.rows
     }
 }
 
 impl fmt::Display for Table {
-    /// For a terminal: the caption, the columns' names, a rule, the rows.
+    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = comfy_table::Table::new();
         let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));

@@ -27,7 +27,7 @@ pub struct WinRule {
     pub centipawns: i32,
 }
 
-/// Which rules are in force.
+/// The rules that are in force.
 #[derive(Clone, Debug, Default)]
 pub struct Adjudication {
     /// Draws by agreement of the evaluations.

@@ -15,14 +15,14 @@ use crate::time::{Millis, Nodes};
 /// 2⁶⁴ divided by the golden ratio: spreads numbers over all bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What all games of a match have in common.
+/// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
 pub struct MatchRules {
     /// What A and B may spend.
     pub limits: [SideLimit; 2],
     /// What ends games early.
     pub adjudication: Adjudication,
-    /// What players draw at random depends on this and the game's number.
+    /// The seed, which with the game's number decides what players draw at random.
     pub seed: u64,
 }
 
@@ -42,14 +42,14 @@ pub enum Termination {
     Rules(Terminal),
     /// A flag fell.
     TimeForfeit,
-    /// A search brought no legal move; that is a bug.
+    /// A search returned no legal move; that is a bug.
     IllegalMove,
     /// By a rule of [`Adjudication`].
     Adjudication,
 }
 
 impl Termination {
-    /// One word for rows and reports.
+    /// Returns one word for rows and reports.
     pub fn word(self) -> &'static str {
         match self {
             Termination::Rules(Terminal::Checkmate) => "checkmate",
@@ -64,17 +64,17 @@ impl Termination {
     }
 }
 
-/// What a search thought of its move, from the mover's view.
+/// The score that a search gave its move, from the mover's point of view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MoveScore {
-    /// Hundredths of a pawn.
+    /// Centipawns.
     Centipawns(i32),
     /// Moves to a forced mate: positive if the mover gives it, negative if it gets it.
     Mate(i32),
 }
 
 impl MoveScore {
-    /// Hundredths of a pawn; mates are worth more than anything else.
+    /// Returns the score in centipawns; mates are worth more than anything else.
     pub fn centipawns(self) -> i32 {
         const MATE: i32 = 30_000;
         match self {
@@ -84,7 +84,7 @@ impl MoveScore {
     }
 }
 
-/// A move with what is known of how it came about.
+/// A move with the figures of its search.
 #[derive(Clone, Debug)]
 pub struct MoveRecord {
     /// The move.
@@ -103,9 +103,9 @@ pub struct MoveRecord {
     pub moves_left: Option<f32>,
     /// What the manager had budgeted, ms, if a clock was watched.
     pub budget_ms: Option<f64>,
-    /// Moves that the mover still had to make, as the manager reckoned.
+    /// Full moves that the mover still had to make, as the time manager estimated.
     pub managers_moves_left: Option<f64>,
-    /// Which rule ended the search.
+    /// The rule that ended the search.
     pub end: EndReason,
 }
 
@@ -125,7 +125,7 @@ pub struct GameRecord {
 }
 
 impl GameRecord {
-    /// Half points that A has: 0, 1 or 2.
+    /// Returns the half points that A has: 0, 1 or 2.
     pub fn half_points_of_a(&self) -> u8 {
         match self.outcome {
             GameOutcome::Draw => 1,
@@ -134,14 +134,14 @@ impl GameRecord {
         }
     }
 
-    /// Who made move `index` of [`GameRecord::moves`].
+    /// Returns who made move `index` of [`GameRecord::moves`].
     pub fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_white = first.is_white() == index.is_multiple_of(2);
         if is_white { self.assignment.white } else { self.assignment.white.other() }
     }
 
-    /// Index in `history` of the position in which the engines began.
+    /// Returns the index in `history` of the position in which the engines began.
     pub fn first_position(&self) -> usize {
         self.history.len() - 1 - self.moves.len()
     }
@@ -173,14 +173,14 @@ pub(super) struct GameEnd {
 /// What a game needs next.
 #[derive(Debug)]
 pub(super) enum GameNeed {
-    /// So many positions of the mover's wait for evaluation by its team's network.
+    /// This many positions of the mover wait for evaluation by its network.
     Evaluation(usize),
     /// Nothing: the game is over.
     Nothing(GameEnd),
 }
 
 impl OngoingGame {
-    /// A game between `teams` (A, B) that goes on from the last position of `opening`.
+    /// Starts a game between two engines (A, B) that goes on from the last position of `opening`.
     pub(super) fn new(
         assignment: GameAssignment,
         opening: History,
@@ -222,12 +222,12 @@ impl OngoingGame {
         }
     }
 
-    /// 0 for White, 1 for Black.
+    /// Returns 0 if White is to move, 1 for Black.
     fn side_to_move(&self) -> usize {
         usize::from(self.history.current().turn().is_black())
     }
 
-    /// Whose network evaluates the waiting positions.
+    /// Returns the side whose network evaluates the waiting positions.
     pub(super) fn mover(&self) -> Side {
         let white = self.assignment.white;
         if self.side_to_move() == 0 { white } else { white.other() }
@@ -239,7 +239,7 @@ impl OngoingGame {
         self.players[side].swap_slots(slots);
     }
 
-    /// The waiting positions have been evaluated.
+    /// Tells the mover that the waiting positions have been evaluated.
     pub(super) fn evaluated(&mut self) {
         let side = self.side_to_move();
         self.players[side].evaluated();
@@ -254,7 +254,7 @@ impl OngoingGame {
         Some(GameEnd { outcome, termination: Termination::Rules(terminal) })
     }
 
-    /// The search is over: its move is made, unless time or rules end the game first.
+    /// Makes the move of a search that is over, unless time or rules end the game first.
     fn make_move(&mut self, rules: &MatchRules) -> Option<GameEnd> {
         self.is_thinking = false;
         let side = self.side_to_move();
@@ -295,7 +295,7 @@ impl OngoingGame {
     }
 }
 
-/// What is kept of a search.
+/// Returns what is recorded of a search.
 fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
     let score = line.map(|line| match line.mate {

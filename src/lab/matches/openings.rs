@@ -51,13 +51,13 @@ pub enum OpeningsError {
 /// Where a game starts, and the moves that are played without thinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The first position; `None` is that of standard chess.
+    /// The first position as FEN; `None` is that of standard chess.
     fen: Option<String>,
     moves: Vec<Move>,
 }
 
 impl Opening {
-    /// The game up to where the engines begin.
+    /// Returns the game up to where the engines begin.
     ///
     /// # Errors
     /// None for openings of [`Openings`], whose positions have been looked at.
@@ -78,7 +78,7 @@ pub struct Openings {
 }
 
 impl Openings {
-    /// Every game from the start position of standard chess.
+    /// Returns the one opening that is the start position of standard chess.
     pub fn standard() -> Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }] }
     }
@@ -87,7 +87,7 @@ impl Openings {
     /// `.bz2`, or the first file of a `.zip`). Of PGN games at most `max_plies` are taken.
     ///
     /// # Errors
-    /// [`OpeningsError`], with the line or game that is no good.
+    /// [`OpeningsError`], with the line or game that cannot be used.
     pub fn read(path: &Path, max_plies: Option<usize>) -> Result<Openings, OpeningsError> {
         let io_fault = |error| OpeningsError::Io { path: path.into(), error };
         let (name, content) = open(path).map_err(io_fault)?;
@@ -107,13 +107,13 @@ impl Openings {
         fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
     }
 
-    /// How many there are, at least one.
+    /// Returns how many there are, at least one.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// A number that differs where the openings or their order do; equal on every machine.
+    /// Returns a number that differs where the openings or their order do; it is equal on every machine.
     pub fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
@@ -124,13 +124,13 @@ impl Openings {
         words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ u64::from(word)).wrapping_mul(0x100_0000_01b3))
     }
 
-    /// The opening of pair `pair`; after the last one they begin anew.
+    /// Returns the opening of pair `pair`; after the last one they begin anew.
     pub fn of_pair(&self, pair: u64) -> &Opening {
         &self.list[(pair % self.list.len() as u64) as usize]
     }
 }
 
-/// The inflated content, with the file's name less the ending of its compression.
+/// Opens a file and returns its inflated content, with the file's name less the ending of its compression.
 fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let file = File::open(path)?;
@@ -176,7 +176,7 @@ fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, Openin
     Ok(list)
 }
 
-/// The FEN of an EPD or FEN line. After the four fields of an EPD come operations, not the two counters.
+/// Returns the FEN of an EPD or FEN line. After the four fields of an EPD come operations, not the two counters.
 fn fen_of_line(line: &str) -> String {
     let words: Vec<_> = line.split_ascii_whitespace().collect();
     let is_counter = |index: usize| words.get(index).is_some_and(|word| word.parse::<u32>().is_ok());

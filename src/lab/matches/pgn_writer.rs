@@ -7,7 +7,7 @@ use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, Termination};
 use super::limit::SideLimit;
 use crate::chess::{Color, Position, Variant};
 
-/// Columns of the movetext, at most.
+/// Most columns of the movetext.
 const WIDTH: usize = 100;
 
 /// What the tags tell beside the game itself.
@@ -24,7 +24,7 @@ pub struct PgnTags<'a> {
 /// Writes one game, with an empty line behind it.
 ///
 /// # Errors
-/// If `out` fails.
+/// The error of `out`.
 pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) -> io::Result<()> {
     let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
     tag(out, "Event", tags.event)?;
@@ -68,7 +68,7 @@ fn result(outcome: GameOutcome) -> &'static str {
     }
 }
 
-/// The standard's words.
+/// Returns the standard's word for the tag `Termination`.
 fn termination(termination: Termination) -> &'static str {
     match termination {
         Termination::Rules(_) => "normal",
@@ -85,7 +85,7 @@ fn time_control(limit: SideLimit) -> String {
     }
 }
 
-/// All moves with their comments, and the result.
+/// Returns all moves with their comments, and the result.
 fn movetext(game: &GameRecord) -> String {
     let mut text = String::new();
     for index in 0..game.history.len() - 1 {
@@ -107,14 +107,14 @@ fn movetext(game: &GameRecord) -> String {
     text
 }
 
-/// The move that led from one position to the next.
+/// Returns the move that led from one position to the next, in SAN.
 fn san_between(before: &Position, after: &Position) -> String {
     let moves = before.legal_moves();
     let led = moves.iter().find(|&&mv| before.play(mv).key() == after.key());
     led.map(|&mv| before.format_san(mv)).unwrap_or_default()
 }
 
-/// Commands that other programs read, then figures of ours as `key=value`.
+/// Returns the comment of a move: commands that other programs read, then figures of ours as `key=value`.
 fn comment(played: &MoveRecord, mover: Color) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -135,7 +135,7 @@ fn comment(played: &MoveRecord, mover: Color) -> String {
     text
 }
 
-/// As in `%eval`: pawns from White's view, or `#` and moves to mate.
+/// Writes a score as in `%eval`: pawns from White's point of view, or `#` and the moves to mate.
 fn eval_of_white(score: MoveScore, mover: Color) -> String {
     let sign = if mover.is_white() { 1 } else { -1 };
     match score {
@@ -144,14 +144,14 @@ fn eval_of_white(score: MoveScore, mover: Color) -> String {
     }
 }
 
-/// `H:MM:SS.mmm`.
+/// Writes a time as `H:MM:SS.mmm`.
 fn hours(ms: f64) -> String {
     let ms = ms.max(0.0).round() as u64;
     let seconds = ms / 1000;
     format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
 }
 
-/// Breaks at spaces, so that lines stay within [`WIDTH`].
+/// Writes text, broken at spaces so that lines stay within [`WIDTH`].
 fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
     let mut column = 0;
     for word in text.split(' ') {

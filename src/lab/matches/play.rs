@@ -24,18 +24,18 @@ use crate::network::{Backend, BackendError, EvalSlot};
 /// Lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
 
-/// Where games are played, by whom and how.
+/// What a match is: the engines, the games, and on how many threads they are played.
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
-    /// A and B.
+    /// The engines A and B.
     pub teams: [Arc<EngineSetup>; 2],
     /// Notation and rules of castling.
     pub variant: Variant,
-    /// Where games begin.
+    /// The openings.
     pub openings: &'a Openings,
     /// What the sides may spend on their moves, and adjudication.
     pub rules: MatchRules,
-    /// Which games.
+    /// The games that are played.
     pub schedule: Schedule,
     /// Threads, at least 1.
     pub threads: usize,
@@ -47,7 +47,7 @@ pub struct MatchConfig<'a> {
 /// are under way are then given up.
 ///
 /// # Errors
-/// If an engine or a network fails.
+/// [`MatchError`] if an engine or a network fails, or the system starts no thread.
 pub fn play(
     config: &MatchConfig<'_>,
     first: u64,
@@ -91,10 +91,10 @@ pub fn play(
     })
 }
 
-/// What the threads have in common.
+/// The state that all threads share.
 #[derive(Debug)]
 struct Shared {
-    /// The place in the schedule that is played next.
+    /// The index in the schedule of the game that begins next. Relaxed: a counter that publishes no other data.
     next: AtomicU64,
     stop: AtomicBool,
 }
@@ -112,10 +112,10 @@ fn play_batch(config: &MatchConfig<'_>, state: &Shared, size: usize, sender: &Se
     }
 }
 
-/// The networks of a thread; both teams may have the same one.
+/// The networks of a thread; both engines may have the same one.
 struct Networks {
     caches: Vec<SharedEvalCache>,
-    /// Which one A and B have.
+    /// The indices of the networks of A and B.
     of_team: [usize; 2],
 }
 

@@ -5,25 +5,25 @@ use super::Side;
 /// The games of a match, or of a part of it. Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// The pairs that are played here, growing.
+    /// The pairs that are played here, ascending.
     pairs: Vec<u64>,
-    /// Games that are played here.
+    /// Returns the number of games that are played here.
     len: u64,
 }
 
-/// What a game is to be.
+/// The number, pair and colours of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GameAssignment {
     /// The game's number in the whole match, from 0.
     pub game: u64,
     /// The pair it belongs to, from 0; pairs take the openings one after the other.
     pub pair: u64,
-    /// Who has White.
+    /// The side that has White.
     pub white: Side,
 }
 
 impl Schedule {
-    /// Of a match of `games` games, those of the pairs that `takes` accepts.
+    /// Makes the schedule of those games of a match of `games` games whose pairs `takes` accepts.
     pub fn new(games: u64, takes: impl Fn(u64) -> bool) -> Schedule {
         let all = games.div_ceil(2);
         let pairs: Vec<u64> = (0..all).filter(|&pair| takes(pair)).collect();
@@ -31,17 +31,17 @@ impl Schedule {
         Schedule { len: 2 * pairs.len() as u64 - u64::from(has_half_pair), pairs }
     }
 
-    /// Games that are played here.
+    /// Returns the number of games that are played here.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Is no game played here?
+    /// Says whether no game is played here.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The game at place `index`, from 0, of those that are played here; `None` behind the last one.
+    /// Returns the `index`-th game, from 0, of those that are played here; `None` behind the last one.
     pub fn assignment(&self, index: u64) -> Option<GameAssignment> {
         let pair = *self.pairs.get(usize::try_from(index / 2).ok()?).filter(|_| index < self.len)?;
         let white = if index.is_multiple_of(2) { Side::A } else { Side::B };

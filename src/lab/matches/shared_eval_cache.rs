@@ -13,7 +13,7 @@ use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator};
 /// Evaluations in each of the two generations.
 const CAPACITY: usize = 100_000;
 
-/// What a network said.
+/// The outputs of a network for a position.
 #[derive(Debug)]
 struct CachedEvaluation {
     evaluation: Evaluation,
@@ -22,13 +22,15 @@ struct CachedEvaluation {
 
 type Generation = HashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>;
 
-/// A network behind such a memory. When the young generation is full it becomes the old one, which is forgotten.
+/// A network behind a cache that all games of a thread share. When the young generation is full it becomes the old one, which is
+
+/// dropped.
 pub(super) struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
     max_batch: usize,
     young: Generation,
     old: Generation,
-    /// Of the present call: the keys of all slots, and the places of those that are evaluated.
+    /// The keys of all slots of the present call.
     keys: Vec<u64>,
     misses: Vec<usize>,
 }
@@ -49,7 +51,7 @@ impl SharedEvalCache {
     /// Fills the outputs of all `slots`, in batches that the network takes.
     ///
     /// # Errors
-    /// If the network fails.
+    /// [`BackendError`] if the network fails.
     pub(super) fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
         self.keys.clear();
         self.misses.clear();
@@ -77,7 +79,7 @@ impl SharedEvalCache {
         Ok(())
     }
 
-    /// Fills the outputs of `slot` from memory, if it is there.
+    /// Fills the outputs of `slot` from the cache and returns true, if it is there.
     fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
         let found = self.young.get(&key).or_else(|| self.old.get(&key));
         let Some(entry) = found.filter(|entry| entry.logits.len() == slot.moves.len()) else { return false };
@@ -101,7 +103,7 @@ impl SharedEvalCache {
     }
 }
 
-/// A hash of all that an evaluation depends on: the input planes and the moves.
+/// Returns a hash of all that an evaluation depends on: the input planes and the moves.
 fn key_of(slot: &EvalSlot) -> u64 {
     // Multiplication carries low bits up, the rotation brings them down again.
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-/// A move with less than this share of an even share has starved.
+/// A move is starved if it gets less than this share of an even share of the clock.
 const STARVED: f64 = 1.0 / 3.0;
 /// Points of a curve over the course of a game.
 pub(super) const POINTS: usize = 20;
@@ -69,7 +69,7 @@ impl ClockUse {
         self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
     }
 
-    /// Means; `None` if nothing was played.
+    /// Returns the means; `None` if nothing was played.
     pub fn figures(&self) -> Option<ClockFigures> {
         let mean = |sum: f64| sum / self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {
@@ -81,7 +81,7 @@ impl ClockUse {
         })
     }
 
-    /// Mean clock over the course of the game: `(share of the moves played, share of the clock left)`.
+    /// Returns the mean clock over the course of the game: `(share of the moves played, share of the clock left)`.
     pub fn course(&self) -> Vec<(f64, f64)> {
         let sides = self.sides.max(1) as f64;
         self.course.iter().enumerate().map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides)).collect()

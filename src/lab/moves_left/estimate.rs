@@ -7,7 +7,7 @@ use super::rows::PositionRow;
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{LogLogistic, MovesLeftEstimator, estimator_from};
 
-/// Which M an estimator gets to see.
+/// The M that an estimator gets to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovesLeftSource {
     /// The head's output for the position alone.
@@ -16,10 +16,10 @@ pub enum MovesLeftSource {
     Search,
 }
 
-/// Says how many full moves the side to move still has to make.
+/// An estimator of the full moves that the side to move still has to make.
 #[derive(Clone, Debug)]
 pub struct Estimator {
-    /// As in a `TimeManager` string, and which M it saw.
+    /// Its text as in a `TimeManager` string, and which M it sees.
     pub name: String,
     rule: Rule,
 }
@@ -31,10 +31,10 @@ enum Rule {
 }
 
 impl Estimator {
-    /// An estimator of the time managers by its text, such as `mle-legacy(midpoint=45.2)`.
+    /// Parses an estimator of the time managers, such as `mle-legacy(midpoint=45.2)`.
     ///
     /// # Errors
-    /// Unknown names and parameters, values out of range.
+    /// [`ParamError`] if a name or parameter is unknown, or a value out of range.
     pub fn parse(text: &str, source: MovesLeftSource) -> Result<Estimator, ParamError> {
         let rule = estimator_from("--estimator", &Params::parse(text)?, LogLogistic::default())?;
         let rule = rule.ok_or_else(|| ParamError::Value {
@@ -49,17 +49,17 @@ impl Estimator {
         Ok(Estimator { name, rule: Rule::Manager(rule, source) })
     }
 
-    /// The yardstick: the best function of the ply, never fitted on the games it is tried on.
+    /// Returns the yardstick: the best function of the ply, never fitted on the games it is tried on.
     pub(super) fn by_ply(medians: Arc<PlyMedian>) -> Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
 
-    /// Does the network's head change what it says?
+    /// Says whether the estimate depends on the network's head.
     pub fn uses_head(&self) -> bool {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
 
-    /// Full moves; `None` where the M that it needs is missing.
+    /// Returns the estimate, full moves; `None` where the M that it needs is missing.
     pub fn estimate(&self, row: &PositionRow) -> Option<f64> {
         match &self.rule {
             Rule::PlyMedian(medians) => Some(medians.moves_left(row.game, row.ply)),

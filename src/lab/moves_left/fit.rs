@@ -56,7 +56,7 @@ struct ErrorSum {
 struct Family {
     name: &'static str,
     keys: &'static [&'static str],
-    /// Begin of the search: the defaults.
+    /// Where the search begins: the defaults.
     start: Vec<f64>,
     /// Smallest values of the parameters.
     least: Vec<f64>,
@@ -65,7 +65,7 @@ struct Family {
 }
 
 impl Fitter {
-    /// ValueCounts a position.
+    /// Counts a position.
     pub fn add(&mut self, row: &PositionRow) {
         let half = fold(row.game);
         let count = |counts: &mut [ValueCounts; 2], value: u32| {
@@ -78,7 +78,7 @@ impl Fitter {
         }
     }
 
-    /// `mle-legacy`, `mle-pieces` and, where there is a head, `mle-mlh`.
+    /// Fits `mle-legacy`, `mle-pieces` and, where there is a head, `mle-mlh`.
     pub fn fits(&self) -> Vec<Fit> {
         let head = MovesLeftHead::default();
         let curve = LogLogistic::default();
@@ -173,7 +173,7 @@ impl Family {
         error
     }
 
-    /// The parameters with the least error: steps up and down in each, finer when none helps.
+    /// Searches for the parameters with the least error: steps up and down in each, finer when none helps.
     fn search(&self, counts: &[&ValueCounts]) -> Vec<f64> {
         let mut best = self.start.clone();
         let mut least = self.error(counts, &best).sum;

@@ -32,7 +32,7 @@ impl Dimension {
         Dimension::ByTermination,
     ];
 
-    /// The key in JSON.
+    /// Returns the key in JSON.
     pub fn key(self) -> &'static str {
         match self {
             Dimension::All => "all",
@@ -44,7 +44,7 @@ impl Dimension {
         }
     }
 
-    /// For people.
+    /// Returns the name for people.
     pub fn title(self) -> &'static str {
         match self {
             Dimension::All => "all positions",
@@ -65,11 +65,11 @@ const LAST_PLY: u32 = 300;
 /// A group: its dimension, its place among the dimension's groups, its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Group {
-    /// What it is a group of.
+    /// The dimension that it is a group of.
     pub dimension: Dimension,
     /// Orders the groups of a dimension.
     pub place: u32,
-    /// For people, and in JSON.
+    /// The name for people and in JSON.
     pub name: String,
 }
 
@@ -78,12 +78,12 @@ impl Group {
         Group { dimension, place, name: name.into() }
     }
 
-    /// Does it have no upper end?
+    /// Says whether the group has no upper end.
     pub fn is_open(&self) -> bool {
         self.dimension == Dimension::ByPly && self.place == LAST_PLY
     }
 
-    /// The groups that a position belongs to: one of each dimension, fewer where facts are missing.
+    /// Returns the groups that a position belongs to: one of each dimension, fewer where facts are missing.
     pub fn of(row: &PositionRow) -> Vec<Group> {
         let groups = [
             Some(Group::new(Dimension::All, 0, "all")),
@@ -104,7 +104,7 @@ fn by_ply(ply: u32) -> Group {
     Group::new(Dimension::ByPly, first, name)
 }
 
-/// The divisions of Lichess, by officers alone.
+/// Returns the phase by the divisions of Lichess, by officers alone.
 fn by_phase(officers: u32) -> Group {
     let (place, name) = match officers {
         0..=6 => (2, "endgame"),

@@ -29,19 +29,19 @@ use crate::network::Backend;
 /// Games that wait for a thread.
 const QUEUE: usize = 64;
 
-/// What is to be measured, and with what.
+/// The games to be measured, and how.
 pub struct Task<'a> {
     /// PGN files, plain or compressed; `-` is stdin.
     pub files: &'a [PathBuf],
     /// Which games and positions.
     pub selection: &'a Selection,
-    /// Is the game with this number (from 1) ours? Shards and resumed runs leave games to others.
+    /// Says whether the game with this number (from 1) is ours. Shards and resumed runs leave games to others.
     pub takes_game: &'a (dyn Fn(u64) -> bool + Sync),
-    /// The network.
+    /// The backend with its network.
     pub backend: &'a dyn Backend,
     /// Options of the engine that searches; how histories are filled.
     pub settings: &'a Settings,
-    /// Also search each position for so many nodes.
+    /// Also search each position for this many nodes.
     pub nodes: Option<u64>,
     /// Threads that evaluate.
     pub threads: usize,
@@ -59,7 +59,7 @@ impl fmt::Debug for Task<'_> {
     }
 }
 
-/// What comes out, in this order: games ascending by number, messages when they arise.
+/// What a measurement hands over: games ascending by number, messages when they arise.
 #[derive(Debug)]
 pub enum Event {
     /// The rows of a game; there may be none.
@@ -99,7 +99,7 @@ enum MeasureMessage {
 /// Runs the task; `receive` gets all events.
 ///
 /// # Errors
-/// Files that can't be read, a network that fails, and what `receive` gives.
+/// [`MovesLeftError`] if a file cannot be read, the network fails, or `receive` fails.
 pub fn run(
     task: &Task<'_>,
     mut receive: impl FnMut(Event) -> Result<(), MovesLeftError>,

@@ -10,7 +10,7 @@ const WIDTH: u32 = 4;
 /// Fewer positions than this in a chunk count with the chunk before it.
 const FEWEST: u64 = 30;
 
-/// Which half of the games a game belongs to.
+/// Returns which half of the games a game belongs to, 0 or 1.
 pub(super) fn fold(game: u64) -> usize {
     (mix(game) & 1) as usize
 }
@@ -36,7 +36,7 @@ impl LeftByPly {
         chunks[chunk][moves] += 1;
     }
 
-    /// The medians, each half's from the other half.
+    /// Returns the medians, each half's from the other half.
     pub(super) fn medians(&self) -> PlyMedian {
         PlyMedian { medians: [medians(&self.counts[1]), medians(&self.counts[0])] }
     }
@@ -51,7 +51,7 @@ fn medians(chunks: &[Vec<u64>]) -> Vec<f64> {
     medians
 }
 
-/// The median of numbers of which `counts[n]` are n, spread evenly over n − ½ to n + ½; `None` of nothing.
+/// Returns the median of numbers of which `counts[n]` are n, spread evenly over n − ½ to n + ½; `None` of nothing.
 pub(super) fn median(counts: &[u64]) -> Option<f64> {
     let half = counts.iter().sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;
@@ -72,7 +72,7 @@ pub(super) struct PlyMedian {
 }
 
 impl PlyMedian {
-    /// Full moves left at a ply of a game.
+    /// Returns the median of the full moves left at a ply of a game.
     pub(super) fn moves_left(&self, game: u64, ply: u32) -> f64 {
         let medians = &self.medians[fold(game)];
         let chunk = (ply / WIDTH) as usize;

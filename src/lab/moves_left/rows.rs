@@ -49,7 +49,7 @@ impl Row for PositionRow {
 }
 
 impl PositionRow {
-    /// What estimators may look at, with the head's raw output for M.
+    /// Returns what estimators may look at, with the head's raw output for M.
     pub fn input(&self) -> MovesLeftInput {
         MovesLeftInput {
             game_ply: GamePly(self.ply),
@@ -59,7 +59,7 @@ impl PositionRow {
         }
     }
 
-    /// The same with M and its spread after the search.
+    /// Returns the same with M and its spread after the search.
     pub fn searched_input(&self) -> MovesLeftInput {
         MovesLeftInput {
             m: self.m_search_plies.map(|m| Plies(m.into())),

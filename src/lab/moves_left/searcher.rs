@@ -19,7 +19,7 @@ pub(super) struct Searcher {
 }
 
 impl Searcher {
-    /// An engine of one thread that nothing but the number of nodes stops.
+    /// Makes an engine of one thread that nothing but the number of nodes stops.
     pub(super) fn new(settings: &Settings, nodes: u64) -> Result<Searcher, EngineError> {
         let mut settings = settings.clone();
         settings.network.threads = NonZero::new(1);
@@ -55,7 +55,7 @@ impl Searcher {
     }
 }
 
-/// Waits for the answer.
+/// Hands the result of a search over, or the messages of one that failed.
 struct ResultListener {
     answer: Sender<Result<SearchResult, String>>,
     notes: Vec<String>,

@@ -11,11 +11,11 @@ use super::mix;
 /// Filters; the default takes all games whose length counts, and all their positions.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// At most so many games, counted before a shard takes its part.
+    /// At most this many games, counted before a shard takes its part.
     pub max_games: Option<u64>,
-    /// One position in so many, drawn by game and ply.
+    /// One position in this many, drawn by game and ply.
     pub sample: u64,
-    /// Positions after at least so many plies.
+    /// Positions after at least this many plies.
     pub from_ply: u32,
     /// Length of the games, plies.
     pub plies: RangeInclusive<u32>,
@@ -45,7 +45,7 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// Is the game one of those to look at, but for `max_games`?
+    /// Says whether the game is one of those to look at, apart from `max_games`.
     pub fn takes_game(&self, game: &RecordedGame) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
@@ -60,7 +60,7 @@ impl Selection {
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
 
-    /// Is this position of a game one of those to look at?
+    /// Says whether this position of a game is one of those to look at.
     pub fn takes_position(&self, game: u64, ply: u32) -> bool {
         ply >= self.from_ply
             && (self.sample <= 1 || mix(mix(game) ^ u64::from(ply)).is_multiple_of(self.sample))

@@ -16,16 +16,16 @@ const MOST_STEPS: usize = 4000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub(super) count: f64,
-    /// Of errors, estimate minus truth.
+    /// Sum of the errors, estimate minus truth.
     pub(super) error: f64,
-    /// Of their sizes.
+    /// Sum of the absolute errors.
     pub(super) absolute: f64,
-    /// Of their squares.
+    /// Sum of the squared errors.
     pub(super) squared: f64,
-    /// Of the truth and its squares.
+    /// Sums of the truth and of its squares.
     truth: f64,
     truth_squared: f64,
-    /// Errors' sizes by step.
+    /// Counts of the absolute errors by step.
     sizes: Vec<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Sums {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// The figures, without those that the bootstrap and ranks give.
+    /// Returns the figures, without those that the bootstrap and ranks give.
     pub(super) fn figures(&self) -> EstimatorFigures {
         let mean = |sum: f64| sum / self.count;
         let scatter = self.truth_squared - self.truth * self.truth / self.count;
@@ -101,9 +101,9 @@ pub struct EstimatorFigures {
     pub mean_left: f64,
     /// 95 % confidence interval of `mae`, by games.
     pub ci: Interval,
-    /// That of `bias`.
+    /// 95 % confidence interval of `bias`.
     pub bias_ci: Interval,
-    /// That of `rmse`.
+    /// 95 % confidence interval of `rmse`.
     pub rmse_ci: Interval,
     /// That of `mae` minus the first estimator's `mae` on the same games: below 0 this one is better for sure.
     pub versus_first_ci: Interval,
@@ -120,14 +120,14 @@ impl Joint {
         *self.counts.entry(((estimate * STEPS).round() as u32, truth)).or_default() += 1;
     }
 
-    /// `(estimate, truth, positions)` in full moves.
+    /// Returns `(estimate, truth, positions)`, the first two in full moves.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         self.counts
             .iter()
             .map(|(&(step, truth), &count)| (f64::from(step) / STEPS, f64::from(truth), count as f64))
     }
 
-    /// Spearman's rank correlation, equal numbers sharing their mean rank.
+    /// Returns Spearman's rank correlation; equal numbers share their mean rank.
     pub(super) fn spearman(&self) -> Option<f64> {
         let (mut by_estimate, mut by_truth) = (BTreeMap::new(), BTreeMap::new());
         for (&(step, truth), &count) in &self.counts {
@@ -147,7 +147,7 @@ impl Joint {
     }
 }
 
-/// Mean ranks, from half a place.
+/// Returns the mean rank of each number, counted from 0.
 fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     let mut below = 0.0;
     let rank = |(&value, &count): (&u32, &u64)| {

@@ -17,7 +17,7 @@ use super::rows::PositionRow;
 use super::statistics::{EstimatorFigures, Joint, SpreadCoverage, Sums};
 use crate::lab::rows::MergedGames;
 
-/// What is to be compared, on which rows.
+/// The estimators to be compared, and the rows to compare them on.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// Files of rows.
@@ -26,7 +26,7 @@ pub struct Study {
     pub estimators: Vec<Estimator>,
 }
 
-/// What came out.
+/// The findings of a study.
 #[derive(Debug)]
 pub struct StudyReport {
     /// Games with at least one row.
@@ -59,7 +59,7 @@ pub struct GroupFigures {
 }
 
 impl StudyReport {
-    /// Figures of the clock by estimator; all or none.
+    /// Returns the figures of the clock by estimator, for all or for none.
     pub fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
         self.clocks.iter().map(ClockUse::figures).collect()
     }
@@ -69,7 +69,7 @@ impl Study {
     /// Reads the rows twice.
     ///
     /// # Errors
-    /// Rows that cannot be read, files that overlap.
+    /// [`MovesLeftError::Rows`] if rows cannot be read or files overlap.
     pub fn run(&self) -> Result<StudyReport, MovesLeftError> {
         let (mut left, mut fitter) = (LeftByPly::default(), Fitter::default());
         for game in MergedGames::<PositionRow>::open(&self.files)? {

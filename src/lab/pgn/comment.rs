@@ -20,7 +20,7 @@ fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.split_once(key)?.1.split([']', ',']).next().map(str::trim)
 }
 
-/// `h:mm:ss.fff`, `mm:ss` or seconds in ms.
+/// Parses `h:mm:ss.fff`, `mm:ss` or seconds; returns ms.
 fn time_ms(text: &str) -> Option<f64> {
     let parts =
         text.split(':').map(|part| part.parse::<f64>().ok().filter(|part| part.is_finite() && *part >= 0.0));
@@ -28,7 +28,7 @@ fn time_ms(text: &str) -> Option<f64> {
     Some(1000.0 * seconds)
 }
 
-/// Pawns or `#n` from White's view as the mover's centipawns.
+/// Parses pawns or `#n` from White's point of view; returns centipawns from the mover's.
 fn evaluation(text: &str, mover: Color) -> Option<i16> {
     let white = match text.strip_prefix('#') {
         Some(mate) => {

@@ -65,12 +65,12 @@ pub struct Tags {
 }
 
 impl Tags {
-    /// The value of the first tag of this name.
+    /// Returns the value of the first tag of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The result in the tag `Result`, White's point of view: 1, 0 or −1; `None` for `*` and where there is none.
+    /// Returns the result in the tag `Result`, from White's point of view: 1, 0 or −1; `None` for `*` and where there is none.
     pub fn result(&self) -> Option<i8> {
         match self.get("Result")? {
             "1-0" => Some(1),
@@ -101,7 +101,7 @@ pub enum GameError {
     Read {
         /// The file's name.
         name: String,
-        /// What the system, the decompressor or the PGN parser says.
+        /// The error of the system, the decompressor or the PGN parser.
         error: io::Error,
     },
 }

@@ -60,7 +60,7 @@ impl<'a> Games<'a> {
         }
     }
 
-    /// The games of uncompressed text; `name` is for messages.
+    /// Reads the games of uncompressed text; `name` is for messages.
     pub fn new(name: impl Into<String>, text: impl Read + 'a) -> Games<'a> {
         let text: Box<dyn Read + 'a> = Box::new(text);
         let reader = Reader::build(text)

@@ -10,12 +10,12 @@ use flate2::read::MultiGzDecoder;
 /// The longest signature of a compressed file, bytes.
 const SIGNATURE: usize = 4;
 
-/// The uncompressed text of a file; `-` is stdin.
+/// Opens a file and returns its uncompressed text; `-` is stdin.
 pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if path.as_os_str() == "-" { inflate(io::stdin()) } else { inflate(File::open(path)?) }
 }
 
-/// The uncompressed text of `raw`.
+/// Returns the uncompressed text of `raw`.
 pub(super) fn inflate(mut raw: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut start = Vec::new();
     raw.by_ref().take(SIGNATURE as u64).read_to_end(&mut start)?;

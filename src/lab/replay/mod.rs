@@ -46,7 +46,7 @@ pub struct ReplayMove {
     pub pieces: u32,
     /// Legal moves.
     pub legal_moves: u32,
-    /// What the network says of it; `None` if it was not asked.
+    /// The network's evaluation of the position; `None` if it was not asked.
     pub root: Option<RootEvaluation>,
     /// What our clock showed before it in the recorded game, ms.
     pub clock_ms: Option<f64>,
@@ -59,7 +59,7 @@ pub struct ReplayGame {
     pub moves: Vec<ReplayMove>,
 }
 
-/// What became of one move.
+/// A move as it was replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayedMove {
     /// Our clock before it, ms.
@@ -72,11 +72,11 @@ pub struct ReplayedMove {
     pub nodes: u64,
     /// Those of them that were new.
     pub new_nodes: u64,
-    /// Why it ended.
+    /// The rule that ended the search.
     pub reason: StopReason,
-    /// Whether there was more than one legal move.
+    /// True if there was more than one legal move.
     pub had_choice: bool,
-    /// Moves left as estimated, if the manager says so.
+    /// Full moves left as the manager estimated, if it does.
     pub moves_left: Option<f64>,
     /// Plies played before it.
     pub game_ply: u32,
@@ -86,18 +86,18 @@ pub struct ReplayedMove {
     pub really_left: u32,
 }
 
-/// What became of one game.
+/// A game as it was replayed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplayedGame {
     /// Every move that was made on time, and the late one if there was one.
     pub moves: Vec<ReplayedMove>,
-    /// Everything that the clock ever showed or was given, ms.
+    /// All the time that the clock was given, ms.
     pub given_ms: f64,
     /// The clock at the end, ms; negative after a loss on time.
     pub final_clock_ms: f64,
 }
 
-/// Which clock the manager sees.
+/// The clock that the manager sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockSource {
     /// One that runs down by what the manager itself uses.
@@ -110,11 +110,11 @@ pub enum ClockSource {
 /// How a game is replayed.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
-    /// The clock.
+    /// The time control.
     pub control: TimeControl,
-    /// Which clock counts.
+    /// The clock that counts.
     pub clock_source: ClockSource,
-    /// The engine.
+    /// The modelled engine.
     pub model: EngineModel,
     /// `MoveOverheadMs`, ms.
     pub overhead_ms: f64,

@@ -14,12 +14,12 @@ pub enum SpeedModel {
         /// With the kings alone.
         endgame: f64,
     },
-    /// As measured with so many pieces on the board, pieces ascending; straight lines in between.
+    /// As measured: pieces and pawns on the board, ascending, with new nodes per second; linear in between.
     Measured(Vec<(u32, f64)>),
 }
 
 impl SpeedModel {
-    /// With so many pieces on the board.
+    /// Returns the new nodes per second with this many pieces and pawns on the board.
     pub fn nps(&self, pieces: u32) -> f64 {
         match self {
             SpeedModel::Constant(nps) => *nps,
@@ -32,7 +32,7 @@ impl SpeedModel {
     }
 }
 
-/// The straight line between the points around `pieces`; beyond the ends the nearest point, 0 without any.
+/// Interpolates linearly between the points around `pieces`; beyond the ends the nearest point counts, and 0 without any.
 fn between(points: &[(u32, f64)], pieces: u32) -> f64 {
     let above = points.iter().find(|(at, _)| *at >= pieces);
     let below = points.iter().rev().find(|(at, _)| *at <= pieces);
@@ -48,7 +48,7 @@ fn between(points: &[(u32, f64)], pieces: u32) -> f64 {
 /// An engine on a machine. All figures are means; `replay` scatters them from move to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineModel {
-    /// How fast it searches.
+    /// The speed of the search.
     pub speed: SpeedModel,
     /// Scatter of the speed from move to move, as a share of it.
     pub nps_scatter: f64,
@@ -67,7 +67,7 @@ pub struct EngineModel {
 }
 
 impl Default for EngineModel {
-    /// A small network on one GPU.
+    /// Returns the model of a small network on one GPU.
     fn default() -> Self {
         EngineModel {
             speed: SpeedModel::ByPhase { opening: 10_000.0, endgame: 16_000.0 },
@@ -88,7 +88,7 @@ const TAIL_SHARE: f64 = 0.5;
 const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
-    /// Nodes that survive from a tree of `nodes`.
+    /// Returns the nodes that survive from a tree of `nodes`.
     pub(super) fn reused_nodes(&self, nodes: u64, random: &mut ReplayRandom) -> u64 {
         let is_surprise = random.unit() < self.surprise;
         let share = self.reuse + 0.15 * random.normal();
@@ -96,12 +96,12 @@ impl EngineModel {
         (nodes as f64 * share.clamp(0.0, 0.95)) as u64
     }
 
-    /// The speed during one move with so many pieces on the board, new nodes per second.
+    /// Draws the speed during one move with this many pieces on the board, new nodes per second.
     pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
-    /// `nodes` spread over root moves, most visited first.
+    /// Spreads `nodes` over root moves, most visited first.
     pub(super) fn spread(&self, nodes: u64, legal_moves: u32) -> Vec<u32> {
         let moves = (legal_moves as usize).min(VISITED_MOVES);
         let mut left = nodes as f64;

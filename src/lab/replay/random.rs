@@ -12,7 +12,7 @@ impl ReplayRandom {
         ReplayRandom { state: seed }
     }
 
-    /// A number in `0.0..1.0`.
+    /// Returns a number in `0.0..1.0`.
     pub fn unit(&mut self) -> f64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.state;
@@ -21,12 +21,12 @@ impl ReplayRandom {
         ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number in `low..high`.
+    /// Returns a number in `low..high`.
     pub fn between(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// A number around 0 with standard deviation 1: the sum of twelve uniform ones, close to normal.
+    /// Returns a number around 0 with standard deviation 1: the sum of twelve uniform ones, close to normal.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }

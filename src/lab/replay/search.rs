@@ -31,7 +31,7 @@ pub struct VirtualSearch<'a> {
 }
 
 impl<'a> VirtualSearch<'a> {
-    /// A search that has not begun yet.
+    /// Returns a search that has not begun yet.
     pub fn new(
         model: &'a EngineModel,
         facts: &MoveFacts,
@@ -58,7 +58,7 @@ impl<'a> VirtualSearch<'a> {
         }
     }
 
-    /// The search's figures.
+    /// Returns the search's figures.
     pub fn stats(&self) -> &SearchStats {
         &self.stats
     }

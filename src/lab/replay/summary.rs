@@ -1,4 +1,4 @@
-//! What a replayed game came to, and what many have in common.
+//! The figures of a replayed game, and of many.
 
 use crate::time::StopReason;
 
@@ -6,7 +6,7 @@ use super::{ReplayedGame, ReplayedMove};
 
 /// A move with a choice that takes less than this share of an even share of the clock is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
-/// Moves over which that even share is reckoned.
+/// The moves over which an even share of the clock is computed.
 const EVEN_SHARE_MOVES: f64 = 40.0;
 
 /// Stages of a game, by the pieces on the board.
@@ -24,7 +24,7 @@ impl Phase {
     /// All of them, in their order.
     pub const ALL: [Phase; 3] = [Phase::Opening, Phase::Middlegame, Phase::Endgame];
 
-    /// The phase with so many pieces and pawns on the board.
+    /// Returns the phase with this many pieces and pawns on the board.
     pub fn of(pieces: u32) -> Phase {
         match pieces {
             26.. => Phase::Opening,
@@ -33,7 +33,7 @@ impl Phase {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Phase::Opening => "opening",
@@ -132,19 +132,19 @@ impl ExactMean {
         self.count += u64::from(count);
     }
 
-    /// How many values were added.
+    /// Returns how many values were added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The mean; `None` without values.
+    /// Returns the mean; `None` without values.
     pub fn value(&self) -> Option<f64> {
         (self.count > 0).then(|| self.steps as f64 / STEPS_PER_UNIT / self.count as f64)
     }
 }
 
 impl ReplayedGame {
-    /// The game's figures.
+    /// Returns the game's figures.
     pub fn summary(&self) -> GameSummary {
         GameSummary {
             moves: self.moves.len() as u32,
@@ -179,7 +179,7 @@ impl ReplayedGame {
 }
 
 impl ReplayedMove {
-    /// True if the move was made at once without need.
+    /// Says whether the move was made at once without need.
     pub fn is_instamove(&self) -> bool {
         let was_proven = matches!(
             self.reason,

@@ -11,13 +11,13 @@ use super::row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, writ
 
 /// A row that belongs to a game.
 pub trait RowOfGame: Row {
-    /// Which game; games are written in ascending order.
+    /// Identifies a game; games are written in ascending order.
     type Game: Ord + Clone + Display;
 
-    /// The game that the row belongs to.
+    /// Returns the game that the row belongs to.
     fn game(&self) -> Self::Game;
 
-    /// Which of several ways to play the game it belongs to: they may be in different files.
+    /// Returns which of several ways to play the game the row belongs to: the ways may be in different files.
     fn way(&self) -> String {
         String::new()
     }
@@ -40,7 +40,7 @@ impl<R: RowOfGame> MergedGames<R> {
         Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
     }
 
-    /// The rows of the next game; `None` at the end.
+    /// Returns the rows of the next game; `None` at the end.
     fn read(&mut self) -> Result<Option<Vec<R>>, RowError> {
         let mut first: Option<R::Game> = None;
         for (path, file) in &mut self.files {
@@ -91,7 +91,7 @@ impl<R: RowOfGame> Iterator for MergedGames<R> {
     }
 }
 
-/// Those of the files that hold rows of this kind.
+/// Returns those of the files that hold rows of this kind.
 ///
 /// # Errors
 /// [`RowError::Io`].

@@ -28,7 +28,7 @@ pub trait Row: Serialize + DeserializeOwned {
     /// Names the kind of rows for people, as in "these are rows of `movesleft`".
     const KIND: &'static str;
 
-    /// The columns' names in their order.
+    /// Returns the columns' names in their order.
     fn columns() -> Vec<String>
     where
         Self: Sized,
@@ -40,7 +40,7 @@ pub trait Row: Serialize + DeserializeOwned {
     }
 }
 
-/// Why rows could not be read or written. Names the file.
+/// Why rows could not be read or written. The message names the file.
 #[derive(Debug, Error)]
 pub enum RowError {
     /// The file could not be opened, read or written.
@@ -161,7 +161,7 @@ where
         if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
     }
 
-    /// On an empty file. The header is there even if no row follows, so that the file can be told by it.
+    /// Begins an empty file. The header is there even if no row follows, so that the kind of rows can be told by it.
     fn begin(path: &Path, file: File) -> Result<RowWriter<R>, RowError> {
         let mut writer = RowWriter::behind(path, file);
         writer.csv.write_record(R::columns()).map_err(RowError::csv::<R>(path))?;
@@ -190,7 +190,7 @@ where
     }
 }
 
-/// Bytes up to the end of the last line that ends in a newline. No text of a row contains one.
+/// Returns the bytes up to the end of the last line that ends in a newline. No text of a row contains one.
 fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     let mut end = file.seek(SeekFrom::End(0))?;
     let mut block = [0; 4096];
@@ -231,7 +231,7 @@ impl<R: Row> RowReader<R> {
         RowReader { path: path.to_owned(), csv, record: csv::StringRecord::new(), rows: PhantomData }
     }
 
-    /// Bytes of the file up to the end of the last row that was read.
+    /// Returns the bytes of the file up to the end of the last row that was read.
     fn bytes(&self) -> u64 {
         self.csv.position().byte()
     }
@@ -260,7 +260,7 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// The columns' names of a CSV file: `report` tells by them what kind of rows it holds, see [`Row::columns`].
+/// Returns the columns' names of a CSV file: `report` tells by them what kind of rows it holds, see [`Row::columns`].
 ///
 /// # Errors
 /// [`RowError::Io`] if it can't be read as text with columns.

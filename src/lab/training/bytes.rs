@@ -18,7 +18,7 @@ impl<'a> ByteReader<'a> {
         self.offset >= self.bytes.len()
     }
 
-    /// Bytes read so far.
+    /// Returns the number of bytes read so far.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
@@ -46,7 +46,7 @@ impl<'a> ByteReader<'a> {
         Ok(self.u16()? as i16)
     }
 
-    /// The error that something at this place cannot be.
+    /// Returns the error of damaged data at this place.
     pub(super) fn fault(&self, reason: &str) -> TrainingDataError {
         TrainingDataError::Damaged { offset: self.offset, reason: reason.into() }
     }

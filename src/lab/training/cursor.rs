@@ -11,7 +11,7 @@ pub struct GameCursor {
 }
 
 impl GameCursor {
-    /// The start of a game; `None` is the standard position. FENs may have the castling rights of Chess960.
+    /// Begins a game; `None` is the standard position. FENs may have the castling rights of Chess960.
     ///
     /// # Errors
     /// [`TrainingDataError::Position`] if the FEN is none.
@@ -25,17 +25,17 @@ impl GameCursor {
         Ok(replay)
     }
 
-    /// The game so far.
+    /// Returns the game so far.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// The legal moves in ascending order of their bits. Records name moves by their place in it.
+    /// Returns the legal moves in ascending order of their bits. Records name moves by their place in it.
     pub fn legal_moves(&self) -> &[Move] {
         &self.legal
     }
 
-    /// The place of a move among [`Self::legal_moves`].
+    /// Returns the index of a move among [`Self::legal_moves`].
     ///
     /// # Errors
     /// [`TrainingDataError::IllegalMove`].

@@ -35,7 +35,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The ending with this number in the record format.
+    /// Returns the ending with this number in the record format.
     pub fn from_code(code: u8) -> Option<Ending> {
         use Ending::*;
         let all = [
@@ -52,7 +52,7 @@ impl Ending {
         all.get(usize::from(code)).copied()
     }
 
-    /// Its name in rows and on the command line.
+    /// Returns its name in rows and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Ending::Checkmate => "checkmate",
@@ -67,12 +67,12 @@ impl Ending {
         }
     }
 
-    /// Does the result tell how good the positions were?
+    /// Says whether the result tells how good the positions were.
     pub fn result_counts(self) -> bool {
         !matches!(self, Ending::Length | Ending::Broken)
     }
 
-    /// Do the plies to the end tell how long such a game lasts? Adjudicated games count: they end where the rule ended them.
+    /// Says whether the plies to the end tell how long such a game lasts. Adjudicated games count: they end where the rule ended them.
     pub fn length_counts(self) -> bool {
         !matches!(self, Ending::DeadDraw | Ending::Length | Ending::Broken)
     }
@@ -93,7 +93,7 @@ pub enum MoveChoice {
 }
 
 impl MoveChoice {
-    /// The choice with this number in the record format.
+    /// Returns the choice with this number in the record format.
     pub fn from_code(code: u8) -> Option<MoveChoice> {
         [MoveChoice::Best, MoveChoice::Deviation, MoveChoice::Blunder, MoveChoice::Book]
             .get(usize::from(code))
@@ -110,7 +110,7 @@ pub struct CandidateMove {
     pub centipawns: i16,
 }
 
-/// What is known of one ply: the move played and what was thought before it.
+/// One ply: the move played and the evaluations before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelledPly {
     /// The move played.
@@ -124,7 +124,7 @@ pub struct LabelledPly {
 }
 
 impl LabelledPly {
-    /// A ply of which only the move is known.
+    /// Returns a ply of which only the move is known.
     pub fn new(played: Move, choice: MoveChoice) -> LabelledPly {
         LabelledPly { played, choice, centipawns: None, candidates: Vec::new() }
     }

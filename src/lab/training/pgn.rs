@@ -9,12 +9,12 @@ use super::TrainingDataError;
 use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use crate::lab::pgn::{self, GameError, Games};
 
-/// One event in so many is held out.
+/// One event in this many is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
 /// Base time in seconds from which a game belongs to the reference set.
 const REFERENCE_SECONDS: f64 = 1800.0;
 
-/// What was read, and which games were no good.
+/// The games that were read, and those that were skipped.
 #[derive(Debug, Default)]
 pub struct Import {
     /// The games that could be played through.
@@ -50,7 +50,7 @@ pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
     Ok(import)
 }
 
-/// The game with what its tags say; `None` without a result.
+/// Labels a game with what its tags say; returns `None` without a result.
 fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
     let tags = &game.tags;
     let text = |name| tags.get(name).unwrap_or_default();
@@ -70,14 +70,16 @@ fn labelled(game: pgn::RecordedGame) -> Option<LabelledGame> {
     })
 }
 
-/// Is the event with this name held out? FNV-1a, so that the split never changes.
+/// Says whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
 pub fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
     // The low bits of FNV are its weakest; fold the high half in.
     (hash ^ hash >> 16) % HELD_OUT_ONE_IN == 0
 }
 
-/// How the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no result.
+/// Returns how the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no
+
+/// result.
 pub fn ending(game: &pgn::RecordedGame) -> Ending {
     let is_without_moves = game.end.legal_moves().is_empty();
     if is_without_moves {
@@ -95,7 +97,7 @@ pub fn ending(game: &pgn::RecordedGame) -> Ending {
     }
 }
 
-/// What endings are called by TCEC, by the PGN standard, and by `zeitnot match`. The first that fits counts.
+/// The words for endings of TCEC, the PGN standard and `zeitnot match`. The first that fits counts.
 const WORDS: [(&[&str], Ending); 6] = [
     (
         &[
@@ -121,7 +123,7 @@ const WORDS: [(&[&str], Ending); 6] = [
     (&["insufficient"], Ending::InsufficientMaterial),
 ];
 
-/// The first number of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, in seconds.
+/// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds; 0 if it has none.
 pub fn base_seconds(tag: &str) -> f64 {
     let first = tag.split(':').next().unwrap_or(tag);
     let first = first.split_once('/').map_or(first, |(_, seconds)| seconds);

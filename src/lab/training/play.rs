@@ -11,7 +11,7 @@ use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly,
 use super::uci_teacher::UciTeacher;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
 
-/// One game in so many is held out.
+/// One game in this many is held out.
 const HELD_OUT_ONE_IN: u64 = 33;
 /// Moves after the opening that are drawn from the candidates.
 const VARIED_PLIES: usize = 16;
@@ -53,7 +53,7 @@ const STYLES: [(f64, Style); 3] = [
     ),
 ];
 
-/// What all games of a run have in common.
+/// The settings that all games of a run have in common.
 #[derive(Clone, Debug)]
 pub struct PlayOptions {
     /// Nodes of each of the teacher's searches.
@@ -64,7 +64,7 @@ pub struct PlayOptions {
     pub seed: u64,
 }
 
-/// 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other evaluations.
+/// Returns 400 asinh(cp / 400): differences count less the more is won. Mates are beyond all other evaluations.
 pub fn compress(centipawns: i16) -> f64 {
     const MATE_FROM: f64 = 20000.0;
     let value = f64::from(centipawns);
@@ -78,7 +78,7 @@ pub fn compress(centipawns: i16) -> f64 {
 /// Plays game `number`, counted from 0.
 ///
 /// # Errors
-/// A bad opening, or no balanced one in [`ATTEMPTS`]; a teacher that fails.
+/// [`TrainingDataError`] if an opening is bad, none of [`ATTEMPTS`] is balanced, or the teacher fails.
 pub fn play_game(
     teacher: &mut UciTeacher,
     options: &PlayOptions,
@@ -94,7 +94,7 @@ pub fn play_game(
     Err(TrainingDataError::Openings { attempts: ATTEMPTS })
 }
 
-/// One game. `None` if its opening turns out one-sided or over.
+/// Plays one game. Returns `None` if its opening turns out one-sided or over.
 fn try_game(
     teacher: &mut UciTeacher,
     options: &PlayOptions,

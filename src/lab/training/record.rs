@@ -47,7 +47,7 @@ const EXACT_GAPS: f64 = 128.0;
 /// Codes per doubling of larger gaps: the error is below 2.6 % and rounding.
 const CODES_PER_DOUBLING: f64 = 14.0;
 
-/// Centipawns that a candidate is worse than the best, in a byte: exact below 128, then in steps of a fourteenth of an
+/// Encodes the centipawns that a candidate is worse than the best in a byte: exact below 128, then in steps of a fourteenth of an
 /// octave. What is lost makes no difference to a softmax over such moves.
 pub fn gap_code(gap: i32) -> u8 {
     let gap = f64::from(gap.max(0));
@@ -58,7 +58,7 @@ pub fn gap_code(gap: i32) -> u8 {
     (EXACT_GAPS + (octaves * CODES_PER_DOUBLING).round()).min(255.0) as u8
 }
 
-/// The gap in centipawns that a code stands for.
+/// Returns the gap in centipawns that a code stands for.
 pub fn gap_of(code: u8) -> i32 {
     let code = f64::from(code);
     if code < EXACT_GAPS {
@@ -77,7 +77,7 @@ impl<W: Write> RecordWriter<W> {
     /// Starts a file.
     ///
     /// # Errors
-    /// Failure to write.
+    /// [`TrainingDataError::Io`] if writing fails.
     pub fn new(mut sink: W) -> Result<Self, TrainingDataError> {
         sink.write_all(MAGIC)?;
         Ok(RecordWriter { sink })
@@ -91,13 +91,13 @@ impl<W: Write> RecordWriter<W> {
     /// Appends a game.
     ///
     /// # Errors
-    /// An illegal move, a game that is too long; failure to write. Nothing is written then, save for a failed write.
+    /// [`TrainingDataError`] if a move is illegal, the game too long, or writing fails. Nothing is written then, except by a failed write.
     pub fn write(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
         let bytes = encode_game(game)?;
         Ok(self.sink.write_all(&bytes)?)
     }
 
-    /// Gives the sink back.
+    /// Returns the sink.
     pub fn into_inner(self) -> W {
         self.sink
     }
@@ -169,7 +169,7 @@ impl<'a> RecordReader<'a> {
         Ok(RecordReader { bytes, whole: MAGIC.len(), failed: false })
     }
 
-    /// Bytes of the file up to the end of the last game that was read whole.
+    /// Returns the bytes of the file up to the end of the last game that was read whole.
     pub fn whole_bytes(&self) -> usize {
         self.whole
     }
@@ -206,7 +206,7 @@ impl<'a> RecordReader<'a> {
 impl Iterator for RecordReader<'_> {
     type Item = Result<LabelledGame, TrainingDataError>;
 
-    /// The next game; after an error, nothing.
+    /// Returns the next game; after an error, nothing.
     fn next(&mut self) -> Option<Self::Item> {
         if self.failed || self.bytes.is_at_end() {
             return None;

@@ -42,7 +42,7 @@ pub struct TableWriter<R, M> {
 }
 
 impl<R: Write, M: Write> TableWriter<R, M> {
-    /// Rows go to `rows`, legal moves to `moves`.
+    /// Makes a writer of rows to `rows` and of legal moves to `moves`.
     pub fn new(rows: R, moves: M) -> Self {
         TableWriter { rows, moves, move_count: 0 }
     }
@@ -50,7 +50,7 @@ impl<R: Write, M: Write> TableWriter<R, M> {
     /// Hands everything to the files.
     ///
     /// # Errors
-    /// Failure to write.
+    /// [`TrainingDataError::Io`] if writing fails.
     pub fn finish(mut self) -> Result<(), TrainingDataError> {
         self.rows.flush()?;
         Ok(self.moves.flush()?)
@@ -59,7 +59,7 @@ impl<R: Write, M: Write> TableWriter<R, M> {
     /// Appends one row for each ply of the game.
     ///
     /// # Errors
-    /// An illegal move in the game; failure to write.
+    /// [`TrainingDataError`] if a move of the game is illegal or writing fails.
     pub fn write_game(&mut self, game: &LabelledGame) -> Result<(), TrainingDataError> {
         let mut replay = GameCursor::new(game.start.as_deref())?;
         let odd_start = !replay.history().current().is_standard_start();
@@ -93,7 +93,7 @@ impl<R: Write, M: Write> TableWriter<R, M> {
     }
 }
 
-/// The move's bits as the side to move sees it.
+/// Returns the move's bits as the side to move sees it.
 fn relative_bits(m: Move, turn: Color) -> u16 {
     match turn {
         Color::White => m.to_bits(),

@@ -9,7 +9,7 @@ use super::bytes::ByteReader;
 use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use crate::chess::Move;
 
-/// One game in so many is held out.
+/// One game in this many is held out.
 const HELD_OUT_ONE_IN: usize = 33;
 
 /// Reads all games of the uncompressed bytes. Every 33rd game is held out.

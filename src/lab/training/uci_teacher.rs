@@ -17,7 +17,7 @@ const LARGEST_CENTIPAWNS: i32 = 15000;
 /// A mate in n plies is this less n.
 const MATE: i32 = 32000;
 
-/// So long a program has to say that it is an engine.
+/// The time that a program has to say that it is a UCI engine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running engine. It is told to quit when dropped.
@@ -78,7 +78,7 @@ impl UciTeacher {
         self.read_until("readyok").map(|_| ())
     }
 
-    /// Its best moves in the current position of `history`, best first, each once, after a search of `nodes`.
+    /// Asks for the engine's best moves in the current position of `history`, best first, each once, after a search of `nodes`.
     ///
     /// `position` is what UCI's command `position` says of the same game.
     ///
@@ -121,12 +121,12 @@ impl UciTeacher {
         sent.map_err(|error| self.fault(format!("does not listen: {error}")))
     }
 
-    /// The lines up to the one that begins with `word`.
+    /// Reads the lines up to the one that begins with `word`.
     fn read_until(&mut self, word: &str) -> Result<Vec<String>, TrainingDataError> {
         self.read_until_by(word, None)
     }
 
-    /// The same, or a fault at the time `end`.
+    /// Does the same, but fails at the time `end`.
     fn read_until_by(&mut self, word: &str, end: Option<Instant>) -> Result<Vec<String>, TrainingDataError> {
         let mut lines = Vec::new();
         loop {
@@ -171,7 +171,7 @@ impl Drop for UciTeacher {
     }
 }
 
-/// What an info line says of one variation.
+/// What an info line tells of one variation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct VariationScore {
     /// Place of the variation, from 0.

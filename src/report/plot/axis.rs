@@ -31,7 +31,7 @@ impl Axis {
         Axis { label, scale: AxisScale::Linear, low: None, high: None }
     }
 
-    /// A number's position; not finite if it has none.
+    /// Returns a number's position; not finite if it has none.
     pub(super) fn position(&self, value: f64) -> f64 {
         match self.scale {
             AxisScale::Linear => value,
@@ -40,7 +40,7 @@ impl Axis {
         }
     }
 
-    /// The positions to show: what was asked for, else all of `positions` and a little more. Never empty, always finite.
+    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never empty, always finite.
     pub(super) fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
         let finite = positions.filter(|at| at.is_finite());
         let (low, high) =
@@ -53,7 +53,7 @@ impl Axis {
         if high - low > 1e-9 * low.abs().max(high.abs()) { low..high } else { low - 0.5..low + 0.5 }
     }
 
-    /// Positions of the ticks.
+    /// Returns the positions of the ticks.
     pub(super) fn ticks(&self, range: &Range<f64>) -> Vec<f64> {
         let step = match self.scale {
             AxisScale::Linear => nice_step((range.end - range.start) / TICKS),
@@ -63,7 +63,7 @@ impl Axis {
         (first..=last).map(|tick| tick as f64 * step).collect()
     }
 
-    /// The number at a position, as it is written at a tick.
+    /// Returns the number at a position, as it is written at a tick.
     pub(super) fn format(&self, position: f64) -> String {
         number(if self.scale == AxisScale::Log { position.exp2() } else { position })
     }
@@ -100,7 +100,7 @@ impl ValueFormatter<f64> for Ticked<'_> {
     }
 }
 
-/// The next of 1, 2, 5, 10, 20, … and their fractions.
+/// Returns the next of 1, 2, 5, 10, 20, … and their fractions.
 fn nice_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
@@ -110,7 +110,7 @@ fn nice_step(step: f64) -> f64 {
         .unwrap_or(step)
 }
 
-/// A short text for a number: `0.25`, `12`, `4096`, `25k`, `1.5M`.
+/// Returns a short text for a number: `0.25`, `12`, `4096`, `25k`, `1.5M`.
 pub(super) fn number(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),

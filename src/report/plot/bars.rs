@@ -38,7 +38,7 @@ pub struct BarPlot {
 }
 
 impl BarPlot {
-    /// A plot without bars; `value` names the quantity and its unit.
+    /// Returns a plot without bars; `value` names the quantity and its unit.
     pub fn new(title: impl Into<String>, value: impl Into<String>, categories: &[&str]) -> BarPlot {
         BarPlot {
             title: title.into(),
@@ -54,14 +54,14 @@ impl BarPlot {
         self
     }
 
-    /// The picture.
+    /// Returns the picture as SVG.
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
         let height = self.categories.len() as u32 * self.group() + 68;
         Canvas { title: &self.title, names: &names, height }.draw(|area| self.draw(area))
     }
 
-    /// Height of a group with the gap below it, units.
+    /// Returns the height of a group with the gap below it, units.
     fn group(&self) -> u32 {
         BAR * self.series.len() as u32 + GAP
     }
@@ -113,7 +113,7 @@ impl BarPlot {
         self.draw_names(area, &chart.backend_coord(&(x.start, 0.0)), &chart.backend_coord(&(x.start, bottom)))
     }
 
-    /// The categories' names at the left of their groups.
+    /// Writes the categories' names at the left of their groups.
     fn draw_names(&self, area: &Area<'_>, top: &(i32, i32), bottom: &(i32, i32)) -> Drawn {
         let (_, origin) = area.get_pixel_range();
         let group = f64::from(bottom.1 - top.1) / self.categories.len().max(1) as f64;
@@ -126,7 +126,7 @@ impl BarPlot {
     }
 }
 
-/// Three digits are enough beside a bar.
+/// Writes a value with three digits, which are enough beside a bar.
 fn round3(value: f64) -> f64 {
     let digits = 10f64.powf((2.0 - value.abs().max(1e-9).log10().floor()).clamp(0.0, 9.0));
     (value * digits).round() / digits

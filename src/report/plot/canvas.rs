@@ -50,17 +50,17 @@ pub(super) type Area<'a> = DrawingArea<SvgBackend<'a>, Shift>;
 /// Done, or not: into a string all can be drawn.
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// Units as pixels.
+/// Returns units as pixels.
 pub(super) const fn px(units: u32) -> u32 {
     units * FINENESS
 }
 
-/// Stand-in for the colour of the series at this place; colours repeat when they are used up.
+/// Returns the stand-in for the colour of the series at this place; colours repeat when they are used up.
 pub(super) fn series(place: usize) -> RGBColor {
     RGBColor(1, 0, (place % SERIES.len()) as u8)
 }
 
-/// Text of the usual size.
+/// Returns the style of text of the usual size.
 pub(super) fn text() -> TextStyle<'static> {
     ("sans-serif", px(TEXT_SIZE)).into_font().color(&INK)
 }
@@ -90,7 +90,7 @@ pub(super) struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    /// The SVG with what `chart` draws below title and legend.
+    /// Returns the SVG with what `chart` draws below title and legend.
     pub(super) fn draw(&self, chart: impl FnOnce(&Area<'_>) -> Drawn) -> String {
         let entries = self.legend();
         let lines = entries.last().map_or(0, |last| last.line + 1);
@@ -112,7 +112,7 @@ impl Canvas<'_> {
         finish(&svg, self.title, size)
     }
 
-    /// The legend's entries, placed in lines.
+    /// Returns the legend's entries, placed in lines.
     fn legend(&self) -> Vec<LegendEntry<'_>> {
         let (mut left, mut line) = (8, 0);
         let mut entries = Vec::new();
@@ -182,7 +182,7 @@ fn finish(svg: &str, title: &str, (width, height): (u32, u32)) -> String {
     )
 }
 
-/// Fill and stroke of a class.
+/// Returns fill and stroke of a class.
 fn css(class: &str, color: &str) -> String {
     format!(".z{class}f{{fill:{color}}}.z{class}s{{stroke:{color}}}")
 }

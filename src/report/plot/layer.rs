@@ -33,7 +33,7 @@ pub(super) enum PlotLayer {
 type Chart<'a, 'b, X, Y> = ChartContext<'a, SvgBackend<'b>, Cartesian2d<X, Y>>;
 
 impl PlotLayer {
-    /// Shares of the weight by bin, percent.
+    /// Returns the shares of the weight by bin, percent.
     pub(super) fn histogram(values: &[(f64, f64)], bin_width: f64) -> PlotLayer {
         let mut bins: BTreeMap<i64, f64> = BTreeMap::new();
         let mut sum = 0.0;
@@ -47,7 +47,7 @@ impl PlotLayer {
         PlotLayer::Columns(bins.into_iter().map(column).collect())
     }
 
-    /// The same with positions on the axes in place of numbers.
+    /// Returns the same with positions on the axes in place of numbers.
     pub(super) fn on_axes(&self, x: &Axis, y: &Axis) -> PlotLayer {
         let point = |&(a, b): &(f64, f64)| (x.position(a), y.position(b));
         match self {
@@ -65,7 +65,7 @@ impl PlotLayer {
         }
     }
 
-    /// All positions along x.
+    /// Returns all positions along x.
     pub(super) fn xs(&self) -> Vec<f64> {
         match self {
             PlotLayer::Line(points) | PlotLayer::Scatter(points) => points.iter().map(|p| p.0).collect(),
@@ -74,7 +74,7 @@ impl PlotLayer {
         }
     }
 
-    /// All positions along y.
+    /// Returns all positions along y.
     pub(super) fn ys(&self) -> Vec<f64> {
         match self {
             PlotLayer::Line(points) | PlotLayer::Scatter(points) => points.iter().map(|p| p.1).collect(),
@@ -140,7 +140,7 @@ impl PlotLayer {
 /// A rectangle from one corner to the other with its shade, above 0 to 1.
 type ShadedCell = ((f64, f64), (f64, f64), f64);
 
-/// Cells with their shades by the logarithm of their weight; neighbours of a shade in a row are one.
+/// Returns cells with their shades by the logarithm of their weight; neighbours of a shade in a row are one.
 fn density(points: &[(f64, f64, f64)], x: &Range<f64>, y: &Range<f64>) -> Vec<ShadedCell> {
     let width = (x.end - x.start) / CELLS.0 as f64;
     let height = (y.end - y.start) / CELLS.1 as f64;

@@ -41,7 +41,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// An empty plot; the axes' labels name quantity and unit.
+    /// Returns an empty plot; the axes' labels name quantity and unit.
     pub fn new(title: impl Into<String>, x: impl Into<String>, y: impl Into<String>) -> Plot {
         Plot {
             title: title.into(),
@@ -52,17 +52,17 @@ impl Plot {
         }
     }
 
-    /// A line through the points `(x, y)`; broken where a number is not finite.
+    /// Adds a line through the points `(x, y)`; it is broken where a number is not finite.
     pub fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
         self.layer(name, PlotLayer::Line(points.to_vec()))
     }
 
-    /// An area from low to high, `(x, low, high)`, such as a confidence band.
+    /// Adds an area from low to high, `(x, low, high)`, such as a confidence band.
     pub fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
         self.layer(name, PlotLayer::Band(edges.to_vec()))
     }
 
-    /// A dot for each point `(x, y)`; for more than a thousand take [`Self::density`].
+    /// Adds a dot for each point `(x, y)`; for more than a thousand take [`Self::density`].
     pub fn scatter(self, name: &str, points: &[(f64, f64)]) -> Plot {
         self.layer(name, PlotLayer::Scatter(points.to_vec()))
     }
@@ -72,7 +72,7 @@ impl Plot {
         self.layer(name, PlotLayer::Density(points.to_vec()))
     }
 
-    /// How `(value, weight)`s are distributed: share of the weight in each bin of this width, in percent.
+    /// Adds a histogram of `(value, weight)`s: the share of the weight in each bin of this width, percent.
     pub fn histogram(self, name: &str, values: &[(f64, f64)], bin_width: f64) -> Plot {
         let layer = PlotLayer::histogram(values, bin_width);
         self.layer(name, layer)
@@ -106,19 +106,19 @@ impl Plot {
         self
     }
 
-    /// A logarithmic x axis; values that are not positive are left out.
+    /// Makes the x axis logarithmic; values that are not positive are left out.
     pub fn log_x(mut self) -> Plot {
         self.x.scale = AxisScale::Log;
         self
     }
 
-    /// A logarithmic y axis; values that are not positive are left out.
+    /// Makes the y axis logarithmic; values that are not positive are left out.
     pub fn log_y(mut self) -> Plot {
         self.y.scale = AxisScale::Log;
         self
     }
 
-    /// The picture.
+    /// Returns the picture as SVG.
     pub fn to_svg(&self) -> String {
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         Canvas { title: &self.title, names: &names, height: HEIGHT }.draw(|area| self.draw(area))

@@ -32,7 +32,7 @@ pub struct Elo {
 }
 
 impl Elo {
-    /// The difference that pairs show; `None` without pairs.
+    /// Computes the difference that pairs show; `None` without pairs.
     pub fn of(tally: &ResultTally) -> Option<Elo> {
         let (score, variance) = tally.pair_moments()?;
         let pairs = tally.pair_count() as f64;
@@ -62,13 +62,13 @@ fn los_of_certain(score: f64) -> f64 {
     }
 }
 
-/// Elo of points per game; infinite at 0 and 1 and beyond.
+/// Returns the Elo difference of points per game; infinite at 0 and 1 and beyond.
 fn elo_of_score(score: f64) -> f64 {
     let score = score.clamp(0.0, 1.0);
     400.0 * (score / (1.0 - score)).log10()
 }
 
-/// Points per game of an Elo difference.
+/// Returns the points per game of an Elo difference.
 pub(super) fn score_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
 }

@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, Axis};
 use super::elo::{NATURAL_PER_ELO, Z_95};
 use super::tally::ResultTally;
 
-/// Newton's rounds at most; a handful is enough.
+/// Most rounds of Newton's method; a handful is enough.
 const ROUNDS: usize = 100;
 /// Steps below this, in natural units, end the search.
 const PRECISION: f64 = 1e-10;
@@ -15,7 +15,7 @@ const LONGEST_STEP: f64 = 2.0;
 /// A match between two of the players.
 #[derive(Clone, Copy, Debug)]
 pub struct MatchResult<'a> {
-    /// Places of A and B among the players.
+    /// The indices of A and B among the players.
     pub players: [usize; 2],
     /// Its games.
     pub tally: &'a ResultTally,
@@ -34,16 +34,16 @@ pub struct Rating {
     pub score: f64,
 }
 
-/// What a match says, in pairs.
+/// The result of a match in pairs.
 struct PairStats {
     players: [usize; 2],
     pairs: f64,
     score: f64,
-    /// Of the points per game of a pair.
+    /// The variance of the points per game of a pair.
     variance: f64,
 }
 
-/// The ratings of `players` players under which the results are likeliest, if points follow the logistic curve; `None` if the
+/// Returns the ratings of `players` players under which the results are likeliest, if points follow the logistic curve; `None` if the
 /// matches don't hang together, or there are none.
 ///
 /// Errors come from the scatter of the pairs, not from the curve (the sandwich of P. J. Huber, 1967), so that draws and openings
@@ -95,14 +95,14 @@ impl PairStats {
         Some(PairStats { players: result.players, pairs: tally.pair_count() as f64, score, variance })
     }
 
-    /// What A is to score per game.
+    /// Returns the points per game that A is expected to score, by the logistic curve.
     fn expected(&self, strength: &Array1<f64>) -> f64 {
         let [a, b] = self.players;
         1.0 / (1.0 + (strength[b] - strength[a]).exp())
     }
 }
 
-/// Can every player be compared with every other, through others if need be?
+/// Says whether every player can be compared with every other, through others if need be.
 fn is_connected(players: usize, evidence: &[PairStats]) -> bool {
     let mut reached = vec![false; players];
     reached[0] = true;
@@ -127,7 +127,9 @@ fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
     gradient
 }
 
-/// The curvature of the likelihood. A constant is added in the direction that no match can measure, all players stronger alike.
+/// Returns the curvature of the likelihood, shape `[players, players]`. A constant is added in the direction that no match can
+
+/// measure, all players stronger alike.
 fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     let players = strength.len();
     let mut information = Array2::from_elem((players, players), 1.0 / players as f64);
@@ -138,7 +140,7 @@ fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     information
 }
 
-/// Variances of the gradient, as the pairs scatter.
+/// Returns the covariance of the gradient that the scatter of the pairs gives, shape `[players, players]`.
 fn scatter(players: usize, evidence: &[PairStats]) -> Array2<f64> {
     let mut scatter = Array2::zeros((players, players));
     for match_ in evidence {
@@ -154,7 +156,9 @@ fn add_difference(matrix: &mut Array2<f64>, [a, b]: [usize; 2], weight: f64) {
     matrix[(b, a)] -= weight;
 }
 
-/// By Gauss and Jordan; the matrix is positive definite, so that no pivot need be sought. `None` where rounding has spoilt that.
+/// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. Returns `None` where rounding has made
+
+/// it indefinite.
 fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
     let mut inverse = Array2::eye(size);

@@ -9,7 +9,7 @@ use super::elo::{NELO_PER_SIGMA, score_of_elo};
 use super::tally::{PAIR_SCORES, ResultTally};
 use crate::params::{ParamError, Params};
 
-/// Counts of 0 are taken for this: what has not been seen is not impossible.
+/// A count of 0 is replaced by this: what has not been seen is not impossible.
 const UNSEEN: f64 = 1e-3;
 /// Rounds of the fixed-point iteration for a given strength in standard deviations; a few are enough.
 const ROUNDS: usize = 20;
@@ -23,33 +23,33 @@ pub enum EloModel {
     Logistic,
 }
 
-/// A test of "A is stronger by `elo0`" against "by `elo1`".
+/// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sprt {
-    /// The hypothesis to be refuted.
+    /// The strength of the hypothesis H0, Elo.
     pub elo0: f64,
-    /// The hypothesis to be proven; larger.
+    /// The strength of the hypothesis H1, Elo; larger than `elo0`.
     pub elo1: f64,
     /// Probability of accepting `elo1` where `elo0` is true.
     pub alpha: f64,
     /// Probability of accepting `elo0` where `elo1` is true.
     pub beta: f64,
-    /// The scale.
+    /// The scale of the hypotheses.
     pub model: EloModel,
 }
 
 /// Why a test was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SprtError {
-    /// A parameter is no good.
+    /// A parameter is unknown or out of range.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// The hypotheses are no pair.
+    /// `elo1` is not larger than `elo0`.
     #[error("elo1 must be larger than elo0, as in elo0=0,elo1=5")]
     Order,
 }
 
-/// What a test says at some moment.
+/// The state of a test after some pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SprtState {
     /// Log-likelihood ratio of `elo1` to `elo0`.
@@ -60,14 +60,14 @@ pub struct SprtState {
     pub upper: f64,
 }
 
-/// What a test has proven.
+/// What a test has decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SprtVerdict {
-    /// `elo0`.
+    /// H0 is accepted.
     H0,
-    /// `elo1`.
+    /// H1 is accepted.
     H1,
-    /// Nothing yet.
+    /// Neither is accepted yet.
     Undecided,
 }
 
@@ -93,7 +93,7 @@ impl Sprt {
         if sprt.elo1 > sprt.elo0 { Ok(sprt) } else { Err(SprtError::Order) }
     }
 
-    /// Where the test stands after these pairs.
+    /// Returns the state of the test after these pairs.
     pub fn state(&self, tally: &ResultTally) -> SprtState {
         SprtState {
             llr: self.llr(tally),
@@ -121,7 +121,7 @@ impl Sprt {
 }
 
 impl SprtState {
-    /// What is proven.
+    /// Returns which hypothesis is accepted, if one is.
     pub fn verdict(&self) -> SprtVerdict {
         if self.llr >= self.upper {
             SprtVerdict::H1
@@ -133,12 +133,12 @@ impl SprtState {
     }
 }
 
-/// The distribution with mean `mean` under which `seen` is likeliest.
+/// Returns the distribution with mean `mean` under which `seen` is likeliest.
 fn fit_mean(seen: &[f64; 5], mean: f64) -> [f64; 5] {
     tilt(seen, &PAIR_SCORES.map(|score| score - mean))
 }
 
-/// The distribution whose mean lies `strength` standard deviations above ½ under which `seen` is likeliest. The condition is
+/// Returns the distribution whose mean lies `strength` standard deviations above ½ under which `seen` is likeliest. The condition is
 /// linear but for mean and deviation of the distribution itself, which are taken from the round before.
 fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     let mut fitted = [0.2; 5];
@@ -153,7 +153,7 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     fitted
 }
 
-/// The distribution under which `seen` is likeliest among those in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`, with the
+/// Returns the distribution under which `seen` is likeliest among those in which `condition` has mean 0: `pᵢ / (1 + θ cᵢ)`, with the
 /// θ that makes the mean 0.
 fn tilt(seen: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let (min, max) = condition.iter().fold((f64::MAX, f64::MIN), |(lo, hi), &c| (lo.min(c), hi.max(c)));

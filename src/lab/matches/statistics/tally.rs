@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 /// Points per game of a pair, from none of two to two of two.
 pub const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Results from A's view.
+/// Results from A's point of view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultTally {
-    /// Games won, drawn and lost.
+    /// Games won.
     pub wins: u64,
     /// Games drawn.
     pub draws: u64,
@@ -34,27 +34,27 @@ impl ResultTally {
         }
     }
 
-    /// Games in all.
+    /// Returns the number of games.
     pub fn games(&self) -> u64 {
         self.wins + self.draws + self.losses
     }
 
-    /// Complete pairs.
+    /// Returns the number of complete pairs.
     pub fn pair_count(&self) -> u64 {
         self.pairs.iter().sum()
     }
 
-    /// Games whose partner is missing.
+    /// Returns the number of games whose partner is missing.
     pub fn unpaired(&self) -> u64 {
         self.open.len() as u64
     }
 
-    /// Points of A in games won and drawn.
+    /// Returns the points of A.
     pub fn points(&self) -> f64 {
         self.wins as f64 + self.draws as f64 / 2.0
     }
 
-    /// Mean and variance of the points per game of a pair; `None` without pairs.
+    /// Returns mean and variance of the points per game of a pair; `None` without pairs.
     pub(super) fn pair_moments(&self) -> Option<(f64, f64)> {
         let count = self.pair_count() as f64;
         let mean_of = |value: &dyn Fn(f64) -> f64| {

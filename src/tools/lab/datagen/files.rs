@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::lab::training::TrainingDataError;
 use crate::tools::Failure;
 
-/// Of `.zst` files; higher gains a few percent and takes minutes.
+/// The compression level of `.zst` files; a higher one gains a few percent and takes minutes.
 const COMPRESSION_LEVEL: i32 = 9;
 
-/// The failure with the file's name.
+/// Returns the failure with the file's name.
 pub(super) fn fault(path: &Path, error: TrainingDataError) -> Failure {
     Failure::Input(format!("{}: {error}", path.display()))
 }
@@ -19,7 +19,7 @@ fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 
-/// A stream of the inflated content.
+/// Opens a file and returns a stream of its inflated content.
 pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     let file = File::open(path).map_err(|error| fault(path, error.into()))?;
     if is_compressed(path) {
@@ -29,14 +29,14 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// The inflated content.
+/// Reads the inflated content of a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| fault(path, error.into()))?;
     Ok(bytes)
 }
 
-/// A new file, deflated if its ending says so.
+/// Makes a new file, compressed if its ending says so.
 pub(super) fn create(path: &Path) -> Result<Box<dyn Write>, Failure> {
     let file = File::create(path).map_err(|error| fault(path, error.into()))?;
     if is_compressed(path) {

@@ -91,7 +91,7 @@ pub(super) fn sides(args: &MatchArgs) -> Result<[SideArgs; 2], Failure> {
     Ok(sides)
 }
 
-/// What each side may spend: its own limit, or the common one.
+/// Returns what each side may spend: its own limit, or the common one.
 pub(super) fn limits(args: &MatchArgs, sides: &[SideArgs; 2]) -> Result<[SideLimit; 2], Failure> {
     let common = args.nodes.map(SideLimit::Nodes).or(args.tc.map(SideLimit::Clock));
     let limit = |side: &SideArgs| {
@@ -100,7 +100,7 @@ pub(super) fn limits(args: &MatchArgs, sides: &[SideArgs; 2]) -> Result<[SideLim
     Ok([limit(&sides[0])?, limit(&sides[1])?])
 }
 
-/// The teams; they share a backend if they can.
+/// Makes the two engines ready; they share a backend if they can.
 pub(super) fn teams(sides: &[SideArgs; 2], rules: &MatchRules) -> Result<[Arc<EngineSetup>; 2], Failure> {
     let settings = [0, 1].map(|index| {
         let mut settings = sides[index].settings.clone();

@@ -1,14 +1,14 @@
-//! What the user says of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
+//! The arguments of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 
 use crate::engine::Settings;
 use crate::lab::matches::SideLimit;
 use crate::time::NoTimeControl;
 use crate::tools::Failure;
 
-/// One engine as the user wants it.
+/// The arguments of one engine.
 #[derive(Clone, Debug)]
 pub(super) struct SideArgs {
-    /// For tables and PGN.
+    /// The name in tables and PGN.
     pub(super) name: String,
     /// Its own limit, if it has one.
     pub(super) limit: Option<SideLimit>,
@@ -17,10 +17,10 @@ pub(super) struct SideArgs {
 }
 
 impl SideArgs {
-    /// The engine that `text` makes of the `common` options; `letter` names it if nothing else does.
+    /// Parses what `text` makes of the `common` options; `letter` names the engine if nothing else does.
     ///
     /// # Errors
-    /// If an entry has no value, or its name or value is no good.
+    /// [`Failure::Input`] if an entry has no value, or its name or value is not accepted.
     pub(super) fn parse(text: &str, common: &Settings, letter: &str) -> Result<SideArgs, Failure> {
         let mut side = SideArgs { name: String::new(), limit: None, settings: common.clone() };
         let mut named = None;
@@ -53,7 +53,7 @@ fn entry_error(letter: &str, entry: &str, reason: impl std::fmt::Display) -> Fai
     Failure::Input(format!("--{}: {entry}: {reason}", letter.to_lowercase()))
 }
 
-/// `Name=Value`, the value with or without quotes.
+/// Splits `Name=Value`, the value with or without quotes.
 fn split_entry(entry: &str) -> Option<(&str, &str)> {
     let (key, value) = entry.split_once('=')?;
     let value = value.trim();
@@ -61,7 +61,7 @@ fn split_entry(entry: &str) -> Option<(&str, &str)> {
     Some((key.trim(), quoted.unwrap_or(value)))
 }
 
-/// The parts of a list that is separated by commas outside parentheses and quotes; empty parts are left out.
+/// Splits a list at commas outside parentheses and quotes; empty parts are left out.
 fn entries(text: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
     for (index, c) in text.char_indices() {

@@ -140,12 +140,12 @@ impl FilterArgs {
 }
 
 impl EstimatorArgs {
-    /// Has the user asked for any of it?
+    /// Says whether the user has given any of them.
     pub(super) fn are_given(&self) -> bool {
         self.fit || !self.estimator.is_empty()
     }
 
-    /// The estimators; those that read the head also after the search where there was one.
+    /// Returns the estimators; those that read the head also after the search where there was one.
     fn estimators(&self, is_searched: bool) -> Result<Vec<Estimator>, Failure> {
         let fault = |error: crate::params::ParamError| Failure::Input(format!("--estimator: {error}"));
         let texts: Vec<&str> = match self.estimator.as_slice() {
@@ -275,7 +275,7 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     Ok((writer, last.max(1)))
 }
 
-/// Becomes true when the user presses Ctrl-C.
+/// Returns a flag that becomes true when the user presses Ctrl-C.
 fn interruption() -> Result<&'static AtomicBool, Failure> {
     static STOP: AtomicBool = AtomicBool::new(false);
     ctrlc::set_handler(|| {
@@ -337,7 +337,7 @@ impl MeasureProgress {
     }
 }
 
-/// The columns of each kind of file that `report` reads.
+/// Returns the columns of each kind of file that `report` reads.
 pub(super) fn columns() -> Vec<Vec<String>> {
     vec![PositionRow::columns()]
 }

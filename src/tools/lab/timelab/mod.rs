@@ -137,7 +137,7 @@ fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
     repeated("tc", args.controls.iter().map(ToString::to_string).collect())
 }
 
-/// The network, if a manager asks for it. All managers are checked on the way.
+/// Opens the network, if a manager asks for it. All managers are checked on the way.
 fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     let manager =
         |text| manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")));

@@ -30,7 +30,7 @@ impl<'a> GameSource<'a> {
         GameSource { args, files: args.pgn.iter(), open: None, accepted: 0, left_out: 0 }
     }
 
-    /// At most [`CHUNK`] games, none at the end. Broken games are named on stderr and make the status bad input.
+    /// Reads at most [`CHUNK`] games, none at the end. Broken games are named on stderr and make the status bad input.
     pub(super) fn next_chunk(&mut self, status: &mut ExitStatus) -> Result<Vec<GameToReplay>, Failure> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         let mut chunk = Vec::new();

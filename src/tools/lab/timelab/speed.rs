@@ -10,10 +10,10 @@ use crate::chess::{History, Variant};
 use crate::lab::replay::SpeedModel;
 use crate::tools::Failure;
 
-/// Endgames are so much faster than openings under `phase`, as with small networks on a CPU.
+/// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
 const ENDGAME_SPEED: f64 = 1.6;
 
-/// What is needed of `bench --json`.
+/// What is read of the output of `bench --json`.
 #[derive(Deserialize)]
 struct BenchReport {
     positions: Vec<BenchPosition>,
@@ -25,10 +25,10 @@ struct BenchPosition {
     nps: f64,
 }
 
-/// `constant`, `phase`, or the file of a measurement.
+/// Parses `constant`, `phase`, or the name of a file with a measurement.
 ///
 /// # Errors
-/// If the file cannot be read or is no report of `bench`.
+/// [`Failure::Input`] if the file cannot be read or is no output of `bench`.
 pub(super) fn parse(text: &str, nps: f64) -> Result<SpeedModel, Failure> {
     match text {
         "constant" => Ok(SpeedModel::Constant(nps)),
