@@ -23,7 +23,6 @@ struct CachedEvaluation {
 type Generation = HashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>;
 
 /// A network behind a cache that all games of a thread share. When the young generation is full it becomes the old one, which is
-
 /// dropped.
 pub(super) struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,

@@ -78,7 +78,6 @@ pub fn is_held_out(event: &[u8]) -> bool {
 }
 
 /// Returns how the game ended: by its last position, by its tags `Termination` and `TerminationDetails`, and broken off if it has no
-
 /// result.
 pub fn ending(game: &pgn::RecordedGame) -> Ending {
     let is_without_moves = game.end.legal_moves().is_empty();

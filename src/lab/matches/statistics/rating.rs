@@ -128,7 +128,6 @@ fn gradient(strength: &Array1<f64>, evidence: &[PairStats]) -> Array1<f64> {
 }
 
 /// Returns the curvature of the likelihood, shape `[players, players]`. A constant is added in the direction that no match can
-
 /// measure, all players stronger alike.
 fn information(strength: &Array1<f64>, evidence: &[PairStats]) -> Array2<f64> {
     let players = strength.len();
@@ -157,7 +156,6 @@ fn add_difference(matrix: &mut Array2<f64>, [a, b]: [usize; 2], weight: f64) {
 }
 
 /// Returns the inverse of a positive definite matrix by Gauss and Jordan, without pivoting. Returns `None` where rounding has made
-
 /// it indefinite.
 fn inverse(mut matrix: Array2<f64>) -> Option<Array2<f64>> {
     let size = matrix.len_of(Axis(0));
