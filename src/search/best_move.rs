@@ -75,7 +75,7 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
     best.map(|(_, id, child)| (id, child))
 }
 
-/// What a move is judged by as one to play, at one moment.
+/// The figures by which a move is judged as one to play, at one moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveRank {
     class: ProofClass,

@@ -9,7 +9,7 @@ use crate::chess::{History, Move};
 use crate::network::{Backend, BackendInfo, PositionEncoding, cache::EvalCache};
 use crate::tablebase::Tablebase;
 
-/// What a search works on: the tree, the game, the parameters and the evaluations. Nothing here changes while the search
+/// The things that a search works on: the tree, the game, the parameters and the evaluations. Nothing here changes while the search
 /// runs, but the tree and the cache are written through their own atomics and locks.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
@@ -34,7 +34,7 @@ pub(crate) struct SearchContext {
     pub(crate) backend: Arc<dyn Backend>,
     /// A copy of the backend's description, so that a descent need not ask a trait object.
     pub(crate) backend_info: BackendInfo,
-    /// What the search is to report.
+    /// The selection of what the search reports.
     pub(crate) reporting: Reporting,
     /// When the `go` line was read.
     pub(crate) started: Instant,

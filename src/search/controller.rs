@@ -32,17 +32,17 @@ pub struct SearchResult {
     pub ponder: Option<Move>,
     /// Why it ended.
     pub reason: EndReason,
-    /// What the backend said when it failed.
+    /// The backend's error, if it failed.
     pub failure: Option<String>,
     /// The last state; `None` if the root has no visited move.
     pub info: Option<SearchInfo>,
-    /// What the search counted.
+    /// The figures for benchmarks and logs.
     pub summary: SearchSummary,
     /// The last figures for the time manager.
     pub stats: SearchStats,
 }
 
-/// Watches over `search` until it ends; tells `observer` about it. `ponder_hit` is called with the time of `ponderhit`.
+/// Watches over `search` until it ends, and reports to `observer`. `ponder_hit` is called with the time of `ponderhit`.
 pub(crate) fn run(
     search: &Search,
     observer: &mut dyn FnMut(&SearchInfo),

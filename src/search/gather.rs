@@ -19,7 +19,7 @@ use crate::tablebase;
 /// The largest number of visits that are sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
-/// What the moves of one node that have no child share in the formula.
+/// The terms of the formula that the moves of one node without a child share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnvisitedTerms {
     /// First-play urgency.

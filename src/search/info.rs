@@ -23,7 +23,7 @@ pub enum MoveStatsWhen {
     Always,
 }
 
-/// What a search is to report.
+/// The selection of what a search reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reporting {
     /// The number of lines, best first.

@@ -94,7 +94,7 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot) -> RootStats {
     RootStats { moves, root: root_stats(search, snapshot) }
 }
 
-/// What the scores of all moves have in common.
+/// The terms that the scores of all moves share.
 struct ScoreTerms<'a> {
     fpu: f32,
     exploration: f32,

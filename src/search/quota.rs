@@ -34,7 +34,7 @@ impl CollisionScaling {
     }
 }
 
-/// What one gathering has come to so far, beside its leaves.
+/// The counts of one gathering so far, beside its leaves.
 #[derive(Debug, Default)]
 pub(super) struct GatherCounts {
     /// Visits that ended in terminals and cache hits.

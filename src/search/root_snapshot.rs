@@ -26,7 +26,7 @@ pub(crate) struct RootSnapshot {
     pub(crate) nodes: u32,
     /// Visits made by this search.
     pub(crate) new_nodes: u64,
-    /// What the search has counted.
+    /// The counters of the search.
     pub(crate) counts: CounterValues,
     /// The root itself.
     pub(crate) root: NodeReading,
@@ -47,7 +47,7 @@ pub(crate) struct NodeReading {
     pub(crate) in_flight: u32,
     /// Mean of the finished visits; meaningless without any.
     pub(crate) mean: NodeValue,
-    /// What is proven of it.
+    /// The proof of its result, if there is one.
     pub(crate) proof: Option<Proof>,
     /// The game is over here, or the result is proven.
     pub(crate) is_certain: bool,
@@ -60,7 +60,7 @@ pub(crate) struct RootMove {
     pub(crate) mv: Move,
     /// The child that it leads to, if that exists.
     pub(crate) child: Option<NodeId>,
-    /// What the child says; no visits and nothing proven without a child.
+    /// The figures of the child; no visits and nothing proven without a child.
     pub(crate) node: NodeReading,
     /// Value for the side to move at the root, which gets the draw score for a draw; meaningless without visits.
     pub(crate) q: f32,
@@ -73,7 +73,7 @@ pub(crate) struct RootMove {
 }
 
 impl NodeReading {
-    /// What is known of a node that does not exist yet.
+    /// The reading of a node that does not exist yet.
     const NONE: NodeReading = NodeReading {
         visits: 0,
         in_flight: 0,

@@ -20,10 +20,10 @@ use crate::time::{Chain, SearchStats};
 /// A batch has at most one position for so many visits of the root.
 const VISITS_PER_LEAF: u32 = 8;
 
-/// What a search is made from.
+/// The parts that a search is made from.
 #[derive(Debug)]
 pub(crate) struct SearchSpec {
-    /// What it works on.
+    /// The tree, the game and the parameters.
     pub(crate) context: SearchContext,
     /// The rules that end it.
     pub(crate) chain: Chain,
@@ -36,15 +36,15 @@ pub(crate) struct SearchSpec {
 /// A search. It lives until the last of those who share it lets go.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// What it works on.
+    /// The tree, the game and the parameters.
     pub(crate) context: SearchContext,
     /// The root's moves and their policy.
     pub(crate) root_policy: RootPolicy,
     /// The visits that may still be begun.
     pub(crate) budget: CachePadded<VisitBudget>,
-    /// What it counts.
+    /// The counters, which all workers write.
     pub(crate) counters: CachePadded<SearchCounters>,
-    /// Where its workers are.
+    /// The progress of its workers.
     pub(crate) progress: CachePadded<WorkerProgress>,
     /// Decides when it ends.
     pub(crate) stop_controller: StopController,

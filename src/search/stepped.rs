@@ -12,7 +12,7 @@ use super::shared::Search;
 use super::stop_controller::EndReason;
 use crate::network::EvalSlot;
 
-/// What a search needs next.
+/// The next thing that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     /// The batch that waits is to be evaluated.

@@ -59,7 +59,7 @@ pub(crate) struct StopController {
     decisive_lead: AtomicU32,
 }
 
-/// What the chain said.
+/// The chain's answer.
 struct Checked {
     hints: Hints,
     is_over: bool,

@@ -31,7 +31,7 @@ mod meta {
     pub(super) const CYCLE_SHIFT: u32 = 24;
 }
 
-/// What a node is in the course of its life.
+/// The states of a node in the course of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeState {
     /// Nobody has evaluated it yet.
@@ -81,7 +81,7 @@ pub(crate) struct Node {
     edge: AtomicU32,
     /// In the last node of a run of siblings: the next run.
     next: AtomicU32,
-    /// See [`meta`].
+    /// State, proof, lock and counts, packed as [`meta`] says.
     meta: AtomicU32,
     /// The first child; valid once it is counted.
     first_child: AtomicU32,
@@ -344,7 +344,7 @@ impl Node {
         self.best_unvisited.load(Ordering::Relaxed)
     }
 
-    /// Sets that rank. The caller holds the claim or the lock for growth.
+    /// Sets the rank of the best move without a child. The caller holds the claim or the lock for growth.
     pub(super) fn set_best_unvisited(&self, rank: u32) {
         self.best_unvisited.store(rank, Ordering::Relaxed);
     }

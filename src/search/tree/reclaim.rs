@@ -23,7 +23,7 @@ pub(super) struct Discard {
     pub(super) quiescence: Box<dyn FnOnce() + Send>,
 }
 
-/// What the reclaimer is to do.
+/// A task of the reclaimer.
 enum ReclaimTask {
     /// Give the memory of a subtree back to its tree.
     Subtree(Discard),
@@ -91,7 +91,7 @@ impl Discard {
     }
 }
 
-/// What is left to do of a walk through a discarded subtree.
+/// A step that is left to do of a walk through a discarded subtree.
 enum ReleaseStep {
     /// Release what is below this node, then its policy.
     Below(NodeId),

@@ -70,7 +70,7 @@ impl Run {
 struct Joined {
     /// Free runs that were joined, the shortest first. Runs are taken from the last one only, which becomes shorter then.
     chunks: Vec<Run>,
-    /// What was left of chunks.
+    /// The ends of chunks that were too short for the run that was wanted.
     leftovers: Vec<Run>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Slab<T> {
     blocks: Blocks<T>,
     /// The first slot that no chunk contains so far.
     next: CachePadded<AtomicU32>,
-    /// What each share's threads have left of their chunk: its start in the upper half, its end in the lower.
+    /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the lower.
     chunks: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
