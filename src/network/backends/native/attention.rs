@@ -3,7 +3,7 @@
 use super::buffer::Buffer;
 use super::encoder::{Encoder, EncoderScratch, Stack};
 use super::kernels::{Kernels, board_offset};
-use super::layer::{Arithmetic, Layer, Rounded};
+use super::layer::{Arithmetic, InputSize, Layer, Rounded, Rows};
 use super::linear::{activate, padded};
 use crate::network::EvalSlot;
 use crate::network::policy_map::ATTENTION_CELLS;
@@ -82,7 +82,7 @@ impl AttentionHead {
     pub(super) fn scratch(&self, arithmetic: Arithmetic<'_>) -> AttentionScratch {
         let width = self.embedding.outputs();
         let stack = Stack { encoders: &self.encoders, shared: None, ffn: None, width };
-        let inputs = [(SQUARES, self.embedding.inputs()), (SQUARES, width)];
+        let inputs = [self.embedding.inputs(), width].map(|length| InputSize { rows: SQUARES, length });
         AttentionScratch {
             squares: Buffer::zeros(SQUARES * self.embedding.inputs()),
             embedded: Buffer::zeros(SQUARES * width),
@@ -105,13 +105,14 @@ impl AttentionHead {
         for (square, row) in squares.chunks_exact_mut(self.embedding.inputs()).enumerate() {
             row[..self.inputs].copy_from_slice(&board[board_offset(square, self.inputs())..][..self.inputs]);
         }
-        self.embedding.apply(kernels, SQUARES, (squares, embedded), rounded);
+        self.embedding.apply(kernels, Rows { count: SQUARES, numbers: squares }, embedded, rounded);
         activate(kernels, self.activation, embedded);
         for encoder in &self.encoders {
-            encoder.evaluate(kernels, (1, embedded), None, encoders);
+            encoder.evaluate(kernels, embedded, None, encoders);
         }
-        self.query.apply(kernels, SQUARES, (embedded, query), rounded);
-        self.key.apply(kernels, SQUARES, (embedded, key), rounded);
+        let embedded = Rows { count: SQUARES, numbers: embedded };
+        self.query.apply(kernels, embedded, query, rounded);
+        self.key.apply(kernels, embedded, key, rounded);
         let width = self.key.outputs();
         let row = |square: usize| square * width..(square + 1) * width;
         for &index in &slot.moves {

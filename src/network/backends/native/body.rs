@@ -1,9 +1,9 @@
 //! The attention body: input planes to rows of numbers, one for each square, that encoders work on.
 
 use super::buffer::Buffer;
-use super::encoder::{Encoder, EncoderScratch, FeedForward, Norm, Stack};
+use super::encoder::{Branch, Encoder, EncoderScratch, FeedForward, Norm, Stack};
 use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
-use super::layer::{Arithmetic, Layer, Rounded, stride};
+use super::layer::{Arithmetic, Layer, Rounded, Rows, stride};
 use super::linear::{activate, padded};
 use super::tower::{Tower, TowerScratch};
 use crate::network::policy_map::MOVES;
@@ -180,7 +180,7 @@ impl AttentionBody {
         let width = stride(self.width);
         let x = &mut scratch.x[..batch.len() * SQUARES * width];
         for encoder in &self.encoders {
-            encoder.evaluate(kernels, (batch.len(), x), self.shared.as_ref(), &mut scratch.encoders);
+            encoder.evaluate(kernels, x, self.shared.as_ref(), &mut scratch.encoders);
         }
         let channels = self.channels();
         let boards = scratch.boards.chunks_exact_mut(BOARD_SQUARES * channels);
@@ -197,7 +197,8 @@ impl AttentionBody {
         let width = stride(self.width);
         let rows = batch.len() * SQUARES;
         let x = &mut scratch.x[..rows * width];
-        self.embedding.apply(kernels, rows, (&scratch.inputs, x), &mut scratch.rounded);
+        let inputs = Rows { count: rows, numbers: &scratch.inputs };
+        self.embedding.apply(kernels, inputs, x, &mut scratch.rounded);
         for_each_board(x, &self.constants, |x, constant| *x += constant);
         activate(kernels, self.activation, x);
         if let Some(rest) = &self.rest {
@@ -206,8 +207,8 @@ impl AttentionBody {
         for_each_board(x, &self.multiply_gate, |x, gate| *x *= gate);
         for_each_board(x, &self.add_gate, |x, gate| *x += gate);
         if let Some(rest) = &self.rest {
-            let branch = rest.ffn.evaluate(kernels, (rows, x), &mut scratch.encoders);
-            rest.norm2.apply(kernels, x, Some((branch, rest.alpha)));
+            let branch = rest.ffn.evaluate(kernels, Rows { count: rows, numbers: x }, &mut scratch.encoders);
+            rest.norm2.apply(kernels, x, Some(Branch { rows: branch, factor: rest.alpha }));
         }
     }
 

@@ -86,23 +86,28 @@ impl Convolution {
         }
     }
 
-    /// Convolves `positions` boards `[10][10][inputs]`.
+    /// Convolves boards `[10][10][inputs]`.
     pub(super) fn apply(
         &self,
         kernels: &dyn Kernels,
         scratch: &mut Scratch,
-        (positions, boards): (usize, &[f32]),
+        input: Boards<'_>,
         target: Target<'_>,
     ) {
         match self {
-            Convolution::Winograd(convolution) => {
-                convolution.apply(kernels, scratch, (positions, boards), target)
-            }
-            Convolution::Tiled(convolution) => {
-                convolution.apply(kernels, scratch, (positions, boards), target)
-            }
+            Convolution::Winograd(convolution) => convolution.apply(kernels, scratch, input, target),
+            Convolution::Tiled(convolution) => convolution.apply(kernels, scratch, input, target),
         }
     }
+}
+
+/// Boards that a convolution or a head reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Boards<'a> {
+    /// Number of boards.
+    pub(super) positions: usize,
+    /// `[positions][10][10][channels]`
+    pub(super) boards: &'a [f32],
 }
 
 /// The place that a convolution writes to.
@@ -150,14 +155,9 @@ impl WinogradConvolution {
         WinogradConvolution { inputs, outputs, weights, bias }
     }
 
-    /// Convolves `positions` boards `[10][10][inputs]`.
-    fn apply(
-        &self,
-        kernels: &dyn Kernels,
-        scratch: &mut Scratch,
-        (positions, boards): (usize, &[f32]),
-        target: Target<'_>,
-    ) {
+    /// Convolves boards `[10][10][inputs]`.
+    fn apply(&self, kernels: &dyn Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
+        let Boards { positions, boards } = input;
         let rows = positions * TILES;
         let tiles_step = rows * self.inputs + SKEW;
         kernels.transform_input(InputTransform {
@@ -250,14 +250,9 @@ impl TiledConvolution {
         TiledConvolution { tiles: Arc::clone(tiles), inputs, outputs, offsets, weights, bias }
     }
 
-    /// Convolves `positions` boards `[10][10][inputs]`.
-    fn apply(
-        &self,
-        kernels: &dyn Kernels,
-        scratch: &mut Scratch,
-        (positions, boards): (usize, &[f32]),
-        target: Target<'_>,
-    ) {
+    /// Convolves boards `[10][10][inputs]`.
+    fn apply(&self, kernels: &dyn Kernels, scratch: &mut Scratch, input: Boards<'_>, target: Target<'_>) {
+        let Boards { positions, boards } = input;
         let step = spread_length(self.inputs);
         kernels.spread(Spread { positions, channels: self.inputs, boards, spread: &mut scratch.spread });
         let width = self.outputs.next_multiple_of(TILE_DEPTH);

@@ -5,7 +5,7 @@
 
 use super::buffer::Buffer;
 use super::kernels::{Kernels, Normalize, Product, Softmax};
-use super::layer::{Arithmetic, Layer, Rounded, room, stride};
+use super::layer::{Arithmetic, InputSize, Layer, Rounded, Rows, room, stride};
 use super::linear::{activate, padded};
 use crate::network::weights::{self, Activation, Dense, LayerNorm, SQUARES};
 
@@ -82,6 +82,35 @@ pub(super) struct EncoderScratch {
     result: Buffer,
 }
 
+/// What is added to rows before their norm.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Branch<'a> {
+    /// As many rows as it is added to.
+    pub(super) rows: &'a [f32],
+    pub(super) factor: f32,
+}
+
+/// The matrix that all smolgens share, with the heads that it is applied to.
+#[derive(Clone, Copy, Debug)]
+struct SharedMatrix<'a> {
+    heads: usize,
+    layer: &'a Layer,
+}
+
+/// One head's attention in one position of a group.
+#[derive(Clone, Copy, Debug)]
+struct HeadOfPosition {
+    position: usize,
+    head: usize,
+}
+
+/// Rows that begin `stride` numbers apart.
+#[derive(Clone, Copy, Debug)]
+struct StridedRows<'a> {
+    rows: &'a [f32],
+    stride: usize,
+}
+
 /// A stack of encoders, and what computes with the same scratch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack<'a> {
@@ -112,9 +141,9 @@ impl EncoderScratch {
         let squeezed = of_smolgen(|smolgen| smolgen.hidden.outputs());
         let by_head = shared.map_or(0, Layer::inputs);
         let inputs = [
-            (rows, width.max(attended).max(hidden)),
-            (positions, flat.max(squeezed)),
-            (positions * heads, by_head),
+            InputSize { rows, length: width.max(attended).max(hidden) },
+            InputSize { rows: positions, length: flat.max(squeezed) },
+            InputSize { rows: positions * heads, length: by_head },
         ];
         EncoderScratch {
             projected: Buffer::zeros(rows * largest(|encoder| encoder.project.outputs())),
@@ -168,39 +197,42 @@ impl Encoder {
         self.project.outputs().max(self.ffn.hidden.outputs())
     }
 
-    /// Evaluates the layer on the rows `x` of `positions`, in place; `shared` is the matrix that smolgens share.
+    /// Evaluates the layer on the rows `x` of whole positions, in place; `shared` is the matrix that smolgens share.
     pub(super) fn evaluate(
         &self,
         kernels: &dyn Kernels,
-        (positions, x): (usize, &mut [f32]),
+        x: &mut [f32],
         shared: Option<&Layer>,
         scratch: &mut EncoderScratch,
     ) {
-        let rows = positions * SQUARES;
-        self.project.apply(kernels, rows, (x, &mut scratch.projected), &mut scratch.rounded);
+        let count = x.len() / self.norm1.row_length();
+        let positions = count / SQUARES;
+        let rows = Rows { count, numbers: x };
+        self.project.apply(kernels, rows, &mut scratch.projected, &mut scratch.rounded);
         let has_additions = match (&self.smolgen, shared) {
             (Some(smolgen), Some(shared)) => {
-                smolgen.evaluate(kernels, (positions, x), (self.heads, shared), scratch);
+                smolgen.evaluate(kernels, rows, SharedMatrix { heads: self.heads, layer: shared }, scratch);
                 true
             }
             _ => false,
         };
         for position in 0..positions {
             for head in 0..self.heads {
-                self.attend(kernels, (position, head), has_additions, scratch);
+                self.attend(kernels, HeadOfPosition { position, head }, has_additions, scratch);
             }
         }
-        self.output.apply(kernels, rows, (&scratch.attended, &mut scratch.branch), &mut scratch.rounded);
-        self.norm1.apply(kernels, x, Some((&scratch.branch, self.alpha)));
-        let branch = self.ffn.evaluate(kernels, (rows, x), scratch);
-        self.norm2.apply(kernels, x, Some((branch, self.alpha)));
+        let attended = Rows { count, numbers: &scratch.attended };
+        self.output.apply(kernels, attended, &mut scratch.branch, &mut scratch.rounded);
+        self.norm1.apply(kernels, x, Some(Branch { rows: &scratch.branch, factor: self.alpha }));
+        let branch = self.ffn.evaluate(kernels, Rows { count, numbers: x }, scratch);
+        self.norm2.apply(kernels, x, Some(Branch { rows: branch, factor: self.alpha }));
     }
 
     /// Computes `softmax(Q Kᵀ / sqrt(depth) + additions) V` of one head, into its columns of the scratch's `attended`.
     fn attend(
         &self,
         kernels: &dyn Kernels,
-        (position, head): (usize, usize),
+        HeadOfPosition { position, head }: HeadOfPosition,
         has_additions: bool,
         scratch: &mut EncoderScratch,
     ) {
@@ -208,7 +240,12 @@ impl Encoder {
         let (from, to) = (self.project.outputs(), self.output.inputs());
         let projected = &scratch.projected[position * SQUARES * from + head * depth..];
         let (keys, values) = (&projected[to..], &projected[2 * to..]);
-        pack_transposed(kernels.panel(), (keys, from), depth, &mut scratch.packed[..SQUARES * depth]);
+        pack_transposed(
+            kernels.panel(),
+            StridedRows { rows: keys, stride: from },
+            depth,
+            &mut scratch.packed[..SQUARES * depth],
+        );
         kernels.multiply(Product {
             count: 1,
             rows: SQUARES,
@@ -229,7 +266,7 @@ impl Encoder {
             scale: 1.0 / (depth as f32).sqrt(),
             added: has_additions.then(|| &scratch.additions[additions..]),
         });
-        pack_rows(kernels.panel(), (values, from), depth, &mut scratch.packed);
+        pack_rows(kernels.panel(), StridedRows { rows: values, stride: from }, depth, &mut scratch.packed);
         kernels.multiply(Product {
             count: 1,
             rows: SQUARES,
@@ -264,16 +301,17 @@ impl FeedForward {
         self.hidden.multiply_adds() + self.output.multiply_adds()
     }
 
-    /// Evaluates the layers on rows `x`; the result lies in the scratch.
+    /// Evaluates the layers on rows; the result lies in the scratch.
     pub(super) fn evaluate<'a>(
         &self,
         kernels: &dyn Kernels,
-        (rows, x): (usize, &[f32]),
+        rows: Rows<'_>,
         scratch: &'a mut EncoderScratch,
     ) -> &'a [f32] {
-        self.hidden.apply(kernels, rows, (x, &mut scratch.hidden), &mut scratch.rounded);
-        activate(kernels, self.activation, &mut scratch.hidden[..rows * self.hidden.outputs()]);
-        self.output.apply(kernels, rows, (&scratch.hidden, &mut scratch.branch), &mut scratch.rounded);
+        self.hidden.apply(kernels, rows, &mut scratch.hidden, &mut scratch.rounded);
+        activate(kernels, self.activation, &mut scratch.hidden[..rows.count * self.hidden.outputs()]);
+        let hidden = Rows { count: rows.count, numbers: &scratch.hidden };
+        self.output.apply(kernels, hidden, &mut scratch.branch, &mut scratch.rounded);
         &scratch.branch
     }
 }
@@ -302,21 +340,23 @@ impl Smolgen {
         }
     }
 
-    /// Evaluates it for the rows `x` of `positions`, into the scratch's `additions`.
+    /// Evaluates it for the rows of whole positions, into the scratch's `additions`.
     fn evaluate(
         &self,
         kernels: &dyn Kernels,
-        (positions, x): (usize, &[f32]),
-        (heads, shared): (usize, &Layer),
+        rows: Rows<'_>,
+        shared: SharedMatrix<'_>,
         scratch: &mut EncoderScratch,
     ) {
         let EncoderScratch { compressed, squeezed, generated, by_head, additions, rounded, .. } = scratch;
-        self.compress.apply(kernels, positions * SQUARES, (x, compressed), rounded);
-        self.hidden.apply(kernels, positions, (compressed, squeezed), rounded);
+        let SharedMatrix { heads, layer: shared } = shared;
+        let positions = rows.count / SQUARES;
+        self.compress.apply(kernels, rows, compressed, rounded);
+        self.hidden.apply(kernels, Rows { count: positions, numbers: compressed }, squeezed, rounded);
         let squeezed = &mut squeezed[..positions * self.hidden.outputs()];
         activate(kernels, self.activation, squeezed);
         self.norm1.apply(kernels, squeezed, None);
-        self.output.apply(kernels, positions, (squeezed, generated), rounded);
+        self.output.apply(kernels, Rows { count: positions, numbers: squeezed }, generated, rounded);
         let generated = &mut generated[..positions * self.output.outputs()];
         activate(kernels, self.activation, generated);
         self.norm2.apply(kernels, generated, None);
@@ -327,7 +367,7 @@ impl Smolgen {
         for (to, from) in by_head.chunks_exact_mut(shared.inputs()).zip(of_heads) {
             to[..each].copy_from_slice(from);
         }
-        shared.apply(kernels, positions * heads, (by_head, additions), rounded);
+        shared.apply(kernels, Rows { count: positions * heads, numbers: by_head }, additions, rounded);
     }
 }
 
@@ -343,16 +383,21 @@ impl Norm {
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
-    /// Computes `rows = norm(rows + factor * branch)` with `branch` and `factor`, or `norm(rows)` without; padding becomes 0.
-    pub(super) fn apply(&self, kernels: &dyn Kernels, rows: &mut [f32], branch: Option<(&[f32], f32)>) {
-        let stride = self.gammas.len();
+    /// Returns the length of a row with its padding.
+    fn row_length(&self) -> usize {
+        self.gammas.len()
+    }
+
+    /// Computes `rows = norm(rows + factor * branch)` with a branch, or `norm(rows)` without; padding becomes 0.
+    pub(super) fn apply(&self, kernels: &dyn Kernels, rows: &mut [f32], branch: Option<Branch<'_>>) {
+        let stride = self.row_length();
         kernels.normalize(Normalize {
             rows: rows.len() / stride,
             size: self.size,
             stride,
             x: rows,
-            branch: branch.map(|(branch, _)| branch),
-            factor: branch.map_or(0.0, |(_, factor)| factor),
+            branch: branch.map(|branch| branch.rows),
+            factor: branch.map_or(0.0, |branch| branch.factor),
             gammas: &self.gammas,
             betas: &self.betas,
             epsilon: self.epsilon,
@@ -373,8 +418,13 @@ fn side_by_side(layers: [&Dense; 3]) -> Dense {
     all
 }
 
-/// Packs the first `depth` columns of 64 rows, transposed, as a [`Product`] reads them; `rows` comes with its stride.
-fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
+/// Packs the first `depth` columns of 64 rows, transposed, as a [`Product`] reads them.
+fn pack_transposed(
+    panel: usize,
+    StridedRows { rows, stride }: StridedRows<'_>,
+    depth: usize,
+    to: &mut [f32],
+) {
     let panel = panel.min(SQUARES);
     for (to, rows) in to.chunks_exact_mut(panel * depth).zip(rows.chunks(panel * stride)) {
         for (column, row) in rows.chunks(stride).enumerate().take(panel) {
@@ -385,8 +435,8 @@ fn pack_transposed(panel: usize, (rows, stride): (&[f32], usize), depth: usize, 
     }
 }
 
-/// Packs the first `depth` columns of 64 rows as a [`Product`] reads them, with padding; `rows` comes with its stride.
-fn pack_rows(panel: usize, (rows, stride): (&[f32], usize), depth: usize, to: &mut [f32]) {
+/// Packs the first `depth` columns of 64 rows as a [`Product`] reads them, with padding.
+fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth: usize, to: &mut [f32]) {
     let columns = padded(depth);
     let mut to = to;
     for first in (0..columns).step_by(panel) {

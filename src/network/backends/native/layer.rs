@@ -48,14 +48,33 @@ pub(super) struct HalfLayer {
     bias: Buffer,
 }
 
+/// Rows of numbers that a layer reads, each with its padding.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    /// Number of rows.
+    pub(super) count: usize,
+    /// `[count][inputs]`
+    pub(super) numbers: &'a [f32],
+}
+
+/// The size of the inputs of a layer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InputSize {
+    /// Rows at once, at most.
+    pub(super) rows: usize,
+    /// Numbers of a row with its padding.
+    pub(super) length: usize,
+}
+
 /// Room for rounded inputs, shared by all layers of an evaluator.
 #[derive(Debug)]
 pub(super) struct Rounded(Buffer<u16>);
 
 impl Rounded {
-    /// Makes scratch memory for inputs of these rows and lengths of a row with its padding; none is needed without tiles.
-    pub(super) fn new(arithmetic: Arithmetic<'_>, inputs: &[(usize, usize)]) -> Rounded {
-        let sizes = inputs.iter().map(|&(rows, length)| rows.next_multiple_of(BLOCK_ROWS) * length);
+    /// Makes scratch memory for inputs of these sizes; none is needed without tiles.
+    pub(super) fn new(arithmetic: Arithmetic<'_>, inputs: &[InputSize]) -> Rounded {
+        let sizes =
+            inputs.iter().map(|&InputSize { rows, length }| rows.next_multiple_of(BLOCK_ROWS) * length);
         Rounded(Buffer::zeros(arithmetic.tiles.and_then(|_| sizes.max()).unwrap_or(0)))
     }
 }
@@ -107,13 +126,13 @@ impl Layer {
     pub(super) fn apply(
         &self,
         kernels: &dyn Kernels,
-        rows: usize,
-        (input, output): (&[f32], &mut [f32]),
+        input: Rows<'_>,
+        output: &mut [f32],
         rounded: &mut Rounded,
     ) {
         match self {
-            Layer::Single(layer) => layer.apply(kernels, rows, input, output),
-            Layer::Half(layer) => layer.apply(kernels, rows, (input, output), rounded),
+            Layer::Single(layer) => layer.apply(kernels, input.count, input.numbers, output),
+            Layer::Half(layer) => layer.apply(kernels, input, output, rounded),
         }
     }
 }
@@ -155,14 +174,9 @@ impl HalfLayer {
         HalfLayer { tiles: Arc::clone(tiles), inputs, outputs, offsets, weights, bias }
     }
 
-    fn apply(
-        &self,
-        kernels: &dyn Kernels,
-        rows: usize,
-        (input, output): (&[f32], &mut [f32]),
-        rounded: &mut Rounded,
-    ) {
-        kernels.round(Round { rows, width: self.inputs, from: input, to: &mut rounded.0 });
+    fn apply(&self, kernels: &dyn Kernels, input: Rows<'_>, output: &mut [f32], rounded: &mut Rounded) {
+        let rows = input.count;
+        kernels.round(Round { rows, width: self.inputs, from: input.numbers, to: &mut rounded.0 });
         let whole = rows / BLOCK_ROWS;
         for (positions, first, rows) in [(whole, 0, BLOCK_ROWS), (1, whole, rows % BLOCK_ROWS)] {
             if positions * rows > 0 {

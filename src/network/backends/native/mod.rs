@@ -60,14 +60,15 @@ impl Native {
     /// [`BackendError::Model`] for attention bodies with a policy of convolutions, which Lc0 has never had.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
         let (kernels, tiles) = choose_arithmetic(options, &network.body)?;
-        Native::with_arithmetic(network, name, (kernels, tiles.as_ref()))
+        Native::with_arithmetic(network, name, kernels, tiles.as_ref())
     }
 
     /// Packs `network` for what was chosen.
     fn with_arithmetic(
         network: &Network,
         name: &str,
-        (kernels, tiles): (Box<dyn Kernels>, Option<&Arc<dyn Tiles>>),
+        kernels: Box<dyn Kernels>,
+        tiles: Option<&Arc<dyn Tiles>>,
     ) -> Result<Native, BackendError> {
         let Some(model) = Model::new(kernels, tiles, network) else {
             let reason =

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::body::{self, AttentionBody};
+use super::convolution::Boards;
 use super::evaluates;
 use super::kernels::{Kernels, Tiles};
 use super::layer::Arithmetic;
@@ -155,7 +156,7 @@ impl Model {
             }
             _ => unreachable!("an evaluator's scratch is made by its own model"),
         };
-        let boards = (group.len(), boards);
+        let boards = Boards { positions: group.len(), boards };
         let values = self.value.evaluate(kernels, boards, &mut scratch.heads);
         for (slot, outputs) in group.iter_mut().zip(values) {
             slot.evaluation = if self.has_wdl {
@@ -169,7 +170,7 @@ impl Model {
                 slot.evaluation.m = outputs[0].max(0.0);
             }
         }
-        self.policy.evaluate(kernels, group, (boards.1, workspace), &mut scratch.policy);
+        self.policy.evaluate(kernels, group, boards.boards, workspace, &mut scratch.policy);
     }
 }
 

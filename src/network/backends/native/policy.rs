@@ -2,11 +2,11 @@
 
 use super::attention::{AttentionHead, AttentionScratch};
 use super::buffer::Buffer;
-use super::convolution;
+use super::convolution::{self, Boards};
 use super::kernels::{BOARD_SQUARES, Convolve, Kernels};
 use super::layer::Arithmetic;
 use super::linear::{Linear, Order, activate, padded};
-use super::tower::convolve_and_activate;
+use super::tower::ActivatedConvolution;
 use crate::network::policy_map::{CONVOLUTION_CELLS, CONVOLUTION_PLANES};
 use crate::network::weights::{Activation, Dense, PolicyHead};
 use crate::network::{EvalSlot, POLICY_SIZE, weights};
@@ -100,19 +100,25 @@ impl Policy {
         &self,
         kernels: &dyn Kernels,
         batch: &mut [EvalSlot],
-        (boards, workspace): (&[f32], Workspace<'_>),
+        boards: &[f32],
+        workspace: Workspace<'_>,
         scratch: &mut PolicyScratch,
     ) {
         let mut inner: &[f32] = &[];
         if let (Policy::Convolution(head), Workspace::OfTower(output, convolution)) = (self, workspace) {
-            let io = (batch.len(), boards, &mut *output);
-            convolve_and_activate(kernels, (&head.conv1, head.activation), io, convolution);
+            let conv1 = ActivatedConvolution { convolution: &head.conv1, activation: head.activation };
+            let input = Boards { positions: batch.len(), boards };
+            conv1.apply(kernels, input, output, convolution);
             inner = output;
         }
         for (position, slot) in batch.iter_mut().enumerate() {
             slot.logits.clear();
             match self {
-                Policy::Classical(head) => head.evaluate(kernels, position, slot, (boards, scratch)),
+                Policy::Classical(head) => {
+                    let size = BOARD_SQUARES * head.input.inputs;
+                    let board = &boards[position * size..][..size];
+                    head.evaluate(kernels, board, slot, &mut scratch.squares);
+                }
                 Policy::Convolution(head) => head.evaluate(kernels, position, slot, inner),
                 Policy::Attention(head) => {
                     let size = BOARD_SQUARES * head.inputs();
@@ -146,21 +152,14 @@ impl Classical {
         Classical { input, activation, rows, bias: dense.bias.clone() }
     }
 
-    fn evaluate(
-        &self,
-        kernels: &dyn Kernels,
-        position: usize,
-        slot: &mut EvalSlot,
-        (boards, scratch): (&[f32], &mut PolicyScratch),
-    ) {
-        let board = BOARD_SQUARES * self.input.inputs;
-        self.input.apply_to_board(kernels, &boards[position * board..][..board], &mut scratch.squares);
-        activate(kernels, self.activation, &mut scratch.squares);
-        let length = scratch.squares.len();
+    fn evaluate(&self, kernels: &dyn Kernels, board: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
+        self.input.apply_to_board(kernels, board, squares);
+        activate(kernels, self.activation, squares);
+        let length = squares.len();
         for &index in &slot.moves {
             let index = usize::from(index);
             let row = &self.rows[index * length..][..length];
-            slot.logits.push(kernels.dot(row, &scratch.squares) + self.bias[index]);
+            slot.logits.push(kernels.dot(row, squares) + self.bias[index]);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::convolution::{self, Convolution, Target};
+use super::convolution::{self, Boards, Convolution, Target};
 use super::first_layer::{ClassSums, FirstLayer};
 use super::kernels::{BOARD_SQUARES, Epilogue, Kernels, Pointwise, Residual, Tiles};
 use super::linear::{Linear, activate, activate_boards, padded, pointwise};
@@ -138,14 +138,11 @@ impl Tower {
         positions: usize,
         scratch: &mut TowerScratch,
     ) {
-        convolve_and_activate(
-            kernels,
-            (&block.conv1, self.activation),
-            (positions, &scratch.boards, &mut scratch.inner),
-            &mut scratch.convolution,
-        );
+        let conv1 = ActivatedConvolution { convolution: &block.conv1, activation: self.activation };
+        let input = Boards { positions, boards: &scratch.boards };
+        conv1.apply(kernels, input, &mut scratch.inner, &mut scratch.convolution);
         let relu = pointwise(self.activation) == Some(Pointwise::Relu);
-        let inner = (positions, &scratch.inner[..]);
+        let inner = Boards { positions, boards: &scratch.inner };
         if let Some(unit) = &block.squeeze_excite {
             let target =
                 Target { boards: &mut scratch.update, epilogue: Epilogue::Pool, pool: &mut scratch.pool };
@@ -171,22 +168,31 @@ impl Tower {
     }
 }
 
-/// Computes `output = activation(convolution(input))` for `positions` boards; the three are `io`.
-pub(super) fn convolve_and_activate(
-    kernels: &dyn Kernels,
-    (convolution, activation): (&Convolution, Activation),
-    io: (usize, &[f32], &mut [f32]),
-    scratch: &mut convolution::Scratch,
-) {
-    let (positions, input, output) = io;
-    let relu = pointwise(activation) == Some(Pointwise::Relu);
-    let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
-    let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
-    convolution.apply(kernels, scratch, (positions, input), target);
-    if !relu {
-        let channels = convolution.outputs();
-        let boards = &mut output[..positions * BOARD_SQUARES * channels];
-        activate_boards(kernels, activation, boards, channels);
+/// A convolution and the activation behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ActivatedConvolution<'a> {
+    pub(super) convolution: &'a Convolution,
+    pub(super) activation: Activation,
+}
+
+impl ActivatedConvolution<'_> {
+    /// Computes `output = activation(convolution(input))`.
+    pub(super) fn apply(
+        &self,
+        kernels: &dyn Kernels,
+        input: Boards<'_>,
+        output: &mut [f32],
+        scratch: &mut convolution::Scratch,
+    ) {
+        let relu = pointwise(self.activation) == Some(Pointwise::Relu);
+        let epilogue = if relu { Epilogue::Relu } else { Epilogue::Store };
+        let target = Target { boards: &mut *output, epilogue, pool: &mut [] };
+        self.convolution.apply(kernels, scratch, input, target);
+        if !relu {
+            let channels = self.convolution.outputs();
+            let boards = &mut output[..input.positions * BOARD_SQUARES * channels];
+            activate_boards(kernels, self.activation, boards, channels);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The heads that end in one vector: value and moves left.
 
 use super::buffer::Buffer;
+use super::convolution::Boards;
 use super::kernels::{BOARD_SQUARES, Kernels};
 use super::linear::{Linear, Order, activate};
 use crate::network::weights::{Activation, HeadInput, ScalarHead};
@@ -53,11 +54,11 @@ impl Head {
         64 * self.input.multiply_adds() + self.hidden.multiply_adds() + self.output.multiply_adds()
     }
 
-    /// Evaluates the head for `positions` boards; yields each position's outputs (and padding behind them).
+    /// Evaluates the head for boards; yields each position's outputs (and padding behind them).
     pub(super) fn evaluate<'a>(
         &self,
         kernels: &dyn Kernels,
-        (positions, boards): (usize, &[f32]),
+        Boards { positions, boards }: Boards<'_>,
         scratch: &'a mut HeadScratch,
     ) -> impl Iterator<Item = &'a [f32]> + use<'a> {
         let squares = &mut scratch.squares[..positions * self.hidden.inputs];

@@ -132,7 +132,7 @@ impl Tiles for Amx {
                             job.offsets,
                             job.a.as_ptr().add(position * job.a_step + half * ROW_STEP * TILE_DEPTH),
                             b,
-                            (job.c.as_mut_ptr().add(c), job.width),
+                            OutputRows { first: job.c.as_mut_ptr().add(c), stride: job.width },
                         );
                     }
                 }
@@ -161,13 +161,21 @@ unsafe fn release() {
     unsafe { asm!("tilerelease", options(nostack, nomem)) }
 }
 
+/// Rows that a block of a product is written to.
+#[derive(Clone, Copy)]
+struct OutputRows {
+    first: *mut f32,
+    /// Numbers from one row to the next.
+    stride: usize,
+}
+
 /// Computes 32 rows by 32 columns: `c = Σ over steps of a[offset] b[step]`, as two by two tiles.
 ///
 /// # Safety
 /// [`configure`] must have run on this thread; there must be a step; `a` must be valid from each offset for 32 rows of
-/// 32 numbers, `b` for 1,024 numbers a step, and `c` for 32 rows of 32 numbers that are `c.1` numbers apart.
-unsafe fn multiply_block(offsets: &[u32], a: *const u16, b: *const u16, c: (*mut f32, usize)) {
-    let (c, row) = (c.0, c.1 * size_of::<f32>());
+/// 32 numbers, `b` for 1,024 numbers a step, and `c` for 32 rows of 32 numbers that are its stride apart.
+unsafe fn multiply_block(offsets: &[u32], a: *const u16, b: *const u16, c: OutputRows) {
+    let (c, row) = (c.first, c.stride * size_of::<f32>());
     // SAFETY: the caller's; all registers that change are named.
     unsafe {
         asm!(
