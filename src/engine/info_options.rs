@@ -52,7 +52,7 @@ option_group! {
         verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
         /// Tell about every root move with every information; without VerboseMoveStats only the LogFile.
         log_live_stats: bool = false, "LogLiveStats", "log-live-stats";
-        /// File to which all that is read and written is added, with times and how each move's time was used; <stderr> is the console.
+        /// File to which all that is read and written is added, with times and how each move's time was used; `<stderr>` is the console.
         log_file: String = String::new(), "LogFile", "logfile";
         /// Show win, draw and loss in permille.
         show_wdl: bool = false, "UCI_ShowWDL", "show-wdl";

@@ -4,8 +4,10 @@
 //! reports to a [`Listener`]. Whatever fails, settings, game and process survive.
 
 mod active_search;
+mod error;
 mod game;
 mod info_options;
+mod listener;
 mod loading;
 mod memory;
 mod player;
@@ -15,23 +17,17 @@ mod settings;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-
-use crate::chess::{History, Move, PositionError, Variant};
+use crate::chess::{History, Variant};
+use crate::network::BackendInfo;
 use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
-use crate::network::discover::DiscoverError;
-use crate::network::weights::UnknownHead;
-use crate::network::{BackendError, BackendInfo};
-use crate::options::OptionError;
-use crate::params::ParamError;
-use crate::search::tree::TreeFull;
-use crate::search::{ContemptError, Search, SearchInfo, SearchResult, WorkerPoolError};
-use crate::time::GoLimits;
+use crate::search::Search;
 
 use active_search::{ActiveSearch, SearchReporter};
+pub use error::EngineError;
 use game::{GameState, SearchResources};
 pub use info_options::{InfoOptions, ScoreType};
+pub use listener::{GoRequest, Listener, SearchAnswer};
 use loading::LoadedNetwork;
 pub use loading::{NetworkOptions, open_backend};
 use memory::CacheSettings;
@@ -40,88 +36,6 @@ pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use root_tablebase::RootTablebase;
 pub use root_tablebase::TablebaseOptions;
 pub use settings::Settings;
-
-/// Why the engine could not carry out a command.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// An option's name or value was refused.
-    #[error("{}{}", .0, option_error_suffix(.0))]
-    Option(#[from] OptionError),
-    /// A parameter inside an option's value was refused.
-    #[error("{0}; the old value stays")]
-    Params(#[from] ParamError),
-    /// The network could not be read, or its backend could not be made.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// No network was found where none was named.
-    #[error(transparent)]
-    Network(#[from] DiscoverError),
-    /// The name of a head is not known.
-    #[error("{0}; the old value stays")]
-    Head(#[from] UnknownHead),
-    /// An opponent's entry in the option `Contempt` was refused.
-    #[error("{0}; the old value stays")]
-    Contempt(#[from] ContemptError),
-    /// The position was refused; the old one stays.
-    #[error("{0}; the old position stays")]
-    Position(#[from] PositionError),
-    /// The tree has no room left.
-    #[error("{0}; send ucinewgame")]
-    Tree(String),
-    /// No search threads could be made ready.
-    #[error(transparent)]
-    Workers(#[from] WorkerPoolError),
-}
-
-/// Returns what an error in an option means for the option.
-fn option_error_suffix(error: &OptionError) -> &'static str {
-    match error {
-        OptionError::Unknown { .. } => "",
-        OptionError::Value { .. } => "; the old value stays",
-    }
-}
-
-impl From<TreeFull> for EngineError {
-    fn from(full: TreeFull) -> Self {
-        EngineError::Tree(full.to_string())
-    }
-}
-
-/// A command to search the present position.
-#[derive(Clone, Debug)]
-pub struct GoRequest {
-    /// The limits of the search.
-    pub limits: GoLimits,
-    /// Root moves to search; empty means all.
-    pub root_moves: Vec<Move>,
-    /// When the command was received; the clock runs since then.
-    pub received: Instant,
-}
-
-/// The engine's answer to a command to search: UCI's `bestmove` and what lies behind it.
-#[derive(Clone, Debug)]
-pub struct SearchAnswer {
-    /// The move to play; `None` only where there is no legal move.
-    pub best: Option<Move>,
-    /// The reply that is expected.
-    pub ponder: Option<Move>,
-    /// How the search went; `None` if there was none.
-    pub result: Option<SearchResult>,
-}
-
-/// Receives what a search reports. Called from the search's own thread; `root` is the game up to the root.
-pub trait Listener: Send {
-    /// Receives news of the search.
-    fn info(&mut self, root: &History, info: &SearchInfo);
-    /// Receives a message for people: a failure, a choice that was made.
-    fn note(&mut self, text: &str);
-    /// Receives a line on how the search's time was budgeted and used.
-    fn time_report(&mut self, _text: &str) {}
-    /// Hears that there is nothing to search: the game is over at the root, by mate or by stalemate.
-    fn game_is_over(&mut self, _is_mate: bool) {}
-    /// Receives the answer of the search that is over. Called exactly once, last.
-    fn answer(&mut self, root: &History, answer: SearchAnswer);
-}
 
 /// The engine with its options, network and game; see the module.
 pub struct Engine {

@@ -5,7 +5,7 @@
 //!
 //! | folder | what it measures |
 //! |---|---|
-//! | [`matches`] | games between two engines, many at once, and what they prove |
+//! | [`matches`](mod@matches) | games between two engines, many at once, and what they prove |
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //!

@@ -2,7 +2,7 @@
 
 use super::{OptionError, OptionSpec};
 
-/// A struct whose fields are options or other groups; [`option_group!`](super::option_group) declares one.
+/// A struct whose fields are options or other groups; `option_group!` declares one.
 pub trait OptionGroup: Default {
     /// Returns all options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;

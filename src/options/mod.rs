@@ -1,6 +1,6 @@
 //! How options are declared: each one once, with its type, default, range, UCI name, flag and help.
 //!
-//! [`option_group!`] declares a group of options as a struct, at the place where they are used; groups may hold other groups.
+//! `option_group!` declares a group of options as a struct, at the place where they are used; groups may hold other groups.
 //! `engine` composes all of them into its [`Settings`](crate::engine::Settings). From the declarations come the UCI `option`
 //! lines, the command-line flags, the range checks and the reference that `zeitnot options` prints. `lc0_ignored` has the
 //! names that only Lc0 has use for. Uses nothing else of this program.

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod children;
+mod edge;
 mod means;
 mod node;
 mod prune;
@@ -19,7 +20,8 @@ mod root;
 mod slab;
 mod value;
 
-pub(crate) use node::{Edge, Node, NodeState};
+pub(crate) use edge::Edge;
+pub(crate) use node::{Node, NodeState};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
 pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};

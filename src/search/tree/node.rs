@@ -7,11 +7,10 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use super::blocks::Zeroed;
+use super::edge::Edge;
 use super::means::Means;
 use super::slab::Slot;
 use super::value::{Correction, NodeValue, Proof, ProofOutcome, VALUE_SCALE, VisitSum, fixed};
-use crate::chess::Move;
-use crate::network::cache;
 
 /// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
 mod meta {
@@ -42,28 +41,6 @@ pub(crate) enum NodeState {
     Expanded,
     /// The game is over here, or taken to be.
     Terminal,
-}
-
-/// A move and its policy in 32 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Edge(pub(super) u32);
-
-impl Edge {
-    /// Returns the edge of a move with its compressed policy.
-    pub(super) fn packed(mv: Move, policy: u16) -> Edge {
-        Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
-    }
-
-    /// Returns the move.
-    pub(crate) fn mv(self) -> Move {
-        Move::from_bits(self.0 as u16)
-    }
-
-    /// Returns the policy of the move, without noise.
-    #[inline]
-    pub(crate) fn policy(self) -> f32 {
-        cache::expand((self.0 >> 16) as u16)
-    }
 }
 
 /// A node; 48 bytes.
@@ -390,6 +367,8 @@ fn proof_bits(proof: Proof) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chess::Move;
+    use crate::network::cache;
     use proptest::prelude::*;
 
     #[test]

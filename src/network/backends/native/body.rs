@@ -1,10 +1,11 @@
 //! The attention body: input planes to rows of numbers, one for each square, that encoders work on.
 
 use super::buffer::Buffer;
-use super::encoder::{Branch, Encoder, EncoderScratch, FeedForward, Norm, Stack};
+use super::encoder::{Encoder, EncoderScratch, FeedForward, Stack};
 use super::kernels::{AddScaled, BOARD_SQUARES, Kernels, board_offset};
 use super::layer::{Arithmetic, Layer, Rounded, Rows, stride};
 use super::linear::{activate, padded};
+use super::norm::{Branch, Norm};
 use super::tower::{Tower, TowerScratch};
 use crate::network::policy_map::MOVES;
 use crate::network::weights::{self, Activation, Dense, Embedding, PIECE_PLANES, PieceEmbedding, SQUARES};

@@ -4,13 +4,12 @@
 //! ([`super::body`]) and attention policies ([`super::attention`]).
 
 use super::buffer::Buffer;
-use super::kernels::{Kernels, Normalize, Product, Softmax};
+use super::kernels::{Kernels, Product, Softmax};
 use super::layer::{Arithmetic, InputSize, Layer, Rounded, Rows, room, stride};
 use super::linear::{activate, padded};
-use crate::network::weights::{self, Activation, Dense, LayerNorm, SQUARES};
-
-/// Epsilon of the layer norms inside smolgen.
-const SMOLGEN_EPSILON: f32 = 1e-3;
+use super::norm::{Branch, Norm};
+use super::smolgen::{SharedMatrix, Smolgen};
+use crate::network::weights::{self, Activation, Dense, SQUARES};
 
 /// An encoder with its weights packed.
 #[derive(Debug)]
@@ -36,27 +35,6 @@ pub(super) struct FeedForward {
     output: Layer,
 }
 
-/// Makes additions to the attention's logits that depend on the whole position; the matrix that all encoders share is not
-/// in it.
-#[derive(Debug)]
-struct Smolgen {
-    compress: Layer,
-    hidden: Layer,
-    norm1: Norm,
-    output: Layer,
-    norm2: Norm,
-    activation: Activation,
-}
-
-/// A layer norm.
-#[derive(Debug)]
-pub(super) struct Norm {
-    size: usize,
-    gammas: Buffer,
-    betas: Buffer,
-    epsilon: f32,
-}
-
 /// Scratch memory of encoders: rows of all positions, but for the last three.
 #[derive(Debug)]
 pub(super) struct EncoderScratch {
@@ -66,35 +44,20 @@ pub(super) struct EncoderScratch {
     /// The output of a branch, to be added.
     branch: Buffer,
     hidden: Buffer,
-    compressed: Buffer,
-    squeezed: Buffer,
-    generated: Buffer,
+    pub(super) compressed: Buffer,
+    pub(super) squeezed: Buffer,
+    pub(super) generated: Buffer,
     /// The generated numbers, a row for each head.
-    by_head: Buffer,
+    pub(super) by_head: Buffer,
     /// `[positions][heads][64][64]`: smolgen's additions.
-    additions: Buffer,
-    rounded: Rounded,
+    pub(super) additions: Buffer,
+    pub(super) rounded: Rounded,
     /// `[64][64]`
     scores: Buffer,
     /// A head's keys, transposed, then its values; packed.
     packed: Buffer,
     /// A head's result, `[64][depth]`.
     result: Buffer,
-}
-
-/// What is added to rows before their norm.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Branch<'a> {
-    /// As many rows as it is added to.
-    pub(super) rows: &'a [f32],
-    pub(super) factor: f32,
-}
-
-/// The matrix that all smolgens share, with the heads that it is applied to.
-#[derive(Clone, Copy, Debug)]
-struct SharedMatrix<'a> {
-    heads: usize,
-    layer: &'a Layer,
 }
 
 /// One head's attention in one position of a group.
@@ -313,95 +276,6 @@ impl FeedForward {
         let hidden = Rows { count: rows.count, numbers: &scratch.hidden };
         self.output.apply(kernels, hidden, &mut scratch.branch, &mut scratch.rounded);
         &scratch.branch
-    }
-}
-
-impl Smolgen {
-    fn new(arithmetic: Arithmetic<'_>, smolgen: &weights::Smolgen) -> Smolgen {
-        let channels = smolgen.channels;
-        let compress = Dense {
-            inputs: smolgen.compress.len() / channels,
-            outputs: channels,
-            weights: smolgen.compress.clone(),
-            bias: vec![0.0; channels],
-        };
-        let compress = Layer::new(arithmetic, &compress);
-        let each = compress.outputs();
-        let hidden = Layer::with_inputs(arithmetic, &smolgen.hidden, SQUARES * each, |input| {
-            (input % each < channels).then_some(input / each * channels + input % each)
-        });
-        Smolgen {
-            compress,
-            hidden,
-            norm1: Norm::new(&smolgen.norm1, SMOLGEN_EPSILON),
-            output: Layer::new(arithmetic, &smolgen.output),
-            norm2: Norm::new(&smolgen.norm2, SMOLGEN_EPSILON),
-            activation: smolgen.activation,
-        }
-    }
-
-    /// Evaluates it for the rows of whole positions, into the scratch's `additions`.
-    fn evaluate(
-        &self,
-        kernels: &dyn Kernels,
-        rows: Rows<'_>,
-        shared: SharedMatrix<'_>,
-        scratch: &mut EncoderScratch,
-    ) {
-        let EncoderScratch { compressed, squeezed, generated, by_head, additions, rounded, .. } = scratch;
-        let SharedMatrix { heads, layer: shared } = shared;
-        let positions = rows.count / SQUARES;
-        self.compress.apply(kernels, rows, compressed, rounded);
-        self.hidden.apply(kernels, Rows { count: positions, numbers: compressed }, squeezed, rounded);
-        let squeezed = &mut squeezed[..positions * self.hidden.outputs()];
-        activate(kernels, self.activation, squeezed);
-        self.norm1.apply(kernels, squeezed, None);
-        self.output.apply(kernels, Rows { count: positions, numbers: squeezed }, generated, rounded);
-        let generated = &mut generated[..positions * self.output.outputs()];
-        activate(kernels, self.activation, generated);
-        self.norm2.apply(kernels, generated, None);
-        let each = self.norm2.size / heads;
-        let of_heads = generated
-            .chunks_exact(self.output.outputs())
-            .flat_map(|generated| generated[..heads * each].chunks_exact(each));
-        for (to, from) in by_head.chunks_exact_mut(shared.inputs()).zip(of_heads) {
-            to[..each].copy_from_slice(from);
-        }
-        shared.apply(kernels, Rows { count: positions * heads, numbers: by_head }, additions, rounded);
-    }
-}
-
-impl Norm {
-    /// Makes a norm with its numbers padded.
-    pub(super) fn new(norm: &LayerNorm, epsilon: f32) -> Norm {
-        let size = norm.gammas.len();
-        let row = |numbers: &[f32]| {
-            let mut row = Buffer::zeros(stride(size));
-            row[..size].copy_from_slice(numbers);
-            row
-        };
-        Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
-    }
-
-    /// Returns the length of a row with its padding.
-    fn row_length(&self) -> usize {
-        self.gammas.len()
-    }
-
-    /// Computes `rows = norm(rows + factor * branch)` with a branch, or `norm(rows)` without; padding becomes 0.
-    pub(super) fn apply(&self, kernels: &dyn Kernels, rows: &mut [f32], branch: Option<Branch<'_>>) {
-        let stride = self.row_length();
-        kernels.normalize(Normalize {
-            rows: rows.len() / stride,
-            size: self.size,
-            stride,
-            x: rows,
-            branch: branch.map(|branch| branch.rows),
-            factor: branch.map_or(0.0, |branch| branch.factor),
-            gammas: &self.gammas,
-            betas: &self.betas,
-            epsilon: self.epsilon,
-        });
     }
 }
 

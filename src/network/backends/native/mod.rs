@@ -16,7 +16,9 @@ mod kernels;
 mod layer;
 mod linear;
 mod model;
+mod norm;
 mod policy;
+mod smolgen;
 mod tower;
 mod value;
 

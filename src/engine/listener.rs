@@ -1,0 +1,43 @@
+//! What goes into a search and what comes out: the request, the listener that hears of it, the answer.
+
+use std::time::Instant;
+
+use crate::chess::{History, Move};
+use crate::search::{SearchInfo, SearchResult};
+use crate::time::GoLimits;
+
+/// A command to search the present position.
+#[derive(Clone, Debug)]
+pub struct GoRequest {
+    /// The limits of the search.
+    pub limits: GoLimits,
+    /// Root moves to search; empty means all.
+    pub root_moves: Vec<Move>,
+    /// When the command was received; the clock runs since then.
+    pub received: Instant,
+}
+
+/// The engine's answer to a command to search: UCI's `bestmove` and what lies behind it.
+#[derive(Clone, Debug)]
+pub struct SearchAnswer {
+    /// The move to play; `None` only where there is no legal move.
+    pub best: Option<Move>,
+    /// The reply that is expected.
+    pub ponder: Option<Move>,
+    /// How the search went; `None` if there was none.
+    pub result: Option<SearchResult>,
+}
+
+/// Receives what a search reports. Called from the search's own thread; `root` is the game up to the root.
+pub trait Listener: Send {
+    /// Receives news of the search.
+    fn info(&mut self, root: &History, info: &SearchInfo);
+    /// Receives a message for people: a failure, a choice that was made.
+    fn note(&mut self, text: &str);
+    /// Receives a line on how the search's time was budgeted and used.
+    fn time_report(&mut self, _text: &str) {}
+    /// Hears that there is nothing to search: the game is over at the root, by mate or by stalemate.
+    fn game_is_over(&mut self, _is_mate: bool) {}
+    /// Receives the answer of the search that is over. Called exactly once, last.
+    fn answer(&mut self, root: &History, answer: SearchAnswer);
+}
