@@ -1,4 +1,4 @@
-//! What one step of a search costs outside tree and network: playing a move, legal moves, encoding.
+//! Measures what one step of a search costs outside tree and network: playing a move, legal moves, encoding.
 
 use std::hint::black_box;
 

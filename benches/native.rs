@@ -1,7 +1,7 @@
-//! The native backend by kernel, network size and batch size, in CPU time; and how much of the CPU's peak it uses.
+//! Measures the native backend by kernel, network size and batch size, in CPU time, and the share of the CPU's peak that it uses.
 //!
 //! `cargo bench --bench native`. The networks have random weights: speed doesn't depend on them. Before criterion's
-//! figures a table tells each combination's evaluations per CPU second and its share of the peak, measured in turn with
+//! figures a table shows each combination's evaluations per CPU second and its share of the peak, measured in turn with
 //! a loop of nothing but multiply-adds, so that a busy machine disturbs both alike. Winograd's transforms, the sparse
 //! first layer and the heads' single outputs are no matrix products and count as nothing: 100 % is out of reach. Attention bodies
 //! are also measured in the precision that `auto` takes; the peak is that of fp32 there too.
@@ -26,10 +26,10 @@ const SIZES: [(usize, usize); 3] = [(64, 6), (128, 10), (256, 20)];
 /// Channels and encoders of attention bodies.
 const ENCODERS: [(usize, usize); 2] = [(256, 8), (512, 10)];
 const BATCHES: [usize; 4] = [1, 4, 8, 32];
-/// Measurements of which the table takes the median.
+/// The number of measurements of which the table takes the median.
 const ROUNDS: usize = 9;
 
-/// CPU time of this thread; elsewhere than on Unix time by the clock.
+/// The CPU time of this thread; on other systems than Unix, time by the clock.
 struct CpuTime;
 
 fn now() -> Duration {
@@ -77,7 +77,7 @@ impl Measurement for CpuTime {
     }
 }
 
-/// Small pseudo-random numbers, so that activations stay in range.
+/// A source of small pseudo-random numbers, which keep activations in range.
 struct Weights(u64);
 
 impl Weights {
@@ -109,7 +109,7 @@ impl Weights {
         }
     }
 
-    /// A tower with squeeze-and-excitation and Lc0's usual heads.
+    /// Returns a tower with squeeze-and-excitation and Lc0's usual heads.
     fn network(&mut self, filters: usize, blocks: usize) -> Network {
         let block = |_| ResidualBlock {
             conv1: self.convolution(filters, filters, 3),
@@ -137,7 +137,7 @@ impl Weights {
         LayerNorm { gammas: vec![1.0; size], betas: self.numbers(size, 100) }
     }
 
-    /// An attention body with smolgen, eight heads and Lc0's usual heads.
+    /// Returns an attention body with smolgen, eight heads and Lc0's usual heads.
     fn attention_network(&mut self, width: usize, encoders: usize) -> Network {
         let alpha = (2.0 * encoders as f32).powf(-0.25);
         let encoder = |_| Encoder {
@@ -197,7 +197,7 @@ impl Weights {
     }
 }
 
-/// Positions of a game with their legal moves.
+/// Returns positions of a game with their legal moves.
 fn positions(count: usize) -> Vec<EvalSlot> {
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let mut history = History::from_fen(start, Variant::Standard).unwrap();
@@ -214,7 +214,7 @@ fn positions(count: usize) -> Vec<EvalSlot> {
     slots
 }
 
-/// `precision` as in the backend's options.
+/// Returns a backend and its evaluator; `precision` is as in the backend's options.
 fn evaluator(network: &Network, kernel: &str, precision: &str) -> (Native, Box<dyn Evaluator>) {
     let options = Params::parse(&format!("kernel={kernel},precision={precision}")).unwrap();
     let backend = Native::new(network, "random", &options).unwrap();
@@ -222,7 +222,7 @@ fn evaluator(network: &Network, kernel: &str, precision: &str) -> (Native, Box<d
     (backend, evaluator)
 }
 
-/// How often `work` runs in a CPU second, tried for some 30 ms.
+/// Returns how often `work` runs in a CPU second, measured for about 30 ms.
 fn rate(mut work: impl FnMut()) -> f64 {
     let (start, mut count) = (now(), 0);
     loop {

@@ -1,7 +1,7 @@
-//! Every time manager through 500 made-up games ([`synthetic`]) at each time control, in virtual time: share of the clock used,
-//! smallest clock, losses on time, insta-moves and variation of nodes. The tables of `docs/time-management.md` come from recorded
-//! games and `zeitnot timelab`, not from here. `cargo bench --bench replay` takes minutes; a number as argument plays that many
-//! games instead.
+//! Plays every time manager through 500 made-up games ([`synthetic`]) at each time control, in virtual time, and prints the share of
+//! the clock used, smallest clock, losses on time, insta-moves and variation of nodes. The tables of `docs/time-management.md` come
+//! from recorded games and `zeitnot timelab`, not from here. `cargo bench --bench replay` takes minutes; a number as argument plays
+//! that many games instead.
 
 use zeitnot::lab::replay::{ReplayOptions, ReplaySummary, replay, synthetic};
 use zeitnot::time::{Millis, TimeControl, manager_from};

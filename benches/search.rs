@@ -1,5 +1,5 @@
-//! The speed of the search on the synthetic backends, whose evaluations cost next to nothing, as tables: over the size of the
-//! tree, over threads, and against a simulated accelerator.
+//! Measures the speed of the search on the synthetic backends, whose evaluations cost next to nothing, as tables: over the size of
+//! the tree, over threads, and against a simulated accelerator.
 //!
 //! `cargo bench --bench search` takes minutes. A number as argument is the largest tree of the first table, in nodes
 //! (10,000,000 by default, of 130 to 145 bytes each). All trees are of one middlegame position with 48 moves, and no evaluation is
@@ -191,7 +191,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns the CPU time of the process so far; wall time where the system does not tell.
+/// Returns the CPU time of the process so far; wall time where the system does not measure it.
 fn cpu_time() -> Duration {
     #[cfg(unix)]
     {

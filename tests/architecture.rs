@@ -1,7 +1,7 @@
-//! Held against the sources: the table of layers at the head of `src/lib.rs`.
+//! Checks the table of layers at the head of `src/lib.rs` against the sources.
 //!
-//! It names every module of `src` from top to bottom, and a module may use those below its own row, never those above. Comments
-//! don't count; tests inside the modules do.
+//! The table names every module of `src` from top to bottom, and a module may use those below its own row, never those above.
+//! Comments don't count; tests inside the modules do.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ fn source_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The modules that the table names, the top layer first.
+/// Returns the modules that the table names, the top layer first.
 fn layers(lib: &str) -> Vec<String> {
     let first_cell = |line: &str| {
         let (cell, _) = line.strip_prefix("//! | ")?.split_once(" | ")?;
@@ -22,14 +22,14 @@ fn layers(lib: &str) -> Vec<String> {
     lib.lines().filter_map(first_cell).collect()
 }
 
-/// The modules that are there: folders and files of `src`.
+/// Returns the modules that are there: folders and files of `src`.
 fn modules() -> BTreeSet<String> {
     let entries = source_folder().read_dir().unwrap().map(|entry| entry.unwrap().path());
     let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
     entries.map(name).filter(|name| name != "lib" && name != "main").collect()
 }
 
-/// The Rust files of a module, in order.
+/// Returns the Rust files of a module, in order.
 fn files(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         return vec![path.to_owned()];
@@ -46,18 +46,18 @@ fn files_of_module(name: &str) -> Vec<PathBuf> {
     [folder, file].iter().filter(|path| path.exists()).flat_map(|path| files(path)).collect()
 }
 
-/// The text without comments.
+/// Returns the text without comments.
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The first names of all paths that begin with `crate::`, those in braces too.
+/// Returns the first names of all paths that begin with `crate::`, those in braces too.
 fn used_modules(text: &str) -> BTreeSet<String> {
     let code = code(text);
     code.split("crate::").skip(1).flat_map(first_names).collect()
 }
 
-/// The names that a path (`a::b`) or a group (`{a::b, c::{d, e}}`) begins with.
+/// Returns the names that a path (`a::b`) or a group (`{a::b, c::{d, e}}`) begins with.
 fn first_names(path: &str) -> Vec<String> {
     let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let Some(group) = path.strip_prefix('{') else { return vec![name(path)] };
@@ -113,7 +113,7 @@ fn uses_are_found_in_paths_and_groups_but_not_in_comments() {
     assert_eq!(found, ["chess", "network", "params", "pgn", "time"]);
 }
 
-/// The Markdown files of the repository's own folders.
+/// Returns the Markdown files of the repository's own folders.
 fn documents() -> Vec<PathBuf> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folders = ["", "docs", "models", "tests/data/goldens"];
@@ -122,7 +122,7 @@ fn documents() -> Vec<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// What a document names: targets of links from its own folder, and paths between backticks from the package's.
+/// Returns what a document names: targets of links from its own folder, and paths between backticks from the package's.
 fn named_paths(document: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(document).unwrap();
     let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());

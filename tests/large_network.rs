@@ -1,5 +1,5 @@
-//! The memory that a network takes from the file to a finished ONNX model. The only test of its process, whose memory
-//! it measures; times are shown by `describenet`.
+//! Measures the memory that a network takes from the file to a finished ONNX model. This is the only test of its process, whose
+//! memory it measures; `describenet` shows times.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -22,12 +22,12 @@ enum Field {
     Message(u32, Vec<Field>),
     Number(u32, u64),
     Float(u32, f32),
-    /// Field 3 of a layer: so many random 16-bit weights.
+    /// Field 3 of a layer: this many random 16-bit weights.
     Weights(usize),
 }
 
 impl Field {
-    /// Bytes of what a length-delimited field holds.
+    /// Returns the bytes of what a length-delimited field holds.
     fn content_len(&self) -> usize {
         match self {
             Field::Message(_, fields) => fields.iter().map(Field::len).sum(),
@@ -73,7 +73,7 @@ impl Field {
     }
 }
 
-/// Random 16-bit numbers, always the same.
+/// A source of random 16-bit numbers, always the same.
 struct Noise(u64);
 
 impl Noise {
@@ -85,7 +85,7 @@ impl Noise {
     }
 }
 
-/// A layer of `count` weights in `-0.05..0.05`.
+/// Returns a layer of `count` weights in `-0.05..0.05`.
 fn layer(tag: u32, count: usize) -> Field {
     Field::Message(tag, vec![Field::Float(1, -0.05), Field::Float(2, 0.05), Field::Weights(count)])
 }
@@ -122,7 +122,7 @@ fn write_network(path: &Path) {
     out.into_inner().unwrap().finish().unwrap().flush().unwrap();
 }
 
-/// A line of the system's account of this process, in bytes.
+/// Returns the value of a line of the system's account of this process, in bytes.
 fn memory(key: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(key)).unwrap();

@@ -10,8 +10,8 @@
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //!
 //! They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
-//! makes the games with labels that networks are trained on. Called by the commands `match`, `timelab`, `movesleft`, `report` and
-//! `datagen`; may use `engine` and what lies below it.
+//! makes the games with labels that networks are trained on. The commands `match`, `timelab`, `movesleft`, `report` and `datagen`
+//! call these modules, which may use `engine` and what lies below it.
 
 pub mod matches;
 pub mod moves_left;

@@ -1,4 +1,4 @@
-//! `zeitnot accuracy`: how far a backend's evaluations are from those of a reference.
+//! `zeitnot accuracy`: measures the distance of a backend's evaluations from those of a reference.
 //!
 //! The positions are those of games that the reference plays against itself, each move drawn from its policy: what a search
 //! meets, with the network's own weaknesses.
@@ -16,7 +16,7 @@ use crate::network::{Backend, EvalSlot, Evaluator};
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
 /// Games that are played side by side; also the batch size.
 const GAMES: usize = 32;
-/// A game ends here at the latest, plies.
+/// The greatest length of a game, plies.
 const GAME_PLIES: usize = 120;
 
 #[derive(Debug, Args)]

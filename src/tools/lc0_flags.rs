@@ -1,4 +1,4 @@
-//! Translates flags as Lc0 writes them into ours before the command line is parsed, so that people's scripts carry over:
+//! Translates flags as Lc0 writes them into ours before the command line is parsed, so that people's scripts keep working:
 //! `-w FILE`, `--no-two-fold-draws`, and the flags of options that this engine does not need.
 
 use std::ffi::OsString;
@@ -63,7 +63,7 @@ pub(super) fn translated(arguments: impl IntoIterator<Item = OsString>) -> Trans
     translation
 }
 
-/// Returns the flag that a flag of one letter stands for, and all other text as it is.
+/// Returns the flag that a flag of one letter stands for; returns all other text as it is.
 fn long(text: &str, is_plain: bool) -> String {
     let mut letters = text.chars();
     let known = match (letters.next(), letters.next()) {
@@ -79,7 +79,7 @@ fn long(text: &str, is_plain: bool) -> String {
     }
 }
 
-/// Returns true if our option with this flag is on or off.
+/// Returns true if our option with this flag is a switch, on or off.
 fn is_switch(flag: &str) -> bool {
     Settings::specs().iter().any(|spec| spec.flag == flag && matches!(spec.kind, OptionKind::Switch { .. }))
 }

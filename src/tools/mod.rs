@@ -61,13 +61,13 @@ enum Command {
     Benchmark(benchmark::BenchmarkArgs),
     /// Measure how fast a backend evaluates, by batch size
     Backendbench(backendbench::BackendbenchArgs),
-    /// Say how far a backend's evaluations are from those of another
+    /// Measure how far a backend's evaluations are from those of another
     Accuracy(accuracy::AccuracyArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup(setup::SetupArgs),
-    /// Say what the network thinks of positions
+    /// Evaluate positions with the network alone
     Eval(eval::EvalArgs),
-    /// Say what a network file holds
+    /// Describe a network file
     Describenet(describenet::DescribeArgs),
     /// Write a network as an ONNX model
     Convert(convert::ConvertArgs),
@@ -84,14 +84,14 @@ enum Command {
 pub enum ExitStatus {
     /// Done, or the answer is yes: exit code 0.
     Success,
-    /// The answer is no, as when a comparison failed: exit code 1.
+    /// The answer is no, for instance when a comparison failed: exit code 1.
     Negative,
     /// Some of the input was bad and was named on stderr, the rest is done: exit code 2.
     BadInput,
 }
 
 impl Cli {
-    /// Reads the command line of this process; flags may be written as Lc0 has them. If it is wrong, the process ends with a
+    /// Reads the command line of this process; flags may be written as in Lc0. If it is wrong, the process ends with a
     /// message on stderr.
     pub fn of_process() -> Cli {
         let lc0_flags::Translation { arguments, notes } = lc0_flags::translated(std::env::args_os());

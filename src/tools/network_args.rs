@@ -25,7 +25,7 @@ impl NetworkArgs {
     /// Makes the backend ready. Where no network is named, stderr says what was chosen.
     ///
     /// # Errors
-    /// If the network cannot be read, the backend's name or parameters are wrong, or the backend cannot be made.
+    /// [`Failure`] if the network cannot be read, the backend's name or parameters are wrong, or the backend cannot be made.
     pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
         let backend = engine::open_backend(&self.settings.network)?;
         if self.settings.network.weights_file.is_empty() {

@@ -1,4 +1,4 @@
-//! In the place of the laboratory's commands in a build without the feature `lab`: they are known by name, and say what is missing.
+//! Stands in for the laboratory's commands in a build without the feature `lab`: they are known by name, and say what is missing.
 
 use std::ffi::OsString;
 
@@ -25,7 +25,7 @@ pub(super) enum LabCommand {
     Datagen(AnyArgs),
 }
 
-/// Arguments of whatever kind, which nobody reads.
+/// Arguments of any kind, which nobody reads.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct AnyArgs {
@@ -37,7 +37,7 @@ impl LabCommand {
     /// Refuses the command.
     ///
     /// # Errors
-    /// Always: [`Failure::Input`] says how to get a build that has the command.
+    /// Always fails: [`Failure::Input`] says how to get a build that has the command.
     pub(super) fn run(self, _: &mut Output) -> Result<ExitStatus, Failure> {
         Err(Failure::Input("this build has no laboratory; build with --features lab".into()))
     }

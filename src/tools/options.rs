@@ -77,7 +77,7 @@ impl fmt::Display for OptionTable {
     }
 }
 
-/// Returns what an option does. The words that a choice may be stand here, as they would make their own column too wide.
+/// Returns what an option does. The possible words of a choice stand here, as they would make their own column too wide.
 fn help(spec: &OptionSpec) -> String {
     match &spec.kind {
         OptionKind::Choice { choices, .. } => format!("{} One of {}.", spec.help, choices.join(", ")),

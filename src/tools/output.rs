@@ -1,4 +1,4 @@
-//! Where commands write: their results to stdout, as text or as JSON, messages to stderr.
+//! Writes what commands have to say: their results to stdout, as text or as JSON, messages to stderr.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -64,7 +64,7 @@ impl fmt::Debug for Output {
     }
 }
 
-/// Writes a message for people to stderr. Where nobody can read it, the command goes on.
+/// Writes a message for people to stderr. If nobody can read it, the command goes on.
 pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {text}");
 }

@@ -12,7 +12,7 @@ use crate::network::backends::onnxruntime::{Provider, Runtime};
 
 #[derive(Debug, Args)]
 pub(super) struct SetupArgs {
-    /// The kind of device that it must be able to drive
+    /// The kind of device that the library must be able to drive
     #[arg(long, value_name = "NAME", default_value = "cpu",
           value_parser = PossibleValuesParser::new(Provider::ALL.map(Provider::name)))]
     provider: String,

@@ -16,7 +16,7 @@ pub(super) struct UciArgs {
 /// Runs the command: speaks UCI on stdin and stdout.
 ///
 /// # Errors
-/// If the command line names a network file that isn't there: a user would otherwise lose games before noticing.
+/// [`Failure`] if the command line names a network file that isn't there: a user would otherwise lose games before noticing.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
     if let Some(path) = args.settings.network.named_file().filter(|path| !path.exists()) {
         let path = path.display();

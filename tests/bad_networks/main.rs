@@ -1,7 +1,7 @@
-//! Damaged, foreign and odd network files: each is refused with a message, or loads, and none does harm.
+//! Tests damaged, foreign and odd network files: each is refused with a message, or loads, and none does harm.
 //!
-//! `tests/data/bad_networks.json` holds recipes: which bytes of which good network, which bytes between them, and how
-//! often to gzip the result. `cargo test --release --test bad_networks -- --nocapture` lists the messages.
+//! `tests/data/bad_networks.json` holds recipes: which bytes of which good network, which bytes between them, and the number of
+//! times to gzip the result. `cargo test --release --test bad_networks -- --nocapture` lists the messages.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(1);
 #[cfg(target_os = "linux")]
 const MOST_MEMORY_KIB: u64 = 200 << 10;
 
-/// How to make one file.
+/// A recipe for one file.
 #[derive(Deserialize)]
 struct Case {
     file: String,
@@ -40,16 +40,16 @@ struct Case {
     same_as: Option<String>,
     /// The network whose bytes `parts` refers to.
     base: Option<String>,
-    /// Inflated, or as it is on disk?
+    /// The form of the base's bytes: inflated, or as on disk.
     of: Option<BaseBytes>,
     #[serde(default)]
     parts: Vec<Part>,
     /// Zero bytes after `parts`.
     #[serde(default)]
     zeros: usize,
-    /// How often to gzip the result.
+    /// The number of times to gzip the result.
     gzip: u8,
-    /// Gzip as two members, of which the first ends here.
+    /// The place at which the gzip file is split into two members.
     split: Option<usize>,
 }
 
@@ -73,7 +73,7 @@ enum BaseBytes {
 enum Part {
     /// Start and length in the base.
     Copied(usize, usize),
-    /// In hexadecimal.
+    /// Bytes in hexadecimal.
     New(String),
 }
 
@@ -142,8 +142,8 @@ fn without_unused_planes(mut network: Network) -> Network {
     network
 }
 
-/// What is wrong with how a case went, if anything.
-fn complaint(case: &Case, path: &Path) -> Option<String> {
+/// Returns what is wrong with how a case went, if anything.
+fn problem_of(case: &Case, path: &Path) -> Option<String> {
     let start = Instant::now();
     let result = load(path);
     let time = start.elapsed();
@@ -179,18 +179,18 @@ fn bad_files_are_refused_and_odd_ones_accepted() {
     let cases = cases();
     assert_eq!(cases.len(), 116);
     let folder = TempDir::new().unwrap();
-    let mut complaints = Vec::new();
+    let mut problems = Vec::new();
     for case in &cases {
         let path = folder.path().join(&case.file);
         fs::write(&path, case.bytes()).unwrap();
-        if let Some(complaint) = complaint(case, &path) {
-            complaints.push(format!("{} ({}): {complaint}", case.file, case.what));
+        if let Some(problem) = problem_of(case, &path) {
+            problems.push(format!("{} ({}): {problem}", case.file, case.what));
         }
     }
-    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The score and moves of the last `info` line of a short search.
+/// Returns the score and moves of the last `info` line of a short search.
 fn opinion(engine: &mut Engine) -> Vec<String> {
     for command in ["ucinewgame", "position startpos", "go nodes 50"] {
         engine.send(command);
@@ -272,7 +272,7 @@ fn a_file_of_countless_empty_layers_is_refused_within_its_bounds() {
     }
 }
 
-/// The most memory that this process, with all its tests so far, ever held.
+/// Returns the most memory that this process, with all its tests so far, ever held.
 #[cfg(target_os = "linux")]
 fn peak_memory_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();

@@ -1,4 +1,4 @@
-//! The rules of chess: positions, histories, notation and move counts.
+//! Tests the rules of chess: positions, histories, notation and move counts.
 
 #[path = "../common/mod.rs"]
 mod common;

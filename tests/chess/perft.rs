@@ -1,4 +1,4 @@
-//! Legal move counts against the numbers of the usual suites (`tests/data/perft`).
+//! Compares legal move counts with the numbers of the usual suites (`tests/data/perft`).
 
 use zeitnot::chess::{Position, perft};
 

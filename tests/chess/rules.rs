@@ -1,4 +1,4 @@
-//! Positions, histories and notation: the rules as properties of random games, and tables of hard cases.
+//! Tests positions, histories and notation: the rules as properties of random games, and tables of hard cases.
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Position, PositionError, Terminal, Variant, perft};
@@ -9,7 +9,7 @@ fn game(text: &str) -> History {
     History::from_uci_position(text, Variant::Standard).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Equal positions by all that counts for a repetition, without keys.
+/// Returns true if the positions are equal by all that counts for a repetition, without keys.
 fn same(a: &Position, b: &Position) -> bool {
     a.board() == b.board()
         && a.turn() == b.turn()

@@ -1,4 +1,4 @@
-//! The commands of the command line, run as a user runs them.
+//! Tests the commands of the command line, run as a user runs them.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn run(arguments: &[&str], input: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that ends before it has read everything is no fault.
+    // A command that ends before it has read everything is no error.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -169,7 +169,7 @@ fn setup_refuses_a_library_that_is_none() {
     assert!(message.lines().count() == 1 && message.contains("ORT_DYLIB_PATH"), "{message}");
 }
 
-/// Without Python and with an empty cache, only a library of the system can be found.
+/// In a test without Python and with an empty cache, only a library of the system can be found.
 #[test]
 fn setup_without_python_tells_the_remedies() {
     let cache = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `backendbench` and `benchmark`, run as a user runs them, with backends that need no network.
+//! Tests `backendbench` and `benchmark`, run as a user runs them, with backends that need no network.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A build without the laboratory writes no HTML.
+/// The report's name; a build without the laboratory writes no HTML.
 const REPORT: &str = if cfg!(feature = "lab") { "report.html" } else { "report.md" };
 
 #[test]

@@ -1,4 +1,4 @@
-//! The commands of the command line, run as a user runs them.
+//! Tests the commands of the command line, run as a user runs them.
 
 mod basics;
 mod benchmarks;

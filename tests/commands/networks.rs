@@ -1,4 +1,4 @@
-//! `describenet` and `convert` through the real binary.
+//! Tests `describenet` and `convert` through the real binary.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn model(path: &Path) -> OnnxModel {
     }
 }
 
-/// What a model says of four positions of one game.
+/// Returns a model's evaluations of four positions of one game.
 fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
     let backend = OnnxRuntime::new(model, "test", &Params::default()).unwrap();
     let moves = ["e2e4", "c7c5", "g1f3", "d7d6"];
@@ -43,7 +43,7 @@ fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
     slots
 }
 
-/// The largest difference of q, d and logits.
+/// Returns the largest difference of q, d and logits.
 fn difference(a: &[EvalSlot], b: &[EvalSlot]) -> f32 {
     let numbers = |slots: &[EvalSlot]| -> Vec<f32> {
         slots

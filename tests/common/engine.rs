@@ -1,11 +1,11 @@
-//! The engine behind pipes, for conversations.
+//! Runs the engine behind pipes, for conversations.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; a test waits this long only when it fails.
+/// The time to wait for a line: long enough for a loaded machine; a test waits this long only when it fails.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The engine's process; killed when dropped.
@@ -39,7 +39,7 @@ impl Engine {
         writeln!(self.stdin.as_mut().unwrap(), "{text}").unwrap();
     }
 
-    /// The next line that begins with `start`; lines before it are returned too, in order.
+    /// Returns the next line that begins with `start`; lines before it are returned too, in order.
     pub fn read_until(&self, start: &str) -> Vec<String> {
         let mut seen: Vec<String> = Vec::new();
         let deadline = Instant::now() + PATIENCE;
@@ -65,7 +65,7 @@ impl Engine {
         line.split(' ').nth(1).unwrap().to_string()
     }
 
-    /// Nothing but `info` comes for a while.
+    /// Asserts that nothing but `info` comes for a while.
     pub fn assert_no_best_move(&self, wait: Duration) {
         let deadline = Instant::now() + wait;
         loop {
@@ -77,7 +77,7 @@ impl Engine {
         }
     }
 
-    /// Closes the input, waits for the end, and returns what was still said.
+    /// Closes the input, waits for the end, and returns the lines that still came.
     pub fn finish(mut self) -> Vec<String> {
         self.stdin = None;
         let rest = self.lines.iter().collect();

@@ -1,4 +1,4 @@
-//! Random games for property tests.
+//! Makes random games for property tests.
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move, Variant};
@@ -17,7 +17,7 @@ const STARTS: [&str; 10] = [
     "1r2k1r1/pppppppp/8/8/8/8/PPPPPPPP/1R2K1R1 b GBgb - 0 1",
 ];
 
-/// A game: where it starts and what was played.
+/// A game: its start and its moves.
 #[derive(Clone, Debug)]
 pub struct Game {
     pub fen: &'static str,
@@ -25,7 +25,7 @@ pub struct Game {
     pub history: History,
 }
 
-/// Random games of up to `plies` plies. Often a piece goes back to where it came from, for repetitions.
+/// Makes random games of up to `plies` plies. Often a piece goes back to where it came from, for repetitions.
 pub fn games(plies: usize) -> impl Strategy<Value = Game> {
     let picks = prop::collection::vec(any::<u16>(), 0..=plies);
     (prop::sample::select(STARTS.as_slice()), picks).prop_map(|(fen, picks)| play(fen, &picks))

@@ -1,4 +1,4 @@
-//! Shared by the test programs: the engine's command line, data files, conversations with the engine, random games.
+//! Holds what the test programs share: the engine's command line, data files, conversations with the engine, random games.
 
 // Each test program uses its own part of this.
 #![allow(dead_code)]
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// The engine's program, ready to be started with `arguments`.
+/// Returns the engine's program, ready to be started with `arguments`.
 pub fn zeitnot<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zeitnot"));
     command.args(arguments);
@@ -42,17 +42,17 @@ pub fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// A file of the package, named from its folder.
+/// Returns the path of a file of the package, named from its folder.
 pub fn package_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// A file of `tests/data`.
+/// Returns the path of a file of `tests/data`.
 pub fn data(name: &str) -> PathBuf {
     package_file("tests/data").join(name)
 }
 
-/// A network of the golden collection.
+/// Returns the path of a network of the golden collection.
 pub fn network(name: &str) -> PathBuf {
     data("goldens/nets").join(name)
 }

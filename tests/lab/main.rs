@@ -1,4 +1,4 @@
-//! The laboratory: matches, time managers and moves-left estimators over recorded games, training data.
+//! Tests the laboratory: matches, time managers and moves-left estimators over recorded games, training data.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! `zeitnot match`, run as a user runs it: games that depend on nothing but their seed.
+//! Tests `zeitnot match`, run as a user runs it: games depend on nothing but their seed.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ fn games_under_nodestime_do_not_depend_on_how_many_run_at_once() {
     assert!(!pgn.contains("illegal-move"));
 }
 
-/// What all ways to play the same match must have in common.
+/// The results that all ways to play the same match must have in common.
 const RESULTS: [&str; 9] =
     ["games", "wins", "draws", "losses", "pairs", "elo", "elo_error", "terminations", "nodes_per_move"];
 
@@ -70,8 +70,8 @@ fn report_into(folder: &Path, files: &[std::path::PathBuf]) -> Value {
     report(&[&[Path::new("--out").into(), folder.into()], files].concat())
 }
 
-/// Runs a command that is to fail; its message.
-fn fault(args: &[&str]) -> String {
+/// Runs a command that is to fail and returns its message.
+fn error_message(args: &[&str]) -> String {
     let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}");
     String::from_utf8(output.stderr).unwrap()
@@ -84,14 +84,14 @@ fn reports_never_destroy_or_double_their_input() {
     play(folder.path(), &[&MATCH[..], &["--games=2"]].concat());
     let [games, moves] = ["games.csv", "moves.csv"].map(|name| format!("{own}/{name}"));
     let before = std::fs::read(&moves).unwrap();
-    let refused = fault(&["report", &games, &moves, "--out", own]);
+    let refused = error_message(&["report", &games, &moves, "--out", own]);
     assert!(refused.contains("would overwrite") && refused.contains("another folder"), "{refused}");
     assert_eq!(std::fs::read(&moves).unwrap(), before);
     for file in [&games, &moves] {
-        let twice = fault(&["report", &games, file, file]);
+        let twice = error_message(&["report", &games, file, file]);
         assert!(twice.contains("is in two of the files"), "{twice}");
     }
-    assert!(fault(&["report", &games, "--fit"]).contains("--fit: for rows of movesleft"));
+    assert!(error_message(&["report", &games, "--fit"]).contains("--fit: for rows of movesleft"));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn files_that_were_shortened_are_noticed() {
         let out = format!("--out={}", folder.path().display());
         let openings = format!("--openings={}", openings());
         let own = ["match", "--threads=2", "--nncache=10000", &openings, &out];
-        let refused = fault(&[&own[..], &args].concat());
+        let refused = error_message(&[&own[..], &args].concat());
         assert!(refused.contains(&format!("{name}: lacks games")), "{refused}");
         std::fs::write(&path, whole).unwrap();
     }

@@ -1,4 +1,5 @@
-//! `zeitnot movesleft` and `zeitnot report`: from recorded games to rows and figures. The backend `random` stands for a network.
+//! Tests `zeitnot movesleft` and `zeitnot report`: from recorded games to rows and figures. The backend
+//! `random` stands for a network.
 
 use std::path::Path;
 use std::process::Output;
@@ -11,7 +12,7 @@ use crate::common::{run, stderr, zeitnot};
 const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
                      10. Nxb5 cxb5 11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Qb8+ Nxb8 17. Rd8#";
 
-/// Games that are beginnings of the same one, the `broken`-th (from 1) with an illegal move.
+/// Returns games that are beginnings of the same one, the `broken`-th (from 1) with an illegal move.
 fn games(count: usize, broken: usize) -> String {
     let words: Vec<&str> = OPERA.split_whitespace().collect();
     let game = |number: usize| {
@@ -30,7 +31,7 @@ fn succeed(arguments: &[&str]) -> Output {
     output
 }
 
-/// Measures `pgn` into `out`; the findings.
+/// Measures `pgn` into `out` and returns the findings.
 fn measure(pgn: &Path, out: &Path, more: &[&str]) -> Value {
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
     let fixed = ["movesleft", "--json", "--backend", "random", "--pgn", pgn, "--out", out];

@@ -1,11 +1,11 @@
-//! `zeitnot timelab` and `report` from outside: figures, rows, and shards that add up exactly.
+//! Tests `zeitnot timelab` and `report` from outside: figures, rows, and shards that add up exactly.
 
 use std::path::Path;
 use std::process::Output;
 
 use crate::common::{json, run};
 
-/// Nine games in which knights go out and home for different numbers of moves.
+/// Returns nine games in which knights go out and home for different numbers of moves.
 fn games() -> String {
     let shuffle = ["Nf3 Nf6 ", "Ng1 Ng8 "];
     let game = |i: usize| {
@@ -88,11 +88,11 @@ fn reports_never_destroy_or_double_their_input() {
     json(&timelab(&pgn, &["--out", out]));
     let [rows, moves] = ["games.csv", "moves.csv"].map(|name| format!("{out}/{name}"));
     let before = std::fs::read(&rows).unwrap();
-    let refused = fault(&["report", &rows, "--out", out]);
+    let refused = error_message(&["report", &rows, "--out", out]);
     assert!(refused.contains("would overwrite") && refused.contains("another folder"), "{refused}");
     assert_eq!(std::fs::read(&rows).unwrap(), before);
     for file in [&rows, &moves] {
-        assert!(fault(&["report", &rows, file, file]).contains("is in two of the files"));
+        assert!(error_message(&["report", &rows, file, file]).contains("is in two of the files"));
     }
     for twice in [["--manager", "legacy"], ["--tc", "30+0.3"]] {
         let refused = timelab(&pgn, &twice);
@@ -114,8 +114,8 @@ fn a_shard_without_games_is_part_of_the_report() {
     assert_eq!(json(&run(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
 }
 
-/// Runs a command that is to fail; its message.
-fn fault(args: &[&str]) -> String {
+/// Runs a command that is to fail and returns its message.
+fn error_message(args: &[&str]) -> String {
     let output = run(args);
     assert_eq!(output.status.code(), Some(2), "{args:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -155,13 +155,13 @@ fn recorded_clocks_are_what_managers_see() {
 }
 
 #[test]
-fn faults_are_named() {
-    assert!(fault(&["timelab"]).contains("--pgn"));
-    assert!(fault(&["timelab", "--pgn", "no.pgn", "--manager", "legacy"]).contains("no.pgn"));
-    assert!(fault(&["timelab", "--pgn", "no.pgn", "--manager", "lazy"]).contains("smooth"));
-    assert!(fault(&["timelab", "--pgn", "no.pgn", "--tc", "soon"]).contains("60+0.6"));
+fn wrong_input_is_named() {
+    assert!(error_message(&["timelab"]).contains("--pgn"));
+    assert!(error_message(&["timelab", "--pgn", "no.pgn", "--manager", "legacy"]).contains("no.pgn"));
+    assert!(error_message(&["timelab", "--pgn", "no.pgn", "--manager", "lazy"]).contains("smooth"));
+    assert!(error_message(&["timelab", "--pgn", "no.pgn", "--tc", "soon"]).contains("60+0.6"));
     let folder = tempfile::tempdir().unwrap();
     let rows = folder.path().join("rows.csv");
     std::fs::write(&rows, "a,b\n1,2\n").unwrap();
-    assert!(fault(&["report", rows.to_str().unwrap()]).contains("timelab"));
+    assert!(error_message(&["report", rows.to_str().unwrap()]).contains("timelab"));
 }

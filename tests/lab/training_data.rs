@@ -1,4 +1,4 @@
-//! Training data: importers, the record format and the trainer's tables.
+//! Tests training data: importers, the record format and the trainer's tables.
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move};
@@ -76,10 +76,10 @@ fn the_held_out_events_never_change() {
     assert_eq!(events, HELD_OUT_SEASONS);
 }
 
-/// Of "Season 0" to "Season 99".
+/// The numbers of the events that are held out, of "Season 0" to "Season 99".
 const HELD_OUT_SEASONS: [u32; 4] = [29, 88, 95, 99];
 
-/// A teacher's game: 1. e4 from the book, then 1... e5 with two candidates, the second one played.
+/// Returns a teacher's game: 1. e4 from the book, then 1... e5 with two candidates, the second one played.
 fn teacher_bytes() -> Vec<u8> {
     let code = |uci: &str, history: &History| history.parse_move(uci).unwrap().to_bits().to_le_bytes();
     let mut history = History::start();
@@ -175,7 +175,7 @@ fn a_reader_stops_at_the_first_fault() {
     assert!(reader.next().is_none());
 }
 
-/// A random game in which every position has as many candidates as it can.
+/// Returns a random game in which every position has as many candidates as it can.
 fn random_game(choices: &[(u16, u8, i16)]) -> LabelledGame {
     let mut history = History::start();
     let mut plies = Vec::new();
@@ -240,7 +240,7 @@ proptest! {
     }
 }
 
-/// The tables of games, in memory.
+/// Returns the tables of games, in memory.
 fn tables(games: &[LabelledGame]) -> (Vec<[u8; ROW]>, Vec<u16>) {
     let (mut rows, mut moves) = (Vec::new(), Vec::new());
     let mut table = TableWriter::new(&mut rows, &mut moves);
@@ -289,14 +289,14 @@ fn results_before_a_teachers_oddities_are_no_evidence() {
     assert_eq!(rows.iter().map(|row| row[127] & 2).collect::<Vec<_>>(), [0, 0]);
 }
 
-/// Runs the program and gives its exit code, stdout and stderr.
+/// Runs the program and returns its exit code, stdout and stderr.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = common::run(arguments);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// The engine itself, on the backend that needs no network, as the teacher.
+/// Lets the engine itself, on the backend that needs no network, play as the teacher.
 fn play(games: &str, out: &str) -> (Option<i32>, String, String) {
     let teacher = env!("CARGO_BIN_EXE_zeitnot");
     run(&[

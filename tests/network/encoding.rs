@@ -1,4 +1,4 @@
-//! Input planes, transforms and policy indices: against what Lc0 gives (`tests/data/goldens/golden`), and as properties
+//! Tests input planes, transforms and policy indices: against what Lc0 gives (`tests/data/goldens/golden`), and as properties
 //! of random games.
 
 use proptest::prelude::*;
@@ -74,7 +74,7 @@ fn counters_and_final_positions_are_those_of_lc0() {
     }
 }
 
-/// The same game with the colours swapped.
+/// Returns the same game with the colours swapped.
 fn color_flipped(game: &Game) -> History {
     let fields: Vec<&str> = game.fen.split(' ').collect();
     let swap_case = |text: &str| -> String {
@@ -97,7 +97,7 @@ fn color_flipped_move(m: Move) -> Move {
     Move::new(m.from_square().flip_vertical(), m.to_square().flip_vertical(), m.promotion())
 }
 
-/// The planes that say who moves: 108 in the formats before the canonical ones, 110 in the armageddon formats.
+/// Returns the plane that says who moves: 108 in the formats before the canonical ones, 110 in the armageddon formats.
 fn side_plane(format: InputFormat) -> Option<usize> {
     match format.number() {
         1 | 2 => Some(108),

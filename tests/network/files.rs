@@ -1,4 +1,4 @@
-//! Reading network files: what comes out of them, layer by layer.
+//! Tests reading network files: what comes out of them, layer by layer.
 
 use zeitnot::network::encode::InputFormat;
 use zeitnot::network::weights::{Body, HeadChoice, Model, Network, NetworkFile, PolicyHead, PolicyHeadName};

@@ -1,4 +1,4 @@
-//! What Lc0 computes: the files of `tests/data/goldens`, with `nets` and `golden` in it.
+//! Reads what Lc0 computes: the files of `tests/data/goldens`, with `nets` and `golden` in it.
 //!
 //! `ZEITNOT_GOLDENS=folder` takes another collection in place of the repository's.
 
@@ -70,7 +70,7 @@ impl Golden {
         self.history_fill.parse().unwrap()
     }
 
-    /// A position as a backend gets it.
+    /// Returns a position as a backend gets it.
     pub fn slot(&self, position: &GoldenPosition) -> EvalSlot {
         let mut slot = EvalSlot::default();
         encode(&position.history(), self.format(), self.fill(), &mut slot.planes);
@@ -86,18 +86,18 @@ impl GoldenPosition {
         History::to_evaluate(&text, variant).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    /// Move, policy index and logit of the legal moves.
+    /// Returns move, policy index and logit of the legal moves.
     pub fn legal(&self) -> &[(String, u16, f32)] {
         self.legal_transposed.as_ref().unwrap_or(&self.legal)
     }
 }
 
-/// A folder of the collection: `nets` or `golden`.
+/// Returns the path of a folder of the collection: `nets` or `golden`.
 pub fn folder(name: &str) -> PathBuf {
     std::env::var_os("ZEITNOT_GOLDENS").map_or_else(|| data("goldens"), PathBuf::from).join(name)
 }
 
-/// All files of the collection, in order.
+/// Returns the paths of all files of the collection, in order.
 pub fn files() -> Vec<PathBuf> {
     let entries = folder("golden").read_dir().expect("golden files are part of the repository");
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,4 @@
-//! Every kind of network against what Lc0 gives: file → layers → ONNX → ONNX Runtime, through our own encoder.
+//! Compares every kind of network with what Lc0 gives: file → layers → ONNX → ONNX Runtime, through our own encoder.
 //!
 //! `cargo test --release --test network goldens -- --nocapture` prints the largest error of each output for each network.
 //! The repository keeps some of Lc0's outputs for most networks; `ZEITNOT_GOLDENS=folder` (with `nets` and
@@ -21,9 +21,9 @@ struct Errors {
     logit: f32,
 }
 
-/// What float32 networks must keep.
+/// The errors that float32 networks may have.
 const SINGLE: Errors = Errors { q: 1e-4, d: 1e-4, m: 0.01, logit: 1e-3 };
-/// What float16 networks must keep: their golden values come from another float16 evaluation.
+/// The errors that float16 networks may have: their golden values come from another float16 evaluation.
 const HALF: Errors = Errors { q: 1e-2, d: 1e-2, m: 1.0, logit: 5e-2 };
 
 impl Errors {

@@ -1,4 +1,4 @@
-//! Networks: what their files hold, what goes in, and what comes out beside Lc0.
+//! Tests networks: what their files hold, what goes in, and what comes out beside Lc0.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! The native backend against what Lc0 computes (`tests/data/goldens`), with every kernel that this CPU can run.
+//! Compares the native backend with what Lc0 computes (`tests/data/goldens`), with every kernel that this CPU can run.
 //!
 //! `ZEITNOT_GOLDENS=folder` (with `nets` and `golden` in it) runs another collection in place of the repository's.
 
@@ -20,7 +20,7 @@ fn load_network(name: &str, heads: HeadChoice) -> Option<Network> {
     }
 }
 
-/// The golden files whose networks are here and made of layers.
+/// Returns the golden files whose networks are here and made of layers.
 fn goldens() -> Vec<(Golden, Network)> {
     let with_network = |mut golden: Golden| {
         if !golden_files::folder("nets").join(&golden.net).exists() {
@@ -126,21 +126,21 @@ fn compare_batches(backend: &Native, slots: &[EvalSlot], place: &str) {
 
 #[test]
 fn wrong_options_are_refused_with_what_is_valid() {
-    let fault = |net: &str, options: &str| {
+    let error = |net: &str, options: &str| {
         let network = load_network(net, HeadChoice::default()).unwrap();
         Native::new(&network, net, &Params::parse(options).unwrap()).unwrap_err().to_string()
     };
     let valid = available_kernels().join(", ");
     assert_eq!(
-        fault("tiny.pb.gz", "kernel=mmx"),
+        error("tiny.pb.gz", "kernel=mmx"),
         format!("kernel=mmx: expected one of auto, or what this CPU has: {valid}")
     );
     assert_eq!(
-        fault("tiny.pb.gz", "threads=2"),
+        error("tiny.pb.gz", "threads=2"),
         "unknown parameter of native \"threads\"; valid: kernel, precision"
     );
     assert_eq!(
-        fault("tiny.pb.gz", "kernel=portable,precision=bf16"),
+        error("tiny.pb.gz", "kernel=portable,precision=bf16"),
         "precision=bf16: expected fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
          avx512"
     );

@@ -1,4 +1,4 @@
-//! The search's golden trees: the same positions give the same visits, on every machine, until someone means to change
+//! Tests the search's golden trees: the same positions give the same visits, on every machine, until someone means to change
 //! the search. `ZEITNOT_UPDATE=1 cargo test --release --test search` writes them anew; the diff then shows the change.
 
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ fn bench(args: &[&str]) -> Value {
     run_json(&[&["bench", "--json", "--backend=random"], args].concat())
 }
 
-/// Each position with the visits of its root moves, as JSON with a line for each move.
+/// Returns each position with the visits of its root moves, as JSON with a line for each move.
 fn visits(report: &Value) -> String {
     let positions = report["positions"].as_array().unwrap().iter().map(|row| {
         let of_move = |entry: &Value| (entry["move"].as_str().unwrap().to_string(), entry["visits"].clone());

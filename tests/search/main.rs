@@ -1,4 +1,4 @@
-//! Searches: their golden trees, their options, their memory.
+//! Tests searches: their golden trees, their options, their memory.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,15 +1,15 @@
-//! `RamLimitMb`: memory stays within it, and the search goes on.
+//! Tests `RamLimitMb`: memory stays within it, and the search goes on.
 
 use crate::common::engine::Engine;
 
-/// Resident memory of the engine's process, bytes.
+/// Returns the resident memory of the engine's process, bytes.
 fn resident(engine: &Engine) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", engine.process.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// An engine with this limit and these flags, ready to search, and the memory of its process: program, network and threads.
+/// Returns an engine with this limit and these flags, ready to search, and the memory of its process: program, network and threads.
 fn limited(megabytes: u64, flags: &[&str]) -> (Engine, u64) {
     let ram = format!("--ramlimit-mb={megabytes}");
     let mut engine = Engine::start(&[&["--smart-pruning-factor=0", &ram], flags].concat());
@@ -18,7 +18,7 @@ fn limited(megabytes: u64, flags: &[&str]) -> (Engine, u64) {
     (engine, before)
 }
 
-/// The largest memory while searches of more nodes than fit are made in a game that goes on.
+/// Returns the largest memory while searches of more nodes than fit are made in a game that goes on.
 #[cfg(target_os = "linux")]
 fn largest_resident(engine: &mut Engine, nodes: u64) -> u64 {
     let mut largest = 0;

@@ -1,4 +1,4 @@
-//! Every option of the search does something: a search with another value than the default goes another way.
+//! Tests that every option of the search does something: a search with another value than the default goes another way.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ const MIDDLEGAME: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/
 const ENDGAME: &str = "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1";
 const MATE_IN_TWO: &str = "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1";
 
-/// An engine that makes the same search each time.
+/// Returns an engine that makes the same search each time.
 fn repeatable() -> Engine {
     let mut engine = Engine::start(&[
         "--backend=random",
@@ -25,7 +25,7 @@ fn set(engine: &mut Engine, name: &str, value: &str) {
     engine.send(&format!("setoption name {name} value {value}"));
 }
 
-/// What a search of a fresh tree finds, without times and speeds.
+/// Returns what a search of a fresh tree finds, without times and speeds.
 fn search(engine: &mut Engine, position: &str, go: &str) -> Vec<String> {
     engine.send("ucinewgame");
     engine.send(&format!("position {position}"));
@@ -121,7 +121,7 @@ fn every_option_of_the_batches_changes_the_search() {
     );
 }
 
-/// Each option with this value makes another search of this position than with its default.
+/// Asserts that each option with this value makes another search of this position than with its default.
 fn changes_the_search(engine: &mut Engine, options: &[(&str, &str, &str, &str)]) {
     for &(name, value, default, position) in options {
         let plain = search(engine, position, "go nodes 800");
@@ -188,7 +188,7 @@ fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
     );
 }
 
-/// The best moves of searches with the seeds 1 to `seeds`.
+/// Returns the best moves of searches with the seeds 1 to `seeds`.
 fn moves_by_seed(engine: &mut Engine, position: &str, go: &str, seeds: u32) -> HashSet<String> {
     let moves = (1..=seeds).map(|seed| {
         set(engine, "RandomSeed", &seed.to_string());
@@ -261,8 +261,8 @@ fn every_option_of_the_temperature_holds_draws_back() {
     ] {
         let all = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
         set(&mut engine, name, value);
-        let held_back = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
-        assert!(held_back < all, "{name}: {held_back} of {all}");
+        let fewer = moves_by_seed(&mut engine, second_move, "go nodes 100", 12).len();
+        assert!(fewer < all, "{name}: {fewer} of {all}");
         set(&mut engine, name, default);
     }
     set(&mut engine, "TempDecayMoves", "1");

@@ -1,4 +1,4 @@
-//! All tables of 3 and 4 pieces, out of the sources of python-chess on PyPI; fetched once into the cache folder.
+//! Fetches all tables of 3 and 4 pieces, out of the sources of python-chess on PyPI, once into the cache folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ const ARCHIVE: &str = "chess-1.11.2.tar.gz";
 const ARCHIVE_SHA256: &str = "a8b43e5678fdb3000695bdaa573117ad683761e5ca38e591c4826eba6d25bb39";
 const TABLES_IN_ARCHIVE: &str = "chess-1.11.2/data/syzygy/regular";
 
-/// The folder with the tables.
+/// Returns the folder with the tables.
 ///
 /// # Panics
-/// If they cannot be fetched, with the reason: a test without its data has not passed.
+/// Panics if they cannot be fetched, with the reason: a test without its data has not passed.
 pub fn tables() -> &'static str {
     static FOLDER: LazyLock<String> = LazyLock::new(|| {
         let cache = folders::cache().expect("no cache folder is known; set ZEITNOT_CACHE_DIR");
@@ -52,7 +52,7 @@ fn python(args: &[&str], folder: &Path) {
     assert!(output.status.success(), "the tables could not be fetched: {name} {args:?}: {}", said());
 }
 
-/// A table's file.
+/// Returns the path of a table's file.
 pub fn table(name: &str) -> PathBuf {
     Path::new(tables()).join(name)
 }

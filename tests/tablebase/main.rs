@@ -1,4 +1,4 @@
-//! Syzygy tables of 3 and 4 pieces: results, root moves under the fifty-move rule, and games played with them.
+//! Tests Syzygy tables of 3 and 4 pieces: results, root moves under the fifty-move rule, and games played with them.
 
 mod fetch;
 
@@ -64,7 +64,7 @@ fn positions_that_tables_cannot_answer_have_no_result() {
     }
 }
 
-/// The root moves that are kept, sorted, as text.
+/// Returns the root moves that are kept, sorted, as text.
 fn kept(tables: &Tablebase, fen: &str, pace: RootPace) -> (Vec<String>, RootTables) {
     let game = History::from_fen(fen, Variant::Standard).unwrap();
     let found = tables.root_moves(&game, &game.legal_moves(), pace).unwrap();
@@ -122,7 +122,7 @@ fn without_distances_results_choose_the_root_moves() {
     );
 }
 
-/// Plays with the backend `random`, so that all sense in its moves comes from the tables.
+/// A player with the backend `random`, so that all sense in its moves comes from the tables.
 struct Player(Engine);
 
 struct Reporter(Sender<SearchAnswer>);

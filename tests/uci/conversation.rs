@@ -1,4 +1,4 @@
-//! Conversations with the real engine through its pipes.
+//! Tests conversations with the real engine through its pipes.
 
 use std::time::{Duration, Instant};
 
@@ -169,7 +169,7 @@ fn finished_games_have_no_move() {
 }
 
 #[test]
-fn faults_are_named_and_the_old_state_stays() {
+fn errors_are_named_and_the_old_state_stays() {
     let mut engine = Engine::random();
     engine.best_move(&["position fen 8/8/8/8/8/k7/8/K2Q4 w - - 0 1", "go nodes 10"]);
     for (command, expected) in [
@@ -192,7 +192,7 @@ fn faults_are_named_and_the_old_state_stays() {
     }
     // `go nodes many` became a bare `go`.
     let best = engine.best_move(&["stop"]);
-    assert!(best.starts_with("d1") || best.starts_with("a1"), "the position before the faults: {best}");
+    assert!(best.starts_with("d1") || best.starts_with("a1"), "the position before the errors: {best}");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn quit_ends_a_search_at_once() {
     assert!(start.elapsed() < PATIENCE);
 }
 
-/// Score and principal variation of a small search from the start position.
+/// Returns score and principal variation of a small search from the start position.
 fn opinion(engine: &mut Engine) -> String {
     for command in ["ucinewgame", "position startpos", "go nodes 10"] {
         engine.send(command);

@@ -1,4 +1,4 @@
-//! What a search tells: scores, figures of root moves, how often, and the log.
+//! Tests what a search reports: scores, figures of root moves, how often, and the log.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ fn one_thread() -> Engine {
     Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=8"])
 }
 
-/// The same search each time.
+/// Returns an engine that makes the same search each time.
 fn repeatable() -> Engine {
     Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"])
 }
@@ -20,7 +20,7 @@ fn set(engine: &mut Engine, options: &[(&str, &str)]) {
     options.iter().for_each(|(name, value)| engine.send(&format!("setoption name {name} value {value}")));
 }
 
-/// What a search of a fresh tree says, `bestmove` last.
+/// Returns what a search of a fresh tree says, `bestmove` last.
 fn search(engine: &mut Engine, go: &str) -> Vec<String> {
     engine.send("ucinewgame");
     engine.send("position startpos");
@@ -28,7 +28,7 @@ fn search(engine: &mut Engine, go: &str) -> Vec<String> {
     engine.read_until("bestmove")
 }
 
-/// The word after `key`, as a number.
+/// Returns the word after `key`, as a number.
 fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
     let word = line.split_whitespace().skip_while(|word| *word != key).nth(1);
     word.unwrap_or_else(|| panic!("no {key} in {line}")).trim_end_matches([')', '%']).parse().unwrap()
@@ -38,7 +38,7 @@ fn is_info(line: &&String) -> bool {
     line.starts_with("info depth")
 }
 
-/// The lines with figures of root moves, without their beginning.
+/// Returns the lines with figures of root moves, without their beginning.
 fn move_stats(lines: &[String]) -> Vec<&str> {
     lines
         .iter()
@@ -133,7 +133,7 @@ fn evaluations_per_second_are_shown_if_asked_for() {
     assert!(eps < nps, "{eps} of {nps}: the second search finds positions in the cache");
 }
 
-/// As Lc0 counts: the root is at depth 1.
+/// Depth counts as in Lc0: the root is at depth 1.
 #[test]
 fn depth_counts_the_positions_of_a_line() {
     let lines = search(&mut repeatable(), "go nodes 2");
@@ -226,8 +226,8 @@ fn contempt_raises_what_the_search_sees_and_not_what_it_shows() {
 #[test]
 fn contempt_needs_a_side_in_infinite_search_and_a_number() {
     let mut engine = repeatable();
-    let fault = engine.ask(&["setoption name Contempt value leela=much"], "info string");
-    assert!(fault.contains("leela=much") && fault.contains("the old value stays"), "{fault}");
+    let refusal = engine.ask(&["setoption name Contempt value leela=much"], "info string");
+    assert!(refusal.contains("leela=much") && refusal.contains("the old value stays"), "{refusal}");
     set(&mut engine, &[("UCI_RatingAdv", "100")]);
     engine.ask(&["isready"], "readyok");
     let note = engine.ask(&["go infinite"], "info string");
@@ -307,7 +307,7 @@ fn the_log_has_all_that_is_said() {
     assert_eq!(count("<< bestmove"), 2);
     assert_eq!(count(&format!("<< {best}")).min(1), 1);
     assert!(count("<< info depth") >= 2);
-    // How the time was used stands in the log whether the GUI is told or not.
+    // How the time was used is in the log whether the GUI gets it or not.
     assert_eq!((count("-- time "), count("<< info string time ")), (1, 1), "{log}");
 }
 

@@ -1,4 +1,4 @@
-//! The engine under UCI, through its pipes.
+//! Tests the engine under UCI, through its pipes.
 
 #[path = "../common/mod.rs"]
 mod common;

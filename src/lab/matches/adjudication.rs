@@ -6,8 +6,8 @@ use super::game::GameOutcome;
 use crate::chess::{Color, History};
 use crate::tablebase::{ProbeResult, Tablebase};
 
-/// A draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more than
-/// `centipawns`. A capture or a pawn move starts the count anew.
+/// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more
+/// than `centipawns`. A capture or a pawn move starts the count anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrawRule {
     /// The first full move that counts.
@@ -18,7 +18,7 @@ pub struct DrawRule {
     pub centipawns: i32,
 }
 
-/// A win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
+/// Declares a win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WinRule {
     /// Moves of each side in a row.
@@ -36,7 +36,7 @@ pub struct Adjudication {
     pub win: Option<WinRule>,
     /// Results of endgame tables.
     pub tables: Option<Arc<Tablebase>>,
-    /// A game of so many plies, those of the opening not counted, is drawn.
+    /// The number of plies, those of the opening not counted, after which a game is drawn.
     pub max_plies: Option<u32>,
 }
 
@@ -50,8 +50,8 @@ pub(super) struct Adjudicator {
 }
 
 impl Adjudicator {
-    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and gives the outcome, if
-    /// there is one. `None` as evaluation counts as no agreement.
+    /// Takes in the move that led to the last position of `game`, with the mover's evaluation, and returns the outcome, if
+    /// there is one. An evaluation of `None` counts as no agreement.
     pub(super) fn judge(
         &mut self,
         rules: &Adjudication,

@@ -12,15 +12,15 @@ use crate::network::EvalSlot;
 use crate::search::{EndReason, NextStep, centipawns};
 use crate::time::{Millis, Nodes};
 
-/// 2⁶⁴ divided by the golden ratio: spreads numbers over all bits.
+/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
 pub struct MatchRules {
-    /// What A and B may spend.
+    /// The limits of A and B.
     pub limits: [SideLimit; 2],
-    /// What ends games early.
+    /// The rules that end games early.
     pub adjudication: Adjudication,
     /// The seed, which with the game's number decides what players draw at random.
     pub seed: u64,
@@ -35,7 +35,7 @@ pub enum GameOutcome {
     Draw,
 }
 
-/// Why a game ended.
+/// The reason why a game ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Termination {
     /// By the rules of chess.
@@ -91,7 +91,7 @@ pub struct MoveRecord {
     pub mv: Move,
     /// The mover's clock after it, ms; `None` where only nodes count.
     pub clock_ms: Option<f64>,
-    /// What it cost the clock, ms: real time, or nodes under `nodestime`.
+    /// Time that the move cost the clock, ms: real time, or nodes under `nodestime`.
     pub used_ms: f64,
     /// Visits of the root at the end, those of earlier searches included.
     pub nodes: u64,
@@ -101,7 +101,7 @@ pub struct MoveRecord {
     pub score: Option<MoveScore>,
     /// Plies to the end of the game, as the search saw it, if the network knows.
     pub moves_left: Option<f32>,
-    /// What the manager had budgeted, ms, if a clock was watched.
+    /// The manager's budget, ms, if a clock was watched.
     pub budget_ms: Option<f64>,
     /// Full moves that the mover still had to make, as the time manager estimated.
     pub managers_moves_left: Option<f64>,
@@ -120,7 +120,7 @@ pub struct GameRecord {
     pub moves: Vec<MoveRecord>,
     /// Who has won.
     pub outcome: GameOutcome,
-    /// Why it ended.
+    /// The reason why it ended.
     pub termination: Termination,
 }
 
@@ -152,25 +152,25 @@ impl GameRecord {
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
     history: History,
-    /// Of White and Black.
+    /// The players of White and Black.
     players: [EnginePlayer; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<MoveRecord>,
-    /// A search is under way.
+    /// True while a search is under way.
     is_thinking: bool,
 }
 
-/// How a game ended.
+/// The end of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GameEnd {
     /// Who has won.
     pub(super) outcome: GameOutcome,
-    /// Why the game ended.
+    /// The reason why the game ended.
     pub(super) termination: Termination,
 }
 
-/// What a game needs next.
+/// The next thing that a game needs.
 #[derive(Debug)]
 pub(super) enum GameNeed {
     /// This many positions of the mover wait for evaluation by its network.
@@ -287,7 +287,7 @@ impl OngoingGame {
         Some(GameEnd { outcome, termination: Termination::Adjudication })
     }
 
-    /// Returns the record of the game, which ended so.
+    /// Returns the record of the game, which ended as `end` says.
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
         let GameEnd { outcome, termination } = end;
         let OngoingGame { assignment, history, moves, .. } = self;

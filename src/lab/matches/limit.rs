@@ -1,4 +1,4 @@
-//! How much a side of a match may think: a fixed number of visits, or a clock.
+//! The limit of a side's thinking in a match: a fixed number of visits, or a clock.
 //!
 //! The player says what a move costs the clock: real time, or nodes under `nodestime`.
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl};
 
-/// What a side may spend on its moves.
+/// The limit of what a side may spend on its moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SideLimit {
     /// This many visits for every move.
@@ -25,7 +25,7 @@ impl fmt::Display for SideLimit {
     }
 }
 
-/// What a side has left of its limit during a game.
+/// The rest of a side's limit during a game.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SideBudget {
     /// This many visits for every move.

@@ -7,8 +7,8 @@
 //! depends on its number and the seed alone, not on how many others run beside it.
 //!
 //! Then `pgn_writer` and `rows` say what is written of a game, and `row_files` writes it; `summary`, `study` and `ranking` compute
-//! results from the rows with [`statistics`]; `page` shows them. Called by the commands `match` and `report`; uses `engine` and
-//! what lies below it.
+//! results from the rows with [`statistics`]; `page` shows them. The commands `match` and `report` call this module; it uses
+//! `engine` and what lies below it.
 
 mod adjudication;
 mod game;
@@ -73,7 +73,7 @@ impl Side {
     }
 }
 
-/// Why a match cannot be played, go on, or be written down.
+/// The reason why a match cannot be played, go on, or be written down.
 #[derive(Debug, Error)]
 pub enum MatchError {
     /// An engine refuses to play.
@@ -97,7 +97,7 @@ pub enum MatchError {
         /// The folder.
         folder: PathBuf,
     },
-    /// A file has fewer games than the rows beside it tell of.
+    /// A file has fewer games than the rows beside it name.
     #[error(
         "{}: lacks games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
         path.display()

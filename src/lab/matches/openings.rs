@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::chess::{History, Move, Position, PositionError, Variant};
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 
-/// Why there are no openings.
+/// The reason why there are no openings.
 #[derive(Debug, Error)]
 pub enum OpeningsError {
     /// The file cannot be read.
@@ -17,7 +17,7 @@ pub enum OpeningsError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A line is no position.
@@ -25,9 +25,9 @@ pub enum OpeningsError {
     Position {
         /// The file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The line's number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem with it.
         error: PositionError,
     },
     /// A game cannot be played through.
@@ -35,9 +35,9 @@ pub enum OpeningsError {
     RecordedGame {
         /// The file.
         path: PathBuf,
-        /// Which game, from 1.
+        /// The game's number, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
     /// There is nothing in it.
@@ -48,7 +48,7 @@ pub enum OpeningsError {
     },
 }
 
-/// Where a game starts, and the moves that are played without thinking.
+/// The position where a game starts, and the moves that are played from it without thinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The first position as FEN; `None` is that of standard chess.
@@ -60,7 +60,7 @@ impl Opening {
     /// Returns the game up to where the engines begin.
     ///
     /// # Errors
-    /// None for openings of [`Openings`], whose positions have been looked at.
+    /// Never fails for openings of [`Openings`], whose positions have been checked.
     pub fn history(&self, variant: Variant) -> Result<History, PositionError> {
         let mut history = match &self.fen {
             Some(fen) => History::from_fen(fen, variant)?,

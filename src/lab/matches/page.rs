@@ -1,4 +1,4 @@
-//! What is shown of matches: the table of results, and the page with plots.
+//! The presentation of matches: the table of results, and the page with plots.
 
 use super::ranking::Ranking;
 use super::rows::MatchGameRow;
@@ -82,7 +82,7 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
         let [a, b] = study.summary.names();
         page = page.heading(&format!("{a} against {b}"));
         page = page.figure(&pairs(&study.games), "How the pairs ended.");
-        page = page.figure(&course(&study.games), "Elo of A after so many games, with its error of 95 %.");
+        page = page.figure(&course(&study.games), "Elo of A by the number of games, with its error of 95 %.");
         if study.curves.is_empty() {
             continue;
         }

@@ -10,14 +10,14 @@ use crate::chess::{Color, Position, Variant};
 /// Most columns of the movetext.
 const WIDTH: usize = 100;
 
-/// What the tags tell beside the game itself.
+/// The content of the tags that does not come from the game itself.
 #[derive(Clone, Debug)]
 pub struct PgnTags<'a> {
     /// `Event`.
     pub event: &'a str,
     /// `White` or `Black` for A and B.
     pub names: [&'a str; 2],
-    /// What A and B could spend.
+    /// The limits of A and B.
     pub limits: [SideLimit; 2],
 }
 

@@ -21,10 +21,10 @@ use crate::chess::Variant;
 use crate::engine::{EngineError, EngineSetup};
 use crate::network::{Backend, BackendError, EvalSlot};
 
-/// Lines of play can be thousands of plies long, and a descent recurses once per ply.
+/// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
 
-/// What a match is: the engines, the games, and on how many threads they are played.
+/// The description of a match: the engines, the games, and the number of threads that play them.
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
     /// The engines A and B.
@@ -33,7 +33,7 @@ pub struct MatchConfig<'a> {
     pub variant: Variant,
     /// The openings.
     pub openings: &'a Openings,
-    /// What the sides may spend on their moves, and adjudication.
+    /// The limits of the sides, and adjudication.
     pub rules: MatchRules,
     /// The games that are played.
     pub schedule: Schedule,
@@ -94,12 +94,12 @@ pub fn play(
 /// The state that all threads share.
 #[derive(Debug)]
 struct Shared {
-    /// The index in the schedule of the game that begins next. Relaxed: a counter that publishes no other data.
+    /// The index in the schedule of the game that begins next. Its ordering is relaxed: the counter publishes no other data.
     next: AtomicU64,
     stop: AtomicBool,
 }
 
-/// A place in the schedule with its finished game, or why no more games can be played.
+/// A place in the schedule with its finished game, or the reason why no more games can be played.
 type WorkerMessage = Result<(u64, GameRecord), MatchError>;
 
 /// Plays games on this thread until there are no more, `size` at once.

@@ -35,7 +35,7 @@ pub struct MatchGameRow {
     pub a_is_white: bool,
     /// Half points of A: 0, 1 or 2.
     pub half_points: u32,
-    /// How the game ended, see [`Termination::word`].
+    /// The way the game ended, see [`Termination::word`].
     pub termination: String,
     /// The position in which the engines began, as FEN.
     pub opening: String,
@@ -142,9 +142,9 @@ pub struct MatchMoveRow {
     pub pieces: u32,
     /// The mover's clock after the move, increment included, ms.
     pub clock_ms: Option<f64>,
-    /// What the time manager had budgeted, ms.
+    /// The time manager's budget, ms.
     pub budget_ms: Option<f64>,
-    /// What the move cost the clock, ms; `None` where no clock counts, so that rows do not depend on the machine.
+    /// Time that the move cost the clock, ms; `None` where no clock counts, so that rows do not depend on the machine.
     pub used_ms: Option<f64>,
     /// Nodes in the tree at the move's end.
     pub nodes: u64,

@@ -1,4 +1,4 @@
-//! Which games are played: numbers, pairs and colours.
+//! Decides which games are played: numbers, pairs and colours.
 
 use super::Side;
 
@@ -7,7 +7,7 @@ use super::Side;
 pub struct Schedule {
     /// The pairs that are played here, ascending.
     pairs: Vec<u64>,
-    /// Returns the number of games that are played here.
+    /// The number of games that are played here.
     len: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Evaluations that the games of a thread have had lately, for positions that come again: both sides of a game search much the
+//! Keeps the latest evaluations of the games of a thread, for positions that come again: both sides of a game search much the
 //! same ones.
 //!
 //! A search does not notice: it gets the evaluation that its network would give, at the time at which it would come. That
-//! is what sets this apart from a search's own cache, and why games still do not depend on each other.
+//! sets this apart from a search's own cache, and is why games still do not depend on each other.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -94,7 +94,7 @@ impl SharedEvalCache {
         }
     }
 
-    /// Undoes [`SharedEvalCache::gather`].
+    /// Undoes what [`SharedEvalCache::gather`] did.
     fn scatter(&self, slots: &mut [EvalSlot]) {
         for (to, &from) in self.misses.iter().enumerate().rev() {
             slots.swap(to, from);

@@ -1,4 +1,4 @@
-//! What is computed from the rows of matches: the result of each, and means over its games by move number.
+//! Computes the findings from the rows of matches: the result of each, and means over its games by move number.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl MatchStudy {
         Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
     }
 
-    /// Returns `None` for a match of which there are no games.
+    /// Computes the findings of one match. Returns `None` if it has no games.
     fn new(rows: MatchRows, sprt: Option<&Sprt>) -> Option<MatchStudy> {
         let MatchRows { games, curves } = rows;
         let first = games.first()?;

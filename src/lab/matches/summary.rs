@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::rows::MatchGameRow;
 use super::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
 
-/// Counts over all games of a match, from A's point of view.
+/// The counts over all games of a match, from A's point of view.
 #[derive(Clone, Debug, Default)]
 pub struct MatchCounts {
     /// The results of games and pairs.
@@ -36,7 +36,7 @@ impl MatchCounts {
     }
 }
 
-/// What a run has searched, and how long that took.
+/// The nodes that a run has searched, and the time that took.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSpeed {
     /// New nodes of both sides.

@@ -34,7 +34,7 @@ impl Interval {
     }
 }
 
-/// How often a game counts in each replicate, shape `[REPLICATES]`.
+/// The number of times that a game counts in each replicate, shape `[REPLICATES]`.
 #[derive(Debug)]
 pub(super) struct BootstrapWeights(Array1<f64>);
 

@@ -1,4 +1,4 @@
-//! What an estimator would have done to the clock.
+//! Measures what an estimator would have done to the clock.
 //!
 //! One side of a game is played with a full clock and no increment: each move gets clock ÷ estimate, the rule that all managers refine.
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 const STARVED: f64 = 1.0 / 3.0;
 /// Points of a curve over the course of a game.
 pub(super) const POINTS: usize = 20;
-/// Fewer own moves say nothing of a clock.
+/// The fewest moves of a side that tell something about the use of a clock.
 const FEWEST_MOVES: usize = 10;
 
 /// Sums over sides of games.
@@ -24,7 +24,7 @@ pub struct ClockUse {
     course: [f64; POINTS + 1],
 }
 
-/// How the clock was used.
+/// The use of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockFigures {
     /// Sides of games.

@@ -14,7 +14,7 @@ pub(super) struct GameEvaluator {
     taken: usize,
 }
 
-/// Whose row a position of the batch is.
+/// The place of the row that a position of the batch belongs to.
 #[derive(Clone, Copy, Debug)]
 struct RowOwner {
     /// The game's place in the order in which games were begun.

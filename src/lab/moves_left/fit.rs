@@ -1,7 +1,7 @@
 //! Fits the parameters of estimators to games.
 //!
-//! Least mean absolute error, by a pattern search over the parameters; errors are sums over counts, so that memory doesn't grow
-//! with the games. What a fit is worth is measured across the halves of the games: fitted on one, tried on the other.
+//! It seeks the least mean absolute error by a pattern search over the parameters; errors are sums over counts, so that memory
+//! doesn't grow with the games. The worth of a fit is measured across the halves of the games: fitted on one, tried on the other.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const FACTORS: (f64, f64) = (1.4, 1.001);
 /// A fitted estimator.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// Ready to paste as `TimeManager`.
+    /// The text to paste as `TimeManager`.
     pub time_manager: String,
     /// The estimator in it.
     pub estimator: String,
@@ -32,10 +32,10 @@ pub struct Fit {
     pub default_mae: f64,
 }
 
-/// Positions of a half of the games: for each value that an estimator looks at, how often so many moves were left.
+/// Positions of a half of the games: for each value that an estimator looks at, counts by the number of moves that were left.
 type ValueCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 
-/// ValueCounts positions, then fits.
+/// Counts positions, then fits.
 #[derive(Clone, Debug, Default)]
 pub struct Fitter {
     by_ply: [ValueCounts; 2],
@@ -56,7 +56,7 @@ struct ErrorSum {
 struct Family {
     name: &'static str,
     keys: &'static [&'static str],
-    /// Where the search begins: the defaults.
+    /// The defaults, from which the search begins.
     start: Vec<f64>,
     /// Smallest values of the parameters.
     least: Vec<f64>,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::rows::PositionRow;
 
-/// What positions are grouped by.
+/// The property by which positions are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dimension {
@@ -16,9 +16,9 @@ pub enum Dimension {
     ByPhase,
     /// Pieces on the board.
     ByPieces,
-    /// How far the network's Q is from 0, for either side.
+    /// Distance of the network's Q from 0, for either side.
     ByEvaluation,
-    /// How the game ended.
+    /// The way the game ended.
     ByTermination,
 }
 
@@ -59,7 +59,7 @@ impl Dimension {
 
 /// Plies of a group of [`Dimension::ByPly`].
 pub(super) const PLIES: u32 = 20;
-/// From here on all plies are one group.
+/// The ply from which on all plies are one group.
 const LAST_PLY: u32 = 300;
 
 /// A group: its dimension, its place among the dimension's groups, its name.

@@ -29,23 +29,23 @@ use crate::network::Backend;
 /// Games that wait for a thread.
 const QUEUE: usize = 64;
 
-/// The games to be measured, and how.
+/// The games to be measured, and the settings for that.
 pub struct Task<'a> {
     /// PGN files, plain or compressed; `-` is stdin.
     pub files: &'a [PathBuf],
-    /// Which games and positions.
+    /// The filters for games and positions.
     pub selection: &'a Selection,
     /// Says whether the game with this number (from 1) is ours. Shards and resumed runs leave games to others.
     pub takes_game: &'a (dyn Fn(u64) -> bool + Sync),
     /// The backend with its network.
     pub backend: &'a dyn Backend,
-    /// Options of the engine that searches; how histories are filled.
+    /// Options of the engine that searches, and the way to fill histories.
     pub settings: &'a Settings,
-    /// Also search each position for this many nodes.
+    /// Nodes for which each position is also searched, if it is.
     pub nodes: Option<u64>,
     /// Threads that evaluate.
     pub threads: usize,
-    /// Positions in a batch; `None`: as many as the backend likes.
+    /// Positions in a batch; `None`: as many as the backend prefers.
     pub batch: Option<usize>,
     /// Becomes true when the measurement is to end early; games under way are finished.
     pub stop: &'a AtomicBool,
@@ -59,7 +59,7 @@ impl fmt::Debug for Task<'_> {
     }
 }
 
-/// What a measurement hands over: games ascending by number, messages when they arise.
+/// The output of a measurement: games ascending by number, messages when they arise.
 #[derive(Debug)]
 pub enum Event {
     /// The rows of a game; there may be none.
@@ -68,7 +68,7 @@ pub enum Event {
     Skipped(String),
 }
 
-/// How many games there were.
+/// The counts of games.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GameCounts {
     /// Games read, broken ones included.
@@ -89,7 +89,7 @@ struct GameWork {
     game: RecordedGame,
 }
 
-/// What threads send to the caller.
+/// A message from a thread to the caller.
 enum MeasureMessage {
     Finished(u64, Vec<PositionRow>),
     Skipped(String),
@@ -264,7 +264,7 @@ impl Defaults {
     }
 }
 
-/// What a thread evaluates games with.
+/// The state with which a thread evaluates games.
 struct GameWorker<'a> {
     selection: &'a Selection,
     estimators: Defaults,

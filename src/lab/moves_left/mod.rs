@@ -2,7 +2,7 @@
 //!
 //! [`measure`] reads games and writes a [`PositionRow`] for each position, with what the network says of it; [`Study`] reads rows
 //! and compares [`Estimator`]s with the moves that were really left. All figures come from rows, in the order of the games' numbers, so that
-//! rows of many machines give the very figures of one. Used by the commands `movesleft` and `report`.
+//! rows of many machines give the very figures of one. The commands `movesleft` and `report` use it.
 //!
 //! Units: what the head says and `plies_left` are plies of both sides; all estimates and errors are **full moves of one side**.
 
@@ -47,7 +47,7 @@ use crate::lab::pgn::GameError;
 use crate::lab::rows::RowError;
 use crate::network::BackendError;
 
-/// Why a measurement ended early.
+/// The reason why a measurement ended early.
 #[derive(Debug, Error)]
 pub enum MovesLeftError {
     /// Games could not be read.
@@ -80,13 +80,13 @@ pub enum MovesLeftError {
         game: u64,
         /// Plies played before the position.
         ply: u32,
-        /// What the engine said.
+        /// The engine's messages.
         notes: String,
     },
 }
 
-/// A well-mixed number from a game's number: folds and bootstrap weights depend on nothing else, so that they are the same on
-/// every machine (the finaliser of SplitMix64).
+/// Returns a well-mixed number from a game's number: folds and bootstrap weights depend on nothing else, so that they are the
+/// same on every machine (the finaliser of SplitMix64).
 fn mix(game: u64) -> u64 {
     let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -15,7 +15,7 @@ pub(super) fn fold(game: u64) -> usize {
     (mix(game) & 1) as usize
 }
 
-/// How often so many moves were left, for each chunk of plies; in two halves of the games.
+/// Counts of the moves that were left, for each chunk of plies, in two halves of the games.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeftByPly {
     /// `[fold][chunk][moves left]`
@@ -51,7 +51,7 @@ fn medians(chunks: &[Vec<u64>]) -> Vec<f64> {
     medians
 }
 
-/// Returns the median of numbers of which `counts[n]` are n, spread evenly over n − ½ to n + ½; `None` of nothing.
+/// Returns the median of numbers of which `counts[n]` are n, spread evenly over n − ½ to n + ½; `None` without numbers.
 pub(super) fn median(counts: &[u64]) -> Option<f64> {
     let half = counts.iter().sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;

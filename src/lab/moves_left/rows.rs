@@ -24,7 +24,7 @@ pub struct PositionRow {
     pub officers: u32,
     /// 1, 0 or −1 for the side to move; none for unknown results.
     pub result: Option<i32>,
-    /// How the game ended.
+    /// The way the game ended.
     pub ending: String,
     /// The player's own evaluation in centipawns for the side to move, where the PGN has it.
     pub centipawns: Option<i32>,
@@ -36,11 +36,11 @@ pub struct PositionRow {
     pub m_search_plies: Option<f32>,
     /// Standard deviation of the head over that tree, plies.
     pub m_spread_plies: Option<f32>,
-    /// What `mle-legacy` with its defaults says, full moves.
+    /// The estimate of `mle-legacy` with its defaults, full moves.
     pub legacy_moves: f32,
-    /// What `mle-pieces` with its defaults says, full moves.
+    /// The estimate of `mle-pieces` with its defaults, full moves.
     pub pieces_moves: f32,
-    /// What `mle-mlh` with its defaults says of `m_plies`, full moves.
+    /// The estimate of `mle-mlh` with its defaults for `m_plies`, full moves.
     pub mlh_moves: Option<f32>,
 }
 

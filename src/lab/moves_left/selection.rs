@@ -1,4 +1,4 @@
-//! Which games and positions are looked at.
+//! Selects the games and positions that are looked at.
 
 use std::ops::RangeInclusive;
 
@@ -11,21 +11,21 @@ use super::mix;
 /// Filters; the default takes all games whose length counts, and all their positions.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// At most this many games, counted before a shard takes its part.
+    /// The largest number of games, counted before a shard takes its part.
     pub max_games: Option<u64>,
-    /// One position in this many, drawn by game and ply.
+    /// The number of positions of which one is taken, drawn by game and ply.
     pub sample: u64,
-    /// Positions after at least this many plies.
+    /// Fewest plies played before a position.
     pub from_ply: u32,
     /// Length of the games, plies.
     pub plies: RangeInclusive<u32>,
     /// Base time of the games, seconds; games without the tag have 0.
     pub base_seconds: RangeInclusive<f64>,
-    /// Both players have at least this Elo.
+    /// Lowest Elo of either player.
     pub min_elo: Option<u32>,
-    /// How the games ended; empty: in any way that says something of their length.
+    /// The ways the games ended; empty: any way that says something about their length.
     pub endings: Vec<Ending>,
-    /// Only events that Zeitnot's own network was not trained on.
+    /// True to take only events that Zeitnot's own network was not trained on.
     pub held_out: bool,
 }
 

@@ -80,7 +80,7 @@ impl Sums {
     }
 }
 
-/// How good an estimator is. All in full moves but `r2` and `spearman`.
+/// The quality of an estimator, in full moves except `r2` and `spearman`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EstimatorFigures {
     /// Positions that it estimated.
@@ -109,7 +109,7 @@ pub struct EstimatorFigures {
     pub versus_first_ci: Interval,
 }
 
-/// How often an estimate and a truth came together, in steps of the estimate.
+/// Counts of estimate and truth together, in steps of the estimate.
 #[derive(Clone, Debug, Default)]
 pub struct Joint {
     counts: BTreeMap<(u32, u32), u64>,
@@ -158,7 +158,7 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     counts.iter().map(rank).collect()
 }
 
-/// How often the truth lay within the spread that the searched tree gave.
+/// Shares of positions whose truth lay within the spread that the searched tree gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SpreadCoverage {
     /// Positions with a spread.

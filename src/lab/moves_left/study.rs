@@ -41,7 +41,7 @@ pub struct StudyReport {
     pub joints: Vec<Joint>,
     /// Use of the clock by estimator; empty where positions of the games are missing.
     pub clocks: Vec<ClockUse>,
-    /// How well the tree's spread covers the truth.
+    /// Coverage of the truth by the tree's spread.
     pub spread: SpreadCoverage,
     /// Fitted estimators.
     pub fits: Vec<Fit>,
@@ -54,7 +54,7 @@ pub struct GroupFigures {
     pub group: Group,
     /// Its positions.
     pub positions: u64,
-    /// In the order of [`StudyReport::names`]; `None` where one could not estimate.
+    /// Figures in the order of [`StudyReport::names`]; `None` where one could not estimate.
     pub figures: Vec<Option<EstimatorFigures>>,
 }
 
@@ -107,7 +107,7 @@ struct Accumulator {
     joints: Vec<Joint>,
     clocks: Vec<ClockUse>,
     spread: SpreadCoverage,
-    /// No game lacks a position.
+    /// True if no game lacks a position.
     is_complete: bool,
 }
 

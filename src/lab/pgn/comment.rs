@@ -1,11 +1,11 @@
-//! What a comment says: `[%clk 0:29:25.082]`, `[%emt 0:00:37.918]`, `[%eval 0.60]`, `book`.
+//! Reads what a comment says: `[%clk 0:29:25.082]`, `[%emt 0:00:37.918]`, `[%eval 0.60]`, `book`.
 
 use super::RecordedMove;
 use crate::chess::Color;
 
 /// Larger evaluations are cut to this, in centipawns; above lie the mates.
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
-/// A mate in n plies is this less n.
+/// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 
 /// Adds what the comment after a move of `mover` says.

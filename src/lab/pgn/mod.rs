@@ -1,8 +1,8 @@
-//! Recorded games: PGN, plain or compressed, one game after the other.
+//! Reads recorded games: PGN, plain or compressed, one game after the other.
 //!
 //! [`Games`] streams files of any size in bounded memory. A game that cannot be played through is reported with its number
-//! and skipped. Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves. Used by `training` and by the
-//! commands that measure on recorded games; uses the rules of [`chess`](crate::chess) and nothing else of the engine.
+//! and skipped. Comments give clocks (`%clk`, `%emt`), evaluations (`%eval`) and book moves. `training` and the commands that
+//! measure on recorded games use this module; it uses the rules of [`chess`](crate::chess) and nothing else of the engine.
 
 mod comment;
 mod reader;
@@ -31,8 +31,8 @@ pub struct RecordedGame {
     pub moves: Vec<RecordedMove>,
     /// The position after the last move.
     pub end: Position,
-    /// The game was played to an end: its moves or its tag `Result` have a result other than `*`, and the file was not cut off
-    /// within its moves.
+    /// True if the game was played to an end: its moves or its tag `Result` have a result other than `*`, and the file was not cut
+    /// off within its moves.
     pub has_result: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct RecordedGame {
 pub struct RecordedMove {
     /// The move.
     pub r#move: Move,
-    /// From an opening book, not the player's choice (`{book}`).
+    /// True if the move is from an opening book and not the player's choice (`{book}`).
     pub is_book: bool,
     /// The player's evaluation (`%eval`) in centipawns from the mover's point of view; a mate in n plies is 32000 − n,
     /// being mated n − 32000.
@@ -85,7 +85,7 @@ impl Tags {
     }
 }
 
-/// Why there is no game.
+/// The reason why there is no game.
 #[derive(Debug, Error)]
 pub enum GameError {
     /// This game is broken; those after it can be read.
@@ -93,7 +93,7 @@ pub enum GameError {
     Broken {
         /// Its place in the stream, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
     /// The stream ends here.

@@ -13,7 +13,7 @@ use crate::chess::{Color, Position, Variant};
 /// Longer tag lines and comments than any real file has; they bound the memory.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// The games of a stream, in their order. Ends after [`GameError::Read`]; after [`GameError::Broken`] it goes on.
+/// The games of a stream, in their order. It ends after [`GameError::Read`]; after [`GameError::Broken`] it goes on.
 ///
 /// ```
 /// use zeitnot::lab::pgn::{GameError, Games};
@@ -27,13 +27,13 @@ pub struct Games<'a> {
     name: String,
     reader: Reader<Box<dyn Read + 'a>>,
     number: u64,
-    /// The parser could make nothing of the last game.
+    /// True if the parser could not read the last game.
     stumbled: bool,
     ended: bool,
 }
 
 impl<'a> Games<'a> {
-    /// The games of a file, plain or compressed by gzip, Zstandard or bzip2; `-` is stdin.
+    /// Reads the games of a file, plain or compressed by gzip, Zstandard or bzip2; `-` is stdin.
     ///
     /// # Errors
     /// [`GameError::Read`] if it cannot be opened.
@@ -45,7 +45,7 @@ impl<'a> Games<'a> {
         }
     }
 
-    /// The games of the bytes of a file, plain or compressed in the same ways; `name` is for messages.
+    /// Reads the games from the bytes of a file, plain or compressed in the same ways; `name` is for messages.
     ///
     /// # Errors
     /// [`GameError::Read`] if the first bytes cannot be read.
@@ -96,7 +96,7 @@ impl Iterator for Games<'_> {
                 None
             }
             Ok(Some(Ok(movetext))) => {
-                // What cannot be read is told when the next game is asked for.
+                // A read error is reported when the next game is asked for.
                 let has_result = movetext.has_result(|| !self.reader.has_more().unwrap_or(false));
                 Some(Ok(RecordedGame {
                     number,
@@ -130,15 +130,15 @@ struct Movetext {
     variant: Variant,
     position: Position,
     moves: Vec<RecordedMove>,
-    /// Who made the last of `moves`.
+    /// The side that made the last of `moves`.
     mover: Color,
-    /// What follows the moves.
+    /// The result that follows the moves.
     outcome: Option<Outcome>,
 }
 
 impl Movetext {
-    /// See [`RecordedGame::has_result`]. Some files hide the result behind a `;`: where another game follows, nothing was cut off and the
-    /// tag is to be trusted.
+    /// Decides [`RecordedGame::has_result`]. Some files hide the result behind a `;`: where another game follows, nothing was cut
+    /// off and the tag is to be trusted.
     fn has_result(&self, is_last: impl FnOnce() -> bool) -> bool {
         match self.outcome {
             Some(Outcome::Known(_)) => self.tags.get("Result") != Some("*"),
@@ -151,7 +151,7 @@ impl Movetext {
 impl Visitor for GameVisitor {
     type Tags = Tags;
     type Movetext = Movetext;
-    /// The game, or what is wrong with it.
+    /// The game, or the problem with it.
     type Output = Result<Movetext, String>;
 
     fn begin_tags(&mut self) -> ControlFlow<Self::Output, Tags> {

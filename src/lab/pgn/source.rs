@@ -1,4 +1,4 @@
-//! Where the text comes from: a file or stdin, plain or compressed. Compression is told by the content, not by the name.
+//! Opens the source of the text: a file or stdin, plain or compressed. Compression is recognised by the content, not by the name.
 
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};

@@ -13,7 +13,7 @@ pub struct GameToReplay {
     pub number: u64,
     /// The side whose moves are replayed: White in games with an odd number, so that both sides come to their turn.
     pub side: Color,
-    /// What the replay needs, at first without what the network says.
+    /// The game as the replay needs it, at first without the network's evaluations.
     pub replay: ReplayGame,
     /// The whole game, for the network.
     pub recorded: pgn::RecordedGame,

@@ -1,4 +1,4 @@
-//! What the network says of the positions of recorded games: result, draws and moves left.
+//! Evaluates the positions of recorded games with the network: result, draws and moves left.
 
 use std::fmt;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl NetworkHeads {
     }
 }
 
-/// Says which position of which game a position of a batch is.
+/// The game and the move that a position of a batch belongs to.
 #[derive(Debug)]
 struct Origin {
     /// The game's place among the games of this thread.

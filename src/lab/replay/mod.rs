@@ -1,8 +1,8 @@
-//! Whole games in virtual time: what a manager would have done with the clock, thousands of games in seconds.
+//! Plays whole games in virtual time, to see what a manager would have done with the clock: thousands of games in seconds.
 //!
 //! A [`ReplayGame`] is plain numbers, taken from a recorded game or made up by [`synthetic`]; an [`EngineModel`]
 //! says how fast the engine searches and how much of its tree survives. [`replay`] plays the engine's moves
-//! through a [`Timekeeper`] with the clock of a [`TimeControl`] and tells what became of each; [`ReplaySummary`] adds
+//! through a [`Timekeeper`] with the clock of a [`TimeControl`] and says what became of each; [`ReplaySummary`] adds
 //! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
 
 mod figures;
@@ -48,14 +48,14 @@ pub struct ReplayMove {
     pub legal_moves: u32,
     /// The network's evaluation of the position; `None` if it was not asked.
     pub root: Option<RootEvaluation>,
-    /// What our clock showed before it in the recorded game, ms.
+    /// Our clock before it in the recorded game, ms.
     pub clock_ms: Option<f64>,
 }
 
 /// Our moves of one game, from the first one after the book.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplayGame {
-    /// In the order played.
+    /// The moves, in the order played.
     pub moves: Vec<ReplayMove>,
 }
 
@@ -107,7 +107,7 @@ pub enum ClockSource {
     Recorded,
 }
 
-/// How a game is replayed.
+/// The settings of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions {
     /// The time control.
@@ -120,7 +120,7 @@ pub struct ReplayOptions {
     pub overhead_ms: f64,
     /// All other options of the stopper chain.
     pub stoppers: StopperOptions,
-    /// Makes games different from each other; the same seed gives the same game.
+    /// The seed of the random numbers; the same seed gives the same game.
     pub seed: u64,
 }
 

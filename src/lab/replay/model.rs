@@ -1,20 +1,20 @@
-//! How fast the modelled engine is, and how much of its tree survives from move to move.
+//! Models the speed of an engine, and how much of its tree survives from move to move.
 
 use super::random::ReplayRandom;
 
 /// New nodes per second.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SpeedModel {
-    /// Always the same.
+    /// The same speed at all times.
     Constant(f64),
-    /// Changes evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
+    /// A speed that changes evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
     ByPhase {
-        /// With all pieces on the board.
+        /// Speed with all pieces on the board.
         opening: f64,
-        /// With the kings alone.
+        /// Speed with the kings alone.
         endgame: f64,
     },
-    /// As measured: pieces and pawns on the board, ascending, with new nodes per second; linear in between.
+    /// A measured speed: pieces and pawns on the board, ascending, with new nodes per second; linear in between.
     Measured(Vec<(u32, f64)>),
 }
 
@@ -58,7 +58,7 @@ pub struct EngineModel {
     pub batch_latency_ms: f64,
     /// Share of the tree that survives our move and the opponent's expected answer.
     pub reuse: f64,
-    /// How often the opponent surprises, and hardly anything survives.
+    /// Probability that the opponent surprises, so that hardly anything survives.
     pub surprise: f64,
     /// Time from the end of the search to the GUI's clock, ms.
     pub lag_ms: f64,

@@ -15,16 +15,16 @@ pub struct ReplayRows {
     pub moves: Vec<ReplayMoveRow>,
 }
 
-/// What every replay has in common.
+/// The settings that all replays have in common.
 #[derive(Clone, Debug)]
 pub struct Replayer<'a> {
     /// The time managers, as in the option `TimeManager`; those that cannot be parsed are left out.
     pub managers: &'a [String],
     /// The time controls.
     pub controls: &'a [TimeControl],
-    /// Replay at the recorded time control instead, with the recorded clocks.
+    /// True to replay at the recorded time control instead, with the recorded clocks.
     pub recorded_clocks: bool,
-    /// What the engine keeps back of every clock, ms.
+    /// Time that the engine keeps back of every clock, ms.
     pub overhead_ms: f64,
     /// Rows of moves are kept of the games up to this number.
     pub kept_games: u64,

@@ -140,9 +140,9 @@ pub struct ReplayMoveRow {
     pub pieces: u32,
     /// The clock before the move, ms.
     pub clock_ms: f64,
-    /// What the manager budgeted, as last revised, ms.
+    /// The manager's budget, as last revised, ms.
     pub budget_ms: f64,
-    /// What the move cost the clock, lag included, ms.
+    /// Time that the move cost the clock, lag included, ms.
     pub used_ms: f64,
     /// Nodes in the tree at the move's end.
     pub nodes: u64,

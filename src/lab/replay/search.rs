@@ -1,4 +1,4 @@
-//! A search in virtual time: batches come back, visits spread over root moves, the chain is asked.
+//! Searches in virtual time: batches come back, visits spread over root moves, the chain is asked.
 
 use crate::time::{Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason};
 
@@ -12,7 +12,7 @@ const ASK_TIME: f64 = 1.0 / 64.0;
 /// far from any limit that only costs time.
 const ASK_NODES: f64 = 1.0 / 16.0;
 
-/// How often two moves are about equally good.
+/// Share of the moves at which two moves are about equally good.
 const CONTESTED: f64 = 0.4;
 
 /// A search that is under way.

@@ -1,4 +1,4 @@
-//! What is computed from the rows of replays. Rows may come in any order and from any number of machines.
+//! Computes the findings from the rows of replays. Rows may come in any order and from any number of machines.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::lab::rows::{MergedGames, RowError, files_of};
 const CURVE_MOVES: usize = 120;
 /// Games whose own curves are shown: those with the smallest numbers.
 const SAMPLE_GAMES: usize = 3;
-/// A mean over fewer games is noise.
+/// Fewest games that a mean is shown for; over fewer it is noise.
 const FEWEST_GAMES: u64 = 5;
 
 /// Means over the games at one move number.

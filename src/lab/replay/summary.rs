@@ -43,7 +43,7 @@ impl Phase {
     }
 }
 
-/// How far a game's estimates of the moves left were off in one phase.
+/// Errors of a game's estimates of the moves left in one phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PhaseErrors {
     /// Moves with an estimate.
@@ -57,7 +57,7 @@ pub struct PhaseErrors {
 pub struct GameSummary {
     /// Moves made.
     pub moves: u32,
-    /// Lost on time.
+    /// True if the game was lost on time.
     pub lost: bool,
     /// Share of all time given that was used by the game's end, 1 if all was.
     pub time_used: f64,

@@ -17,7 +17,7 @@ const DRAWN: f64 = 0.3;
 /// Share of positions with a single legal move.
 const FORCED: f64 = 0.03;
 
-/// A game with the given seed: its length is log-logistic, pieces disappear in the course of it, some moves are
+/// Makes a game with the given seed: its length is log-logistic, pieces disappear in the course of it, some moves are
 /// forced, M is the true distance to its end with some error, and the expected result comes ever nearer to
 /// the real one.
 pub fn game(seed: u64) -> ReplayGame {

@@ -1,4 +1,4 @@
-//! Every manager through many games, and what they were made for.
+//! Puts every manager through many games, and checks what they were made for.
 
 use super::*;
 use crate::time::Millis;
@@ -41,7 +41,7 @@ fn no_manager_loses_on_time_or_moves_at_once() {
     }
 }
 
-/// What smooth was invented for.
+/// The even trees are what smooth was invented for.
 #[test]
 fn smooth_keeps_trees_more_even_than_legacy() {
     for control in &CONTROLS[..3] {

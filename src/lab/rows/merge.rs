@@ -17,7 +17,7 @@ pub trait RowOfGame: Row {
     /// Returns the game that the row belongs to.
     fn game(&self) -> Self::Game;
 
-    /// Returns which of several ways to play the game the row belongs to: the ways may be in different files.
+    /// Returns the name of the way in which the game was played, if there are several; their rows may be in different files.
     fn way(&self) -> String {
         String::new()
     }
@@ -34,7 +34,7 @@ impl<R: RowOfGame> MergedGames<R> {
     /// Opens the files; the games of each must be in ascending order, as all commands write them.
     ///
     /// # Errors
-    /// [`RowError::Io`].
+    /// [`RowError::Io`] if a file cannot be opened or read.
     pub fn open(paths: &[PathBuf]) -> Result<MergedGames<R>, RowError> {
         let files = paths.iter().map(|path| Ok((path.clone(), RowReader::open(path)?.peekable())));
         Ok(MergedGames { files: files.collect::<Result<_, RowError>>()?, last: None })
@@ -94,7 +94,7 @@ impl<R: RowOfGame> Iterator for MergedGames<R> {
 /// Returns those of the files that hold rows of this kind.
 ///
 /// # Errors
-/// [`RowError::Io`].
+/// [`RowError::Io`] if a file cannot be opened or read.
 pub fn files_of<R: Row>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError>
 where
     for<'a> &'a [R]: RecordWriter<R>,
@@ -111,7 +111,7 @@ where
 /// Writes the rows of all files into `path`, as CSV, and beside it as Parquet.
 ///
 /// # Errors
-/// [`RowError`]. `path` must be none of the files.
+/// [`RowError`] if a file cannot be read or written. `path` must be none of the files.
 pub fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError>
 where
     for<'a> &'a [R]: RecordWriter<R>,

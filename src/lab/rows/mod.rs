@@ -2,7 +2,7 @@
 //!
 //! Rows are the truth: what a report says is computed from rows, so that the rows of many machines, put together, give the very
 //! report that one machine would have given. [`RowWriter`] and [`write_parquet`] write them, [`RowReader`] reads them, and
-//! [`MergedGames`] goes through the rows of several files game by game. Uses nothing else of the engine.
+//! [`MergedGames`] goes through the rows of several files game by game. This module uses nothing else of the engine.
 
 mod merge;
 mod row_file;

@@ -40,7 +40,7 @@ pub trait Row: Serialize + DeserializeOwned {
     }
 }
 
-/// Why rows could not be read or written. The message names the file.
+/// The reason why rows could not be read or written. The message names the file.
 #[derive(Debug, Error)]
 pub enum RowError {
     /// The file could not be opened, read or written.
@@ -48,7 +48,7 @@ pub enum RowError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// A row is not of its kind.
@@ -58,7 +58,7 @@ pub enum RowError {
         path: PathBuf,
         /// The kind of rows that was expected.
         kind: &'static str,
-        /// What is wrong, and in which line.
+        /// The problem, and the line in which it is.
         error: csv::Error,
     },
     /// Parquet could not be written.
@@ -66,7 +66,7 @@ pub enum RowError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the library says.
+        /// The library's error.
         error: ParquetError,
     },
     /// Two files hold the same game.
@@ -111,7 +111,7 @@ impl RowError {
 /// Makes a folder and those that it lies in, if they are not there yet.
 ///
 /// # Errors
-/// [`RowError::Io`].
+/// [`RowError::Io`] if one cannot be made.
 pub fn make_folder(folder: &Path) -> Result<(), RowError> {
     std::fs::create_dir_all(folder).map_err(RowError::io(folder))
 }
@@ -131,7 +131,7 @@ where
     /// Starts a new file with the names of the columns; an old one is replaced.
     ///
     /// # Errors
-    /// [`RowError::Io`], [`RowError::Csv`].
+    /// [`RowError::Io`] or [`RowError::Csv`] if it cannot be written.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
         let file = File::create(path).map_err(RowError::io(path))?;
         RowWriter::begin(path, file)
@@ -161,7 +161,7 @@ where
         if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
     }
 
-    /// Begins an empty file. The header is there even if no row follows, so that the kind of rows can be told by it.
+    /// Begins an empty file. The header is there even if no row follows, so that it shows the kind of rows.
     fn begin(path: &Path, file: File) -> Result<RowWriter<R>, RowError> {
         let mut writer = RowWriter::behind(path, file);
         writer.csv.write_record(R::columns()).map_err(RowError::csv::<R>(path))?;
@@ -176,7 +176,7 @@ where
     /// Appends a row.
     ///
     /// # Errors
-    /// [`RowError::Csv`].
+    /// [`RowError::Csv`] if the row cannot be written.
     pub fn write(&mut self, row: &R) -> Result<(), RowError> {
         self.csv.serialize(row).map_err(RowError::csv::<R>(&self.path))
     }
@@ -184,7 +184,7 @@ where
     /// Hands what was appended to the system, so that it survives the end of the program.
     ///
     /// # Errors
-    /// [`RowError::Io`].
+    /// [`RowError::Io`] if the rows cannot be written.
     pub fn flush(&mut self) -> Result<(), RowError> {
         self.csv.flush().map_err(RowError::io(&self.path))
     }
@@ -219,7 +219,7 @@ impl<R: Row> RowReader<R> {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`RowError::Io`].
+    /// [`RowError::Io`] if it cannot be opened.
     pub fn open(path: &Path) -> Result<RowReader<R>, RowError> {
         let file = File::open(path).map_err(RowError::io(path))?;
         Ok(RowReader::new(path, Box::new(BufReader::with_capacity(1 << 16, file))))
@@ -260,7 +260,7 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// Returns the columns' names of a CSV file: `report` tells by them what kind of rows it holds, see [`Row::columns`].
+/// Returns the columns' names of a CSV file, by which `report` knows what kind of rows it holds, see [`Row::columns`].
 ///
 /// # Errors
 /// [`RowError::Io`] if it can't be read as text with columns.
@@ -274,7 +274,7 @@ pub fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
 /// Writes rows as a Parquet file (compressed with Snappy), in groups, so that any number of them needs little memory.
 ///
 /// # Errors
-/// What `rows` yields; [`RowError::Io`] and [`RowError::Parquet`] if writing fails.
+/// Errors that `rows` yields; [`RowError::Io`] and [`RowError::Parquet`] if writing fails.
 pub fn write_parquet<R>(
     path: &Path,
     rows: impl IntoIterator<Item = Result<R, RowError>>,

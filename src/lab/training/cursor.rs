@@ -14,7 +14,7 @@ impl GameCursor {
     /// Begins a game; `None` is the standard position. FENs may have the castling rights of Chess960.
     ///
     /// # Errors
-    /// [`TrainingDataError::Position`] if the FEN is none.
+    /// [`TrainingDataError::Position`] if the FEN is not a position.
     pub fn new(start: Option<&str>) -> Result<GameCursor, TrainingDataError> {
         let history = match start {
             None => History::start(),
@@ -38,7 +38,7 @@ impl GameCursor {
     /// Returns the index of a move among [`Self::legal_moves`].
     ///
     /// # Errors
-    /// [`TrainingDataError::IllegalMove`].
+    /// [`TrainingDataError::IllegalMove`] if it isn't one of them.
     pub fn place_of(&self, m: Move) -> Result<u8, TrainingDataError> {
         let place = self.legal.binary_search(&m).ok().and_then(|place| u8::try_from(place).ok());
         place.ok_or_else(|| TrainingDataError::IllegalMove {

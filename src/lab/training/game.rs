@@ -2,7 +2,7 @@
 
 use crate::chess::Move;
 
-/// Where a game's labels come from.
+/// The source of a game's labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LabelSource {
     /// Moves played in engine tournaments: one move per position is known to be good.
@@ -11,7 +11,7 @@ pub enum LabelSource {
     Teacher,
 }
 
-/// How a game ended. Numbers are those of the record format.
+/// The way a game ended. Numbers are those of the record format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Checkmate.
@@ -78,7 +78,7 @@ impl Ending {
     }
 }
 
-/// Why the move was played, and so whether it and the result may be learnt from.
+/// The reason why the move was played, which decides whether it and the result may be learnt from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MoveChoice {
     /// The player's own best or nearly best move.
@@ -88,7 +88,7 @@ pub enum MoveChoice {
     Deviation = 1,
     /// A random blunder.
     Blunder = 2,
-    /// From an opening book, not the player's choice.
+    /// A move from an opening book, not the player's choice.
     Book = 3,
 }
 
@@ -115,7 +115,7 @@ pub struct CandidateMove {
 pub struct LabelledPly {
     /// The move played.
     pub played: Move,
-    /// Why it was played.
+    /// The reason why it was played.
     pub choice: MoveChoice,
     /// The player's evaluation in centipawns from the side to move, with mates as in [`CandidateMove`].
     pub centipawns: Option<i16>,
@@ -133,17 +133,17 @@ impl LabelledPly {
 /// A game with labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelledGame {
-    /// Where the labels come from.
+    /// The source of the labels.
     pub source: LabelSource,
-    /// Kept for measuring, never for training.
+    /// True if the game is kept for measuring, never for training.
     pub held_out: bool,
-    /// A game of the reference set of moves-left measurements: adjudicated, at least 1800 s base time.
+    /// True for a game of the reference set of moves-left measurements: adjudicated, at least 1800 s base time.
     pub reference: bool,
     /// The start position; `None` is the standard one.
     pub start: Option<String>,
     /// −1, 0 or 1, White's point of view.
     pub result: i8,
-    /// How it ended.
+    /// The way it ended.
     pub ending: Ending,
     /// The moves with their labels.
     pub plies: Vec<LabelledPly>,

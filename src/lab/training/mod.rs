@@ -1,7 +1,7 @@
 //! Training data: games with labels, from the sources they come from to the tables that the trainer reads.
 //!
 //! The way of a game: [`play`] makes it, or [`pgn`] or [`teacher`] imports it, [`record`] keeps it in few bytes, [`table`] expands it to one
-//! row per position. Called by the command `datagen`; the trainer in `models/training` reads the tables. Uses the rules
+//! row per position. The command `datagen` calls it; the trainer in `models/training` reads the tables. It uses the rules
 //! of [`chess`](crate::chess) and nothing else of the engine.
 
 mod bytes;
@@ -18,7 +18,7 @@ use thiserror::Error;
 
 use crate::chess::PositionError;
 
-/// Why training data could not be read or written.
+/// The reason why training data could not be read or written.
 #[derive(Debug, Error)]
 pub enum TrainingDataError {
     /// A start position that isn't one.
@@ -35,9 +35,9 @@ pub enum TrainingDataError {
     /// The data ends early or contradicts itself.
     #[error("damaged training data at byte {offset}: {reason}")]
     Damaged {
-        /// Where, in the uncompressed bytes.
+        /// The place of the problem, in the uncompressed bytes.
         offset: usize,
-        /// What is wrong there.
+        /// The problem there.
         reason: String,
     },
     /// A game that the record format has no room for.
@@ -48,13 +48,13 @@ pub enum TrainingDataError {
     Teacher {
         /// Its program.
         name: String,
-        /// What it did.
+        /// The problem with it.
         reason: String,
     },
     /// The teacher thinks one side is better in all of them.
     #[error("none of {attempts} openings is balanced; give balanced ones")]
     Openings {
-        /// How many were tried.
+        /// The number of openings that were tried.
         attempts: u64,
     },
     /// Reading or writing failed.

@@ -9,7 +9,7 @@ use super::TrainingDataError;
 use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use crate::lab::pgn::{self, GameError, Games};
 
-/// One event in this many is held out.
+/// The number of events of which one is held out.
 const HELD_OUT_ONE_IN: u32 = 20;
 /// Base time in seconds from which a game belongs to the reference set.
 const REFERENCE_SECONDS: f64 = 1800.0;
@@ -19,14 +19,14 @@ const REFERENCE_SECONDS: f64 = 1800.0;
 pub struct Import {
     /// The games that could be played through.
     pub games: Vec<LabelledGame>,
-    /// Which games were not taken, and why: those without result, without moves, or with moves that are illegal.
+    /// The games that were not taken, with the reason: those without result, without moves, or with moves that are illegal.
     pub skipped: Vec<String>,
 }
 
 /// Reads all games of a PGN stream.
 ///
 /// # Errors
-/// [`TrainingDataError::Io`] if reading fails. Bad games are listed, not errors.
+/// [`TrainingDataError::Io`] if reading fails. Bad games are listed and are not errors.
 pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {

@@ -11,7 +11,7 @@ use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly,
 use super::uci_teacher::UciTeacher;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
 
-/// One game in this many is held out.
+/// The number of games of which one is held out.
 const HELD_OUT_ONE_IN: u64 = 33;
 /// Moves after the opening that are drawn from the candidates.
 const VARIED_PLIES: usize = 16;
@@ -23,15 +23,18 @@ pub const ATTEMPTS: u64 = 64;
 const BALANCED: i16 = 150;
 /// Beyond this the teacher thinks half as long: the game is decided.
 const DECIDED: i16 = 1000;
-/// A dead draw: so few pieces, so small evaluations, for so many plies, not before this ply.
+/// The most pieces in a dead draw.
 const DEAD_DRAW_PIECES: usize = 12;
+/// The largest evaluation, either way, in a dead draw.
 const DEAD_DRAW_CENTIPAWNS: i16 = 10;
+/// The plies in a row for which the evaluations must be that small.
 const DEAD_DRAW_PLIES: usize = 12;
+/// The first ply at which a game may be a dead draw.
 const DEAD_DRAW_FROM_PLY: usize = 90;
 /// Longer games are stopped.
 const LONGEST: usize = 440;
 
-/// How a game is varied.
+/// The shares and temperatures by which a game is varied.
 #[derive(Clone, Copy, Debug)]
 struct Style {
     /// Temperature of the first moves, compressed centipawns.

@@ -37,7 +37,7 @@ const TEACHER: u8 = 1;
 const HELD_OUT: u8 = 2;
 const REFERENCE: u8 = 4;
 const HAS_START: u8 = 8;
-/// "None of the candidates" in a ply's first byte.
+/// The code for "none of the candidates" in a ply's first byte.
 const NOT_A_CANDIDATE: u8 = 7;
 /// Candidates that a ply has room for.
 pub const MAX_CANDIDATES: usize = 5;

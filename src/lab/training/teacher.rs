@@ -1,6 +1,6 @@
 //! Imports games that a teacher played and labelled with several principal variations.
 //!
-//! Games back to back, little-endian: u16 plies n, u16 opening plies o, i8 result (White's view), u8 ending; n moves u16;
+//! The games follow each other, little-endian: u16 plies n, u16 opening plies o, i8 result (White's view), u8 ending; n moves u16;
 //! then for each ply from o: u8 k, u8 choice, k times (u16 move, i16 centipawns from the side to move), best first.
 //! All games start from the standard position.
 
@@ -9,13 +9,13 @@ use super::bytes::ByteReader;
 use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use crate::chess::Move;
 
-/// One game in this many is held out.
+/// The number of games of which one is held out.
 const HELD_OUT_ONE_IN: usize = 33;
 
 /// Reads all games of the uncompressed bytes. Every 33rd game is held out.
 ///
 /// # Errors
-/// [`TrainingDataError::Damaged`] with the place of the fault.
+/// [`TrainingDataError::Damaged`] with the place of the problem.
 pub fn read_games(bytes: &[u8]) -> Result<Vec<LabelledGame>, TrainingDataError> {
     let mut reader = ByteReader::new(bytes);
     let mut games = Vec::new();

@@ -14,13 +14,13 @@ use crate::chess::History;
 
 /// Larger scores are cut to this; above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
-/// A mate in n plies is this less n.
+/// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 
 /// The time that a program has to say that it is a UCI engine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running engine. It is told to quit when dropped.
+/// A running engine. It gets `quit` when dropped.
 #[derive(Debug)]
 pub struct UciTeacher {
     name: String,
@@ -71,7 +71,7 @@ impl UciTeacher {
     /// Tells it that another game begins.
     ///
     /// # Errors
-    /// [`TrainingDataError::Teacher`] if it has gone.
+    /// [`TrainingDataError::Teacher`] if it has ended.
     pub fn new_game(&mut self) -> Result<(), TrainingDataError> {
         self.send("ucinewgame")?;
         self.send("isready")?;
@@ -83,7 +83,7 @@ impl UciTeacher {
     /// `position` is what UCI's command `position` says of the same game.
     ///
     /// # Errors
-    /// [`TrainingDataError::Teacher`] if it has gone or names no legal move.
+    /// [`TrainingDataError::Teacher`] if it has ended or names no legal move.
     pub fn candidates(
         &mut self,
         position: &str,
@@ -126,7 +126,7 @@ impl UciTeacher {
         self.read_until_by(word, None)
     }
 
-    /// Does the same, but fails at the time `end`.
+    /// Reads the lines up to the one that begins with `word`, but fails at the time `end`.
     fn read_until_by(&mut self, word: &str, end: Option<Instant>) -> Result<Vec<String>, TrainingDataError> {
         let mut lines = Vec::new();
         loop {
@@ -171,7 +171,7 @@ impl Drop for UciTeacher {
     }
 }
 
-/// What an info line tells of one variation.
+/// The score of one variation in an info line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct VariationScore {
     /// Place of the variation, from 0.

@@ -1,10 +1,10 @@
-//! Conclusions from the figures: cliffs between batch sizes, and the size to play with.
+//! Draws conclusions from the figures: cliffs between batch sizes, and the size to play with.
 
 use std::fmt;
 
 use super::summary::BatchSizeRow;
 
-/// A fall of throughput below this share is none.
+/// The smallest fall of throughput that counts, as a share.
 const LEAST_FALL: f64 = 0.05;
 /// Standard errors by which a fall must exceed the noise.
 const CERTAINTY: f64 = 4.0;

@@ -72,7 +72,7 @@ fn report_of(mut child: Child, deadline: Instant) -> Option<Value> {
     serde_json::from_str(&text).ok()
 }
 
-/// Returns the speed in a report of one batch size; by the clock where the system does not tell CPU time.
+/// Returns the speed in a report of one batch size; by the clock where the system does not measure CPU time.
 fn speed_in(backend: &'static str, report: &Value) -> Option<CandidateSpeed> {
     let row = report.get(0)?;
     let figure = |name: &str| row.get(name).and_then(Value::as_f64);

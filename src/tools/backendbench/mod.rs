@@ -1,4 +1,4 @@
-//! `zeitnot backendbench`: how many positions a backend evaluates in a second, by batch size.
+//! `zeitnot backendbench`: measures how many positions a backend evaluates in a second, by batch size.
 //!
 //! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows down or has other work meets all
 //! of them. What was measured becomes a row per size ([`summary`]); from the rows come cliffs and recommendations
@@ -46,39 +46,39 @@ pub(super) struct BackendbenchArgs {
     /// batches of each size
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     batches: Vec<usize>,
-    /// Measure every size from this on [default: 1]
+    /// Measure every size from this one on [default: 1]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     start_batch_size: Option<usize>,
     /// The largest size [default: 256, or what the backend takes]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     max_batch_size: Option<usize>,
-    /// Distance of the sizes to measure [default: 1 with --start-batch-size, else a choice of sizes]
+    /// Step between the sizes to measure [default: 1 with --start-batch-size, else a choice of sizes]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     batch_step: Option<usize>,
-    /// Threads that evaluate, each batches of its own
+    /// Threads that evaluate, each with batches of its own
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
     /// Measurements of each batch size
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Time of a measurement, ms; a batch that takes longer is one
+    /// Shortest time of a measurement, ms; it is at least one batch
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     round_ms: u64,
     /// Show the recommendation only
     #[arg(long)]
     clippy: bool,
-    /// Write the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all (index.html) here
+    /// Folder for the curve (throughput.svg, latency.svg), the figures (backendbench.json) and a page of all (index.html)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-/// The sizes to measure, and how long each of them.
+/// The sizes to measure, and the time for each of them.
 #[derive(Debug, PartialEq)]
 struct MeasurementPlan {
     sizes: Vec<usize>,
     round_length: RoundLength,
     rounds: u32,
-    /// The user named the sizes: no others are measured.
+    /// True if the user named the sizes: no others are measured.
     is_fixed: bool,
 }
 

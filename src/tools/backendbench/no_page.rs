@@ -9,7 +9,7 @@ use crate::tools::output::eprint_message;
 /// Says that there is no page; the other files are written.
 ///
 /// # Errors
-/// None in this build.
+/// Never fails in this build.
 pub(super) fn write(_: &ThroughputReport, _: &Path) -> Result<(), Failure> {
     eprint_message(
         "this build has no laboratory: index.html, throughput.svg and latency.svg are not written",

@@ -13,7 +13,7 @@ use crate::network::throughput::{BatchSizeSeries, SortedSamples};
 use crate::report::{Align, Table};
 use crate::tools::Failure;
 
-/// A usual deviation of the rounds' rates from which the report warns.
+/// The relative deviation of the rounds' rates from which the report warns of noise.
 const NOISY: f64 = 0.05;
 
 /// All that was measured, and what follows from it.

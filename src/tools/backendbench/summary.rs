@@ -15,7 +15,7 @@ pub(super) struct BatchSizeRow {
     pub(super) max_nps: f64,
     /// Standard deviation of the rounds' rates; 0 for a single round.
     pub(super) deviation_nps: f64,
-    /// Median of the rounds' evaluations per second of CPU time, and its deviation; `None` where the system doesn't tell CPU
+    /// Median of the rounds' evaluations per second of CPU time, and its deviation; `None` where the system doesn't measure CPU
     /// time.
     pub(super) cpu_nps: Option<f64>,
     pub(super) cpu_deviation_nps: Option<f64>,
@@ -33,7 +33,7 @@ pub(super) struct BatchSizeRow {
     pub(super) rounds: usize,
     /// The cliff between the next smaller size and this one, if there is one.
     pub(super) cliff: Option<String>,
-    /// Games for which this is the size to take: "bullet", "rapid", "long".
+    /// Games for which this is the recommended size: "bullet", "rapid", "long".
     pub(super) recommended_for: Vec<&'static str>,
 }
 

@@ -125,7 +125,7 @@ fn limits(args: &BenchArgs) -> GoLimits {
 /// Searches one position with nothing kept from before.
 ///
 /// # Errors
-/// If the position is refused or the search fails.
+/// If the position is refused or the search fails, the notes that the engine sent.
 pub(super) fn search(
     engine: &mut Engine,
     position: String,

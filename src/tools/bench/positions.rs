@@ -1,4 +1,4 @@
-//! Positions to bench on: ten built-in ones, or a file's.
+//! Holds the positions to bench on: ten built-in ones, or a file's.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) const BUILT_IN: [&str; 10] = [
 /// Reads positions, one a line: `startpos …`, `fen …`, or a FEN or EPD. Empty lines and `#` comments are passed over.
 ///
 /// # Errors
-/// If the file cannot be read or holds no position.
+/// [`Failure`] if the file cannot be read or holds no position.
 pub(in crate::tools) fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;

@@ -1,4 +1,4 @@
-//! What `bench` reports: figures per position and in all, as JSON and as text.
+//! Holds what `bench` reports: figures per position and in all, as JSON and as text.
 
 use std::fmt;
 

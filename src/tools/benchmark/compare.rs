@@ -10,7 +10,7 @@ use super::noise::MachineNoise;
 use super::report::BenchmarkReport;
 use crate::tools::Failure;
 
-/// What an earlier run wrote with `--json`. The output of `zeitnot bench --json` can be read too.
+/// The output of an earlier run with `--json`. The output of `zeitnot bench --json` can be read too.
 #[derive(Debug, Deserialize)]
 pub(super) struct EarlierRun {
     /// The file that was read.
@@ -39,7 +39,7 @@ impl EarlierRun {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read or is not such a file.
+    /// [`Failure`] if it cannot be read or is not such a file.
     pub(super) fn read(file: &Path) -> Result<EarlierRun, Failure> {
         let input_error = |error: String| Failure::Input(format!("{}: {error}", file.display()));
         let text =
@@ -55,7 +55,7 @@ impl EarlierRun {
 pub(super) struct Comparison {
     /// The earlier run's file.
     old: PathBuf,
-    /// How many positions both runs searched.
+    /// The number of positions that both runs searched.
     positions: usize,
     /// The ratio of the nodes per second, geometric mean over the positions.
     pub(super) nps_ratio: f64,
@@ -66,7 +66,7 @@ pub(super) struct Comparison {
     evaluations_ratio: Option<f64>,
     /// The ratio of the speeds of the machine itself, by the control measurement.
     machine_ratio: Option<f64>,
-    /// What else differs between the runs, so that the ratios do not compare like with like.
+    /// Other differences between the runs, because of which the ratios do not compare like with like.
     differences: Vec<String>,
     /// True if the new run is slower by more than the tolerance, and not by chance.
     pub(super) is_slower: bool,
@@ -76,7 +76,7 @@ impl Comparison {
     /// Compares `new` with `old`. A run that is slower by up to the share `tolerance` does not count as slower.
     ///
     /// # Errors
-    /// If no position is common to both.
+    /// [`Failure`] if no position is common to both.
     pub(super) fn new(
         new: &BenchmarkReport,
         old: &EarlierRun,

@@ -1,4 +1,4 @@
-//! The machine on which a figure was measured: processor, memory, system, graphics cards and their driver.
+//! Describes the machine on which a figure was measured: processor, memory, system, graphics cards and their driver.
 
 use std::fs;
 use std::num::NonZero;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct MachineInfo {
     /// The processor's name.
     pub(super) cpu: String,
-    /// How many processors this program may use.
+    /// The number of processors that this program may use.
     pub(super) cores: usize,
     /// The memory, 10⁹ bytes.
     pub(super) memory_gb: Option<f64>,
@@ -61,7 +61,7 @@ fn system() -> String {
     }
 }
 
-/// Returns what NVIDIA's driver says of its cards; nothing where there is no driver.
+/// Returns what NVIDIA's driver reports about its cards; nothing where there is no driver.
 fn gpus() -> Vec<String> {
     let query = ["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"];
     match Command::new("nvidia-smi").args(query).stdin(Stdio::null()).output() {

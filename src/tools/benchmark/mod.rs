@@ -37,7 +37,7 @@ use report::{BenchmarkReport, PositionResult};
 
 /// The time of each search unless the user says otherwise, ms. It is Lc0's.
 const MOVE_TIME_MS: i64 = 10_000;
-/// The least number of control measurements in a run; see [`noise`].
+/// The smallest number of control measurements in a run; see [`noise`].
 const CONTROLS: usize = 16;
 
 #[derive(Debug, Args)]
@@ -48,7 +48,7 @@ pub(super) struct BenchmarkArgs {
     /// Time per position, ms; -1 is no limit [default: 10000, without --nodes]
     #[arg(long, value_name = "MS", allow_negative_numbers = true)]
     movetime: Option<i64>,
-    /// How many of the positions to search
+    /// Number of the positions to search
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     num_positions: Option<u32>,
     /// Search this position only
@@ -60,13 +60,13 @@ pub(super) struct BenchmarkArgs {
     /// Compare with an earlier run's --json; exit code 1 if this one is slower
     #[arg(long, value_name = "OLD.json")]
     compare: Option<PathBuf>,
-    /// With --compare: slower by so much is good enough, percent
+    /// With --compare: the slowdown that is still accepted, percent
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, requires = "compare")]
     tolerance: f64,
     /// Write a report to share: Markdown, or HTML or JSON by the file's ending
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Write the report in all forms here (report.md, index.html, speed.svg, benchmark.json)
+    /// Folder for the report in all forms (report.md, index.html, speed.svg, benchmark.json)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]

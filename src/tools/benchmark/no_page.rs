@@ -1,4 +1,4 @@
-//! In the place of the page in a build without the laboratory, which has no plots.
+//! Stands in for the page in a build without the laboratory, which has no plots.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::tools::output::eprint_message;
 /// Refuses to make a page.
 ///
 /// # Errors
-/// Always: [`Failure::Input`] says what this build can write.
+/// Always fails: [`Failure::Input`] says what this build can write.
 pub(super) fn html(_: &BenchmarkReport) -> Result<String, Failure> {
     let text = "this build has no laboratory and writes no HTML: name a .md or .json file, or build with --features lab";
     Err(Failure::Input(text.into()))
@@ -18,7 +18,7 @@ pub(super) fn html(_: &BenchmarkReport) -> Result<String, Failure> {
 /// Says that there is no page; the other files are written.
 ///
 /// # Errors
-/// None in this build.
+/// Never fails in this build.
 pub(super) fn write(_: &BenchmarkReport, _: &Path) -> Result<(), Failure> {
     eprint_message("this build has no laboratory: index.html and speed.svg are not written");
     Ok(())

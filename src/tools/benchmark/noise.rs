@@ -1,7 +1,7 @@
 //! Measures how quiet the machine was during a run.
 //!
 //! Between the searches a control measurement runs: always the same short computation, on as many threads as the searches
-//! have. On a quiet machine its rate stays the same. The system's counters (Linux: `/proc/stat`) tell in addition what other
+//! have. On a quiet machine its rate stays the same. The system's counters (Linux: `/proc/stat`) show in addition what other
 //! programs took, and what the host of a virtual machine gave to others.
 
 use std::fs;
@@ -30,20 +30,20 @@ pub(super) struct MachineNoise {
     pub(super) control_rate: f64,
     /// Standard deviation of the control as a share of its rate.
     pub(super) control_deviation: f64,
-    /// How many control measurements were made.
+    /// The number of control measurements.
     pub(super) controls: usize,
     /// The share by which two runs like this may differ by chance; 19 of 20 differ by less.
     pub(super) expected_difference: f64,
-    /// Share of the machine's processors that other programs took; not known on every system.
+    /// Share of the machine's processors that other programs took; `None` where the system does not count it.
     pub(super) other_load: Option<f64>,
     /// Share that the host of a virtual machine gave to others.
     pub(super) steal: Option<f64>,
-    /// True if any of these is too large.
+    /// True if any of these figures is too large.
     pub(super) is_noisy: bool,
 }
 
 impl MachineNoise {
-    /// Returns a phrase for each of them that is too large.
+    /// Returns a phrase for each of the figures that is too large.
     pub(super) fn noise_sources(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let mut noise_sources = Vec::new();
@@ -63,7 +63,7 @@ impl MachineNoise {
         noise_sources
     }
 
-    /// Returns all this in a sentence.
+    /// Returns all figures in a sentence.
     pub(super) fn verdict(&self) -> String {
         match &self.noise_sources()[..] {
             [] => format!(
@@ -85,7 +85,7 @@ pub(super) struct NoiseMeter {
 }
 
 impl NoiseMeter {
-    /// Begins to measure. `threads` is how many the searches have.
+    /// Begins to measure. `threads` is the number of threads of the searches.
     pub(super) fn start(threads: usize) -> NoiseMeter {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         NoiseMeter {

@@ -1,4 +1,4 @@
-//! The report of a benchmark as a page with a plot.
+//! Shows the report of a benchmark as a page with a plot.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::tools::Failure;
 /// Returns the page as the text of one HTML file.
 ///
 /// # Errors
-/// None in this build; one without the laboratory has no page.
+/// Never fails in this build; a build without the laboratory has no page.
 pub(super) fn html(report: &BenchmarkReport) -> Result<String, Failure> {
     Ok(page(report).to_html())
 }

@@ -1,4 +1,4 @@
-//! The report of a benchmark: JSON, text, Markdown, and a page.
+//! Writes the report of a benchmark: JSON, text, Markdown, and a page.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -30,7 +30,7 @@ pub(super) struct BenchmarkReport {
     pub(super) version: &'static str,
     #[serde(flatten)]
     pub(super) figures: BenchFigures,
-    /// How many positions the network evaluated per second.
+    /// The number of positions that the network evaluated per second.
     pub(super) evaluations_per_s: f64,
     /// The mean over the positions, ms.
     pub(super) first_evaluation_ms: Option<f64>,
@@ -43,7 +43,7 @@ pub(super) struct BenchmarkReport {
     /// The SHA-256 of the network's file; `None` for backends without one.
     pub(super) network: Option<String>,
     pub(super) threads: usize,
-    /// What ended the searches, as in "10000 ms".
+    /// The limit that ended the searches, as in "10000 ms".
     pub(super) limit: String,
     /// The options that were not at their defaults, as flags.
     pub(super) options: Vec<String>,

@@ -17,7 +17,7 @@ const SEED: u64 = 8;
 /// Builds the quantised model of a network whose body is a tower; the other options are those of `options`.
 ///
 /// # Errors
-/// If ONNX Runtime, which observes the activations, is missing or fails.
+/// [`BackendError`] if ONNX Runtime, which observes the activations, is missing or fails.
 pub(super) fn build(network: Network, options: BuildOptions) -> Result<OnnxModel, BackendError> {
     let observed = BuildOptions { quantization: Quantization::Observe, ..BuildOptions::default() };
     let observed = onnx::build(network.clone(), &observed);

@@ -27,7 +27,7 @@ pub(super) struct ConvertArgs {
     /// Precision of the computation
     #[arg(long, value_enum, default_value_t)]
     precision: ConvertPrecision,
-    /// The only batch size that the model shall take [default: any]
+    /// The only batch size that the model accepts [default: any]
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
     /// Policy head: vanilla, optimistic, soft, opponent
@@ -44,7 +44,7 @@ enum ConvertPrecision {
     /// float32
     #[default]
     Fp32,
-    /// float16, also input and outputs: for GPUs
+    /// float16, also for input and outputs: for GPUs
     Fp16,
     /// 8-bit integers in the blocks of a residual tower, float32 elsewhere: faster on CPUs with VNNI, less exact (in 500
     /// positions of engine games, mean error of q 0.013 for maia-1900 and 0.011 for zeitnot-tiny, mean KL divergence of
@@ -127,7 +127,7 @@ fn as_it_is(model: OnnxModel, args: &ConvertArgs) -> Result<OnnxModel, Failure> 
     Ok(model)
 }
 
-/// Writes a file that is never seen half done.
+/// Writes a file so that no other program ever sees it half done.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");

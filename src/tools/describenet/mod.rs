@@ -36,22 +36,22 @@ struct Description {
     sha256: String,
     /// Bytes on disk.
     size: u64,
-    /// The time from the file to checked layers, ms.
+    /// The time to read the file and check its layers, ms.
     load_ms: f64,
     input_format: i32,
     input: String,
     body: String,
     policy: String,
     value: String,
-    /// `None` without a Moves Left Head.
+    /// The Moves Left Head; `None` without one.
     moves_left: Option<String>,
-    /// `None` for ONNX models.
+    /// The layers; `None` for ONNX models.
     structure: Option<Structure>,
-    /// `None` for ONNX models.
+    /// The activation function; `None` for ONNX models.
     activation: Option<String>,
     policy_heads: Vec<&'static str>,
     value_heads: Vec<&'static str>,
-    /// `None` for ONNX models.
+    /// The cost of an evaluation; `None` for ONNX models.
     cost: Option<CostReport>,
     unusual: Vec<String>,
     license: Option<String>,

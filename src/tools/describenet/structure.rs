@@ -1,4 +1,4 @@
-//! A network's architecture in numbers and fixed words, for scripts; the words for people are in `weights::describe`.
+//! Describes a network's architecture in numbers and fixed words, for scripts; the words for people are in `weights::describe`.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub(super) struct Structure {
     body: BodyStructure,
     policy: PolicyStructure,
     value: ValueStructure,
-    /// `None` without a Moves Left Head.
+    /// The Moves Left Head; `None` without one.
     moves_left: Option<HeadStructure>,
 }
 
@@ -21,10 +21,10 @@ enum BodyStructure {
     Attention {
         /// Channels per square.
         embedding: usize,
-        /// `table`, `pieces` or `tower`: what the embedding sees besides the planes, or instead of them.
+        /// The embedding's input besides the planes, or instead of them: `table`, `pieces` or `tower`.
         embedding_kind: &'static str,
         encoders: usize,
-        /// Attention heads of the first encoder, as `width` and `ffn` are its sizes.
+        /// Attention heads of the first encoder; `width` and `ffn` are its sizes too.
         heads: usize,
         /// Width of queries, keys and values, all heads together.
         width: usize,

@@ -1,4 +1,4 @@
-//! The commands of the [laboratory](crate::lab): measurements with many games, and training data. Built with the feature `lab`.
+//! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
 
 mod datagen;
 mod matches;
@@ -32,7 +32,7 @@ impl LabCommand {
     /// Runs the command.
     ///
     /// # Errors
-    /// [`Failure`].
+    /// [`Failure`] if the command fails.
     pub(super) fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
         match self {
             LabCommand::Match(args) => matches::run(&args, output),

@@ -22,7 +22,7 @@ pub(in crate::tools) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-/// What a command makes of its files.
+/// A function that reports on the files of one command.
 type ReportFn = fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>;
 
 /// A command that writes rows.
@@ -30,9 +30,9 @@ struct RowKind {
     name: &'static str,
     /// The columns of each of its files.
     columns: fn() -> Vec<Vec<String>>,
-    /// What it writes to the folder of --out.
+    /// The names of the files that it writes to the folder of --out.
     writes: &'static [&'static str],
-    /// The flags that are for it alone.
+    /// The flags that apply to its rows only.
     flags: &'static str,
     are_given: fn(&ReportArgs) -> bool,
     report: ReportFn,

@@ -1,13 +1,13 @@
-//! `--shard i/n`: one machine's part of a task that many do together.
+//! `--shard i/n`: selects one machine's part of a task that many do together.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Every n-th piece of work, beginning with the i-th. Written `i/n`, i from 1 to n.
+/// Every n-th piece of work, beginning with the i-th. It is written `i/n`, i from 1 to n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shard {
-    /// Counted from 0.
+    /// The index i, but counted from 0.
     index: u64,
     count: u64,
 }

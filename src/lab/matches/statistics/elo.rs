@@ -2,14 +2,14 @@
 
 use super::tally::ResultTally;
 
-/// 1.96: 95 % of a normal distribution lie so many standard deviations around its middle.
+/// 95 % of a normal distribution lie within this many standard deviations of its mean.
 pub(super) const Z_95: f64 = 1.959_963_984_540_054;
 /// Normalized Elo of one standard deviation per game: 800 / ln 10.
 pub(super) const NELO_PER_SIGMA: f64 = 347.435_585_522_601_3;
 /// The logarithm of the odds that an Elo of 1 is: ln 10 / 400.
 pub(super) const NATURAL_PER_ELO: f64 = std::f64::consts::LN_10 / 400.0;
 
-/// How much stronger A is, with errors of 95 %.
+/// The difference in strength by which A leads, with errors of 95 %.
 ///
 /// Elo is that of the logistic curve. Normalized Elo measures the mean in standard deviations of a game, so that it says how
 /// many games are needed to prove a difference (M. Van den Bergh, "Normalized Elo", 2021).

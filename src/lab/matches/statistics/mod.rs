@@ -1,7 +1,7 @@
-//! What games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of many players.
+//! Computes what games prove: the pentanomial of pairs, Elo with its error, the sequential test, ratings of many players.
 //!
 //! A pair is two games from one opening with colours swapped; its results depend on each other, so that pairs, not games, are
-//! counted. Pure numbers; knows nothing of chess or of how games are played.
+//! counted. These are pure numbers; nothing here knows of chess or of how games are played.
 
 mod elo;
 mod rating;

@@ -21,7 +21,7 @@ pub struct MatchResult<'a> {
     pub tally: &'a ResultTally,
 }
 
-/// How strong a player is among all of them.
+/// The strength of a player among all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rating {
     /// Elo; the mean of all players is 0.

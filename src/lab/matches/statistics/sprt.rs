@@ -38,7 +38,7 @@ pub struct Sprt {
     pub model: EloModel,
 }
 
-/// Why a test was refused.
+/// The reason why a test was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SprtError {
     /// A parameter is unknown or out of range.
@@ -60,7 +60,7 @@ pub struct SprtState {
     pub upper: f64,
 }
 
-/// What a test has decided.
+/// The decision of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SprtVerdict {
     /// H0 is accepted.
@@ -75,7 +75,7 @@ impl Sprt {
     /// Reads `elo0=…,elo1=…[,alpha=.05][,beta=.05][,model=normalized|logistic]`.
     ///
     /// # Errors
-    /// If a parameter is unknown or out of range, or `elo1` not above `elo0`.
+    /// [`SprtError`] if a parameter is unknown or out of range, or `elo1` is not above `elo0`.
     pub fn parse(text: &str) -> Result<Sprt, SprtError> {
         let params = Params::parse(text)?;
         params.allow_only("sprt", &["elo0", "elo1", "alpha", "beta", "model"], &[])?;
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// Where all pairs were won, a distribution of strength t has only wins and losses of both games, `(1 + u) / 2` of them
+    /// If all pairs were won, a distribution of strength t has only wins and losses of both games, `(1 + u) / 2` of them
     /// wins with `u = t / √(1 + t²)`: t = √2 · 5 / 347.44 gives 104 · ln(1 + u) = 2.0954.
     #[test]
     fn worked_by_hand() {

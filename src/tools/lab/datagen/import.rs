@@ -1,4 +1,4 @@
-//! `zeitnot datagen import`: other people's games to records.
+//! `zeitnot datagen import`: turns other people's games into records.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! `zeitnot datagen play`: a UCI engine plays and labels games. Interrupted, it goes on where it was.
+//! `zeitnot datagen play`: lets a UCI engine play and label games. A run that was interrupted goes on where it was.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(super) struct PlayArgs {
     /// An argument for the engine; may be given several times
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     teacher_arg: Vec<String>,
-    /// Games that the file shall have in all
+    /// Games in the file at the end, those already there included
     #[arg(long, short, value_name = "N")]
     games: u64,
     /// Nodes per move; half as many once a game is decided
@@ -32,7 +32,7 @@ pub(super) struct PlayArgs {
     /// Balanced start positions, one FEN or EPD a line [default: the standard position and random moves]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
-    /// Another seed plays other games
+    /// Seed of the games
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// The file of records; if it exists, games are added
@@ -59,7 +59,7 @@ pub(super) fn play(args: &PlayArgs) -> Result<DatagenSummary, Failure> {
     Ok(summary)
 }
 
-/// Opens or makes the file, at the end of its last whole game; with it what it has already.
+/// Opens or makes the file, at the end of its last whole game. Returns it with the counts of what it already holds.
 fn resume(path: &Path) -> Result<(RecordWriter<File>, DatagenSummary), Failure> {
     let io_fault = |error: std::io::Error| fault(path, error.into());
     let mut summary = DatagenSummary::default();

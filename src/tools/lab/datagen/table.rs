@@ -1,4 +1,4 @@
-//! `zeitnot datagen table`: records to the tables that the trainer maps into memory.
+//! `zeitnot datagen table`: expands records to the tables that the trainer maps into memory.
 
 use std::fs;
 use std::path::PathBuf;

@@ -40,13 +40,13 @@ pub(in crate::tools) struct MatchArgs {
     /// Openings: EPD or FEN lines, or PGN games (.pgn); also compressed (.gz, .zst, .bz2, .zip) [default: the start position]
     #[arg(long, value_name = "FILE")]
     pub(super) openings: Option<PathBuf>,
-    /// Take at most so many plies of each PGN opening
+    /// Take at most N plies of each PGN opening
     #[arg(long, value_name = "N")]
     pub(super) opening_plies: Option<usize>,
     /// Take the openings in the order of the file, not shuffled
     #[arg(long)]
     pub(super) sequential: bool,
-    /// Another seed takes other openings
+    /// Seed of the order of the openings and of random draws
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
     /// Games at once [default: 32 for each thread; one for each thread with real clocks]
@@ -58,16 +58,16 @@ pub(in crate::tools) struct MatchArgs {
     /// End as soon as one hypothesis is proven: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
     pub(super) sprt: Option<String>,
-    /// Draws by evaluation: move=40,count=8,score=10 (from that move on, both sides, so many moves each, centipawns)
+    /// Draws by evaluation: move=40,count=8,score=10 (from move 40 on, both sides within 10 centipawns for 8 moves each)
     #[arg(long, value_name = "LIST")]
     pub(super) adjudicate_draw: Option<String>,
-    /// Wins by evaluation: count=3,score=600 (both sides agree, for so many moves each, centipawns)
+    /// Wins by evaluation: count=3,score=600 (both sides agree on at least 600 centipawns for 3 moves each)
     #[arg(long, value_name = "LIST")]
     pub(super) adjudicate_win: Option<String>,
     /// Results from the Syzygy tables in these folders
     #[arg(long, value_name = "FOLDERS")]
     pub(super) adjudicate_syzygy: Option<String>,
-    /// Draw games of so many plies, those of the opening not counted
+    /// Draw games that reach N plies, those of the opening not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_plies: Option<u32>,
     /// Folder for games.pgn, rows (CSV and Parquet) and the report (index.html); a match that was stopped goes on there

@@ -1,4 +1,4 @@
-//! `zeitnot match`: engine A against engine B, many games at once, and what they prove.
+//! `zeitnot match`: plays engine A against engine B, many games at once, and computes what they prove.
 //!
 //! `args` reads the arguments, `side` those of one engine; the [laboratory](crate::lab::matches) plays, writes rows and shows
 //! them; `report` does the same for rows of several runs.

@@ -14,7 +14,7 @@ use crate::tools::{ExitStatus, Failure, Output};
 /// The arguments of `report` that are for rows of matches.
 #[derive(Debug, Args)]
 pub(in crate::tools::lab) struct ResultArgs {
-    /// Where this test stands in each match: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
+    /// Show the state of this test in each match: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
     sprt: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The arguments of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
+//! Parses the arguments of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 
 use crate::engine::Settings;
 use crate::lab::matches::SideLimit;
@@ -17,7 +17,7 @@ pub(super) struct SideArgs {
 }
 
 impl SideArgs {
-    /// Parses what `text` makes of the `common` options; `letter` names the engine if nothing else does.
+    /// Parses `text`, which changes some of the `common` options; `letter` names the engine if nothing else does.
     ///
     /// # Errors
     /// [`Failure::Input`] if an entry has no value, or its name or value is not accepted.

@@ -1,4 +1,4 @@
-//! `zeitnot movesleft`: how well moves-left estimators foresee the length of recorded games.
+//! `zeitnot movesleft`: measures how well moves-left estimators foresee the length of recorded games.
 //!
 //! Measuring writes rows into the folder of `--out` (a temporary one without it); the report is computed from the rows, here and in
 //! `zeitnot report`.
@@ -25,7 +25,7 @@ use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 /// Names of the files in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
 const PARQUET: &str = "movesleft.parquet";
-/// Rows reach the disk at least so often.
+/// The longest time for which rows wait before they are written to the disk.
 const FLUSH_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ pub(in crate::tools) struct MovesLeftArgs {
     /// Threads that evaluate [default: one for each core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Positions in a batch [default: what the backend likes]
+    /// Positions in a batch [default: the backend's preferred number]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
     /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
@@ -59,10 +59,10 @@ pub(in crate::tools) struct MovesLeftArgs {
     resume: bool,
 }
 
-/// Which games and positions are looked at.
+/// The filters for the games and positions that are looked at.
 #[derive(Clone, Debug, Args)]
 struct FilterArgs {
-    /// At most so many games
+    /// Take at most N games
     #[arg(long, value_name = "N")]
     max_games: Option<u64>,
     /// One position in N, drawn at random but always the same ones; use of the clock needs all of them
@@ -71,22 +71,22 @@ struct FilterArgs {
     /// Positions from this ply on (plies, not moves)
     #[arg(long, value_name = "PLY", default_value_t = 0)]
     from_ply: u32,
-    /// Games of at least so many plies
+    /// Games of at least this many plies
     #[arg(long, value_name = "PLIES", default_value_t = 1)]
     min_plies: u32,
-    /// Games of at most so many plies
+    /// Games of at most this many plies
     #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
     max_plies: u32,
-    /// Games that ended so; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
+    /// Games with this ending; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
     #[arg(long, value_name = "T", value_parser = ending_of)]
     termination: Vec<Ending>,
-    /// Games with at least so many seconds of base time
+    /// Games with at least this base time, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
     min_base: f64,
-    /// Games with at most so many seconds of base time
+    /// Games with at most this base time, seconds
     #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
     max_base: f64,
-    /// Games of which both players have at least this Elo
+    /// Games in which both players have at least this Elo
     #[arg(long, value_name = "ELO")]
     min_elo: Option<u32>,
     /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
@@ -94,7 +94,7 @@ struct FilterArgs {
     held_out: bool,
 }
 
-/// Which estimators are compared.
+/// The estimators that are compared.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EstimatorArgs {
     /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'; may be repeated; the
@@ -145,7 +145,7 @@ impl EstimatorArgs {
         self.fit || !self.estimator.is_empty()
     }
 
-    /// Returns the estimators; those that read the head also after the search where there was one.
+    /// Returns the estimators; those that read the head are there a second time if there was a search, to read its result.
     fn estimators(&self, is_searched: bool) -> Result<Vec<Estimator>, Failure> {
         let fault = |error: crate::params::ParamError| Failure::Input(format!("--estimator: {error}"));
         let texts: Vec<&str> = match self.estimator.as_slice() {
@@ -263,7 +263,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
     Ok(counts)
 }
 
-/// Goes on behind the last game but one: the last may lack rows. Also gives the first game that is still to be measured.
+/// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to be measured.
 fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     let mut last = 0;
     // Cuts off a half-written line, so that the file can be read.

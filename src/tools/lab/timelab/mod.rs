@@ -1,4 +1,4 @@
-//! `zeitnot timelab`: time managers over recorded games in virtual time.
+//! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
 //! `source` reads recorded games and `speed` the modelled engine's speed; the [laboratory](crate::lab::replay) replays the games,
 //! writes rows and shows them.
@@ -35,7 +35,7 @@ pub(in crate::tools) struct TimelabArgs {
     /// Time controls in seconds, [MOVES/]TIME[+INCREMENT]
     #[arg(long = "tc", value_name = "TC", value_delimiter = ',', default_values = ["60+0.6", "180+2", "300+0", "40/900"])]
     controls: Vec<TimeControl>,
-    /// Show the managers the clocks that were recorded, at the recorded time controls: what would they have done there?
+    /// Show the managers the recorded clocks, at the recorded time controls, in place of clocks that they run down themselves
     #[arg(long, conflicts_with = "controls")]
     recorded_clocks: bool,
     /// Speed of the modelled engine: constant, phase (faster with fewer pieces), or a file that "bench --json" wrote
@@ -44,16 +44,16 @@ pub(in crate::tools) struct TimelabArgs {
     /// Nodes per second of the models constant and phase
     #[arg(long, value_name = "N", default_value_t = 10_000.0, value_parser = nps)]
     nps: f64,
-    /// What the engine keeps back of every clock, ms
+    /// Time that the engine keeps back of every clock, ms
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     move_overhead: u32,
-    /// Replay so many games
+    /// Replay at most N games
     #[arg(long, value_name = "N")]
     max_games: Option<u64>,
     /// Leave out games in which fewer moves of one side follow the book
     #[arg(long, value_name = "N", default_value_t = 10)]
     min_moves: usize,
-    /// Keep the moves of so many games, for curves and for --out; the figures are of all games
+    /// Keep the moves of the first N games, for curves and for --out; the figures are of all games
     #[arg(long, value_name = "N", default_value_t = 100)]
     curves: u64,
     /// Replay the i-th of n parts of the games; "report" puts the parts together
@@ -124,7 +124,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     Ok(status)
 }
 
-/// Refuses what is named twice: its games would count twice.
+/// Refuses repeated values: their games would count twice.
 fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
     let repeated = |flag: &str, texts: Vec<String>| {
         let twice = texts.iter().enumerate().find(|(place, text)| texts[..*place].contains(text));
@@ -137,7 +137,7 @@ fn check_repetitions(args: &TimelabArgs) -> Result<(), Failure> {
     repeated("tc", args.controls.iter().map(ToString::to_string).collect())
 }
 
-/// Opens the network, if a manager asks for it. All managers are checked on the way.
+/// Opens the network if a manager needs it. All managers are checked on the way.
 fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     let manager =
         |text| manager_from(text).map_err(|error| Failure::Input(format!("--manager {text}: {error}")));

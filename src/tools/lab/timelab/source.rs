@@ -1,4 +1,4 @@
-//! Where the games come from: the files of `--pgn`, as far as they are in this shard.
+//! Reads the games from the files of `--pgn`, as far as they are in this shard.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::tools::{ExitStatus, Failure};
 /// Games that are taken through network and managers at a time.
 const CHUNK: usize = 64;
 
-/// A game, or what is wrong with it, and its file.
+/// A game, or the problem with it, and its file.
 type FoundGame<'a> = (&'a Path, Result<RecordedGame, GameError>);
 
 /// The games of this shard from all files, in their order.
@@ -20,7 +20,7 @@ pub(super) struct GameSource<'a> {
     args: &'a TimelabArgs,
     files: std::slice::Iter<'a, PathBuf>,
     open: Option<(&'a Path, Games<'static>)>,
-    /// Games that are good to replay, in all shards.
+    /// Games that are fit to replay, in all shards.
     accepted: u64,
     left_out: u64,
 }
@@ -30,7 +30,7 @@ impl<'a> GameSource<'a> {
         GameSource { args, files: args.pgn.iter(), open: None, accepted: 0, left_out: 0 }
     }
 
-    /// Reads at most [`CHUNK`] games, none at the end. Broken games are named on stderr and make the status bad input.
+    /// Reads at most [`CHUNK`] games, none at the end. It names broken games on stderr and makes the status bad input.
     pub(super) fn next_chunk(&mut self, status: &mut ExitStatus) -> Result<Vec<GameToReplay>, Failure> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         let mut chunk = Vec::new();

@@ -1,4 +1,4 @@
-//! `--speed`: how fast the modelled engine searches.
+//! `--speed`: sets how fast the modelled engine searches.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,7 +13,7 @@ use crate::tools::Failure;
 /// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
 const ENDGAME_SPEED: f64 = 1.6;
 
-/// What is read of the output of `bench --json`.
+/// The part of the output of `bench --json` that is read.
 #[derive(Deserialize)]
 struct BenchReport {
     positions: Vec<BenchPosition>,
