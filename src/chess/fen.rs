@@ -49,7 +49,7 @@ pub enum PositionError {
     Move {
         /// Its place in the list, from 1.
         number: usize,
-        /// Why the move was refused.
+        /// The reason why the move was refused.
         source: MoveError,
     },
 }
@@ -58,7 +58,7 @@ impl Position {
     /// Reads the position of a FEN.
     ///
     /// # Errors
-    /// [`PositionError::Syntax`] or [`PositionError::Impossible`].
+    /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
     pub fn from_fen(fen: &str) -> Result<Position, PositionError> {
         let setup = setup_of(fen)?;
         chess_of(setup).map(Position::from_chess).map_err(|kinds| impossible(fen, kinds))
@@ -70,7 +70,7 @@ impl Position {
     /// played; [`Position::parse_move`] refuses them.
     ///
     /// # Errors
-    /// The same as [`Position::from_fen`]; also if both sides are in check, or with an en-passant square.
+    /// Fails as [`Position::from_fen`] does; also if both sides are in check, or with an en-passant square.
     pub fn from_fen_to_evaluate(fen: &str) -> Result<Position, PositionError> {
         let setup = setup_of(fen)?;
         chess_of(setup.clone())
@@ -115,8 +115,8 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .map_err(|error| error.kinds())
 }
 
-/// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it plays a pass of
-/// the other side, whose check is then legal: its king is put where it stands.
+/// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it plays a
+/// pass of the other side, whose check is then legal: its king is put where it stands.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
     let halfmoves = setup.halfmoves;

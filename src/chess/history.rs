@@ -10,7 +10,7 @@ use super::position::Position;
 
 /// Positions from the first known one to the current one, never empty.
 ///
-/// What lies before a FEN is unknown: its position counts as a first occurrence.
+/// The moves before a FEN are unknown: its position counts as a first occurrence.
 #[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
@@ -40,23 +40,24 @@ impl History {
     /// Returns a game that starts at the position of a FEN.
     ///
     /// # Errors
-    /// The same as [`Position::from_fen`].
+    /// Fails as [`Position::from_fen`] does.
     pub fn from_fen(fen: &str, variant: Variant) -> Result<History, PositionError> {
         Ok(History::from_position(Position::from_fen(fen)?, variant))
     }
 
-    /// Reads the game that UCI's `position` command tells: `startpos [moves …]` or `fen FEN [moves …]`.
+    /// Reads the game that UCI's `position` command gives: `startpos [moves …]` or `fen FEN [moves …]`.
     ///
     /// # Errors
-    /// If it starts with another word, the FEN is refused, or a move is not legal; the text says which.
+    /// Fails if `text` starts with another word, the FEN is refused, or a move is not legal; the message says which.
     pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
         parse_uci_position(text, variant, Position::from_fen)
     }
 
-    /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of [`Position::from_fen_to_evaluate`] too.
+    /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of [`Position::from_fen_to_evaluate`]
+    /// too.
     ///
     /// # Errors
-    /// The same as [`History::from_uci_position`].
+    /// Fails as [`History::from_uci_position`] does.
     pub fn to_evaluate(text: &str, variant: Variant) -> Result<History, PositionError> {
         parse_uci_position(text, variant, Position::from_fen_to_evaluate)
     }
@@ -87,7 +88,8 @@ impl History {
         self.last().repetitions
     }
 
-    /// Returns how often the position at `index` had occurred before it, counted up to 2; `index` is below [`History::len`].
+    /// Returns how often the position at `index` had occurred before it, counted up to 2; `index` is below
+    /// [`History::len`].
     pub fn repetitions_at(&self, index: usize) -> u8 {
         self.entries[index].repetitions
     }
@@ -130,9 +132,9 @@ impl History {
         self.entries.truncate(len.max(1));
     }
 
-    /// Returns a key of all that an evaluation of the current position depends on: [`Position::key`], the fifty-move counter and whether
-    /// the position occurred before. Which positions came before it is left out, as in Lc0's cache: they change a
-    /// network's answer only a little, and transpositions could not share it.
+    /// Returns a key of all that an evaluation of the current position depends on: [`Position::key`], the fifty-move
+    /// counter and whether the position occurred before. Which positions came before it is left out, as in Lc0's cache:
+    /// they change a network's answer only a little, and transpositions could not share it.
     pub fn evaluation_key(&self) -> u64 {
         let counters = u64::from(self.current().rule50()) << 2 | u64::from(self.repetitions());
         self.current().key() ^ mixed(counters)
@@ -141,7 +143,7 @@ impl History {
     /// Reads a legal move in UCI notation; see [`Position::parse_move`].
     ///
     /// # Errors
-    /// If it is not well written or not legal.
+    /// Fails if the text is not a move, or the move is not legal.
     pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
         self.current().parse_move(uci)
     }
@@ -151,7 +153,8 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
-    /// Finds the latest position equal to `next`, which follows the current one, among those that reversible moves connect with it.
+    /// Finds the latest position equal to `next`, which follows the current one, among those that reversible moves
+    /// connect with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);

@@ -1,7 +1,7 @@
 //! A move in 16 bits, and lists of them.
 //!
-//! Made by [`Position::legal_moves`](super::Position::legal_moves) and by the notation; edges of the search tree
-//! keep it as it is.
+//! [`Position::legal_moves`](super::Position::legal_moves) and the notation make moves; edges of the search tree store
+//! them as they are.
 
 use std::fmt;
 

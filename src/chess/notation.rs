@@ -43,7 +43,7 @@ impl Position {
     /// as in Lc0.
     ///
     /// # Errors
-    /// If the text is not a move, or the move is not legal.
+    /// Fails if the text is not a move, or the move is not legal.
     pub fn parse_move(&self, uci: &str) -> Result<Move, MoveError> {
         let (from, to, promotion) = squares_of(uci).ok_or_else(|| MoveError::Syntax(uci.to_owned()))?;
         let written = Move::new(from, to, promotion);
@@ -62,7 +62,7 @@ impl Position {
     /// Reads a legal move in standard algebraic notation, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`.
     ///
     /// # Errors
-    /// If the text is not a move, or the move is not legal or ambiguous.
+    /// Fails if the text is not a move, or the move is not legal or ambiguous.
     pub fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
         let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
             .map_err(|_| MoveError::San(san.to_owned()))?;
@@ -94,7 +94,8 @@ impl Position {
             .unwrap_or_default()
     }
 
-    /// Finds the castling that takes a king from `from` to `to`, at least two files away (one step is a plain king move).
+    /// Finds the castling that takes a king from `from` to `to`, at least two files away (one step is a plain king
+    /// move).
     fn castling_of_king_steps(&self, from: Square, to: Square) -> Option<Move> {
         let king = self.board().king_of(self.turn())?;
         let side = CastlingSide::from_king_side(from < to);

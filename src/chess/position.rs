@@ -99,7 +99,8 @@ impl Position {
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
-    /// Says whether the two count as the same for the threefold repetition: same pieces, side, castling rights and en-passant flag.
+    /// Says whether the two count as the same for the threefold repetition: same pieces, side, castling rights and
+    /// en-passant flag.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key
             && self.en_passant == other.en_passant
@@ -182,7 +183,8 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     }
 }
 
-/// Computes the key of castling rights, by the rooks' squares, so that Chess960 positions with the right on another rook differ.
+/// Computes the key of castling rights, by the rooks' squares, so that Chess960 positions with the right on another
+/// rook differ.
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)

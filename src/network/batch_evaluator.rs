@@ -1,7 +1,7 @@
-//! Evaluates positions in batches for callers that are no search: the tools and the laboratory.
+//! Evaluates positions in batches for callers other than the search: the tools and the laboratory.
 //!
-//! Each position comes with a tag of the caller's, and the answer with the same tag, so that a batch may mix positions of
-//! many games. Uses [`EvalSlot::fill`] and one [`Evaluator`].
+//! Each position comes with a tag of the caller's, and the answer with the same tag, so that a batch may mix positions
+//! of many games. Uses [`EvalSlot::fill`] and one [`Evaluator`].
 
 use std::fmt::Debug;
 
@@ -23,7 +23,7 @@ impl<Tag> BatchEvaluator<Tag> {
     /// those are fewer.
     ///
     /// # Errors
-    /// If the device has no room for another evaluator.
+    /// Fails if the device has no room for another evaluator.
     pub fn new(
         backend: &dyn Backend,
         history_fill: HistoryFill,
@@ -42,7 +42,7 @@ impl<Tag> BatchEvaluator<Tag> {
     /// Adds the current position of `history` to the batch, with the `moves` whose policy is wanted.
     ///
     /// # Panics
-    /// If the batch [is full](BatchEvaluator::is_full): it must be evaluated before.
+    /// Panics if the batch [is full](BatchEvaluator::is_full): it must be evaluated before.
     pub fn push(&mut self, tag: Tag, history: &History, moves: &[Move]) {
         self.slots[self.tags.len()].fill(history, moves, self.encoding);
         self.tags.push(tag);
@@ -62,7 +62,7 @@ impl<Tag> BatchEvaluator<Tag> {
     /// they were added. The batch is empty afterwards.
     ///
     /// # Errors
-    /// If the device fails; the positions then still wait.
+    /// Fails if the device fails; the positions then still wait.
     pub fn evaluate(&mut self) -> Result<impl Iterator<Item = (Tag, &EvalSlot)>, BackendError> {
         let filled = &mut self.slots[..self.tags.len()];
         if !filled.is_empty() {

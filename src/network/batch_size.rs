@@ -1,8 +1,8 @@
-//! The batch size with which a backend is fastest, found by measuring what it is asked anyhow.
+//! The batch size with which a backend is fastest, found by measuring the batches that it evaluates anyway.
 //!
 //! Beginning with small batches, the size is doubled as long as that makes evaluation clearly faster; the smallest one
-//! that is about as fast as the best stays. No evaluation is made for the sake of measuring, so that nothing has to wait
-//! for it, and the search is free to send smaller batches meanwhile. Used by [`super::instrumented`].
+//! that is about as fast as the best stays. No evaluation is made for the sake of measuring, so that nothing has to
+//! wait for it, and the search is free to send smaller batches meanwhile. [`super::instrumented`] uses it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,12 +16,12 @@ const WINDOWS: usize = 3;
 const CLEARLY_FASTER: f64 = 1.05;
 /// … and the smallest size stays that is not slower than the best by more than this.
 const ABOUT_AS_FAST: f64 = 0.98;
-/// Without any batch for this long there is no search, and a measurement begins anew.
+/// If no batch comes for this long, no search is running, and a measurement begins anew.
 const IDLE: Duration = Duration::from_millis(50);
 
 /// The batch size to ask for, and the measurements from which it follows.
 ///
-/// The size is read without a lock on every batch; measurements are added behind a lock, and not any more once the size is
+/// The size is read without a lock on every batch; measurements are added behind a lock, and no longer once the size is
 /// settled.
 #[derive(Debug)]
 pub(super) struct BatchSize {
@@ -31,7 +31,7 @@ pub(super) struct BatchSize {
     measuring: Mutex<Measuring>,
 }
 
-/// A batch that was evaluated, and when.
+/// A batch that was evaluated, with its times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedBatch {
     pub(super) positions: usize,
@@ -68,7 +68,7 @@ impl BatchSize {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Takes the note on what was found, which is there once.
+    /// Takes the note on the size that was found, which is there once.
     pub(super) fn take_note(&self) -> Option<String> {
         self.measuring.lock().unwrap_or_else(PoisonError::into_inner).note.take()
     }
@@ -85,8 +85,8 @@ impl BatchSize {
         }
     }
 
-    /// Takes note of a window with batches of `size` positions that went at `rate` positions per second, and chooses the next
-    /// size when the windows of this one are full.
+    /// Takes note of a window with batches of `size` positions that went at `rate` positions per second, and chooses
+    /// the next size when the windows of this one are full.
     fn learn(&self, measuring: &mut Measuring, size: usize, rate: f64) {
         measuring.windows.push(rate);
         if measuring.windows.len() < WINDOWS {

@@ -1,7 +1,7 @@
 //! A meter of how busy a backend's processors are, as seen from outside: by when its evaluators are asked and when they
 //! answer.
 //!
-//! Used by [`super::instrumented`] for backends that don't know it themselves.
+//! [`super::instrumented`] uses it for backends that don't know it themselves.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -69,8 +69,8 @@ impl BusyMeter {
         self.counted(now).active -= 1;
     }
 
-    /// Returns the busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time in which it had at
-    /// least one batch.
+    /// Returns the busy time until `now`: on a CPU the mean over all evaluators, on an accelerator the time in which it
+    /// had at least one batch.
     pub(super) fn busy_time(&self, now: Instant) -> Duration {
         self.counted(now).busy
     }

@@ -1,8 +1,8 @@
 //! The evaluation cache: the network's evaluations of positions met before, bounded, shared by all threads.
 //!
-//! Used by the search, which looks a leaf up before it queues it for evaluation. The key must identify everything
-//! that an evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest
-//! evaluation makes room for the newest.
+//! The search looks a leaf up in it before it queues it for evaluation. The key must identify everything that an
+//! evaluation depends on ([`crate::chess::History::evaluation_key`]). When the cache is full, the oldest evaluation
+//! makes room for the newest.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -64,8 +64,8 @@ impl Hasher for KeyHasher {
 
 /// The evaluations of a bounded number of positions by their keys.
 ///
-/// All methods may be called from any thread: the map locks a shard at a time, the queue is lock-free, and `len` is counted
-/// with relaxed atomics, for a thread that reads it late only evicts a little later.
+/// All methods may be called from any thread: the map locks a shard at a time, the queue is lock-free, and `len` is
+/// counted with relaxed atomics, for a thread that reads it late only evicts a little later.
 #[derive(Debug)]
 pub struct EvalCache {
     entries: DashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>,

@@ -1,6 +1,6 @@
 //! Finds the network to use where the user names none.
 //!
-//! Used by tools and engine before they make a backend; uses `weights` to see whether a file is a network.
+//! Tools and engine use it before they make a backend; it uses `weights` to see whether a file is a network.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::weights::{HeadChoice, NetworkError, NetworkFile};
 /// The endings of the names of network files.
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 
-/// Why there is no network.
+/// Says why there is no network.
 #[derive(Debug, Error)]
 pub enum DiscoverError {
     /// The file that the user named cannot be used.
@@ -54,12 +54,12 @@ const EMBEDDED: Option<(&str, &[u8])> = None;
 /// Reads the network `named`, or where none is named the one that was built into the program (feature `embed`), or else
 /// the newest file that can be read.
 ///
-/// Looked into are `models` beside the program, `models` in the source tree that the program was built from, and
-/// the working folder, in this order: the first folder that has a network wins. [`NetworkFile::path`]
-/// names the file that was read.
+/// The folders are `models` beside the program, `models` in the source tree that the program was built from, and the
+/// working folder, in this order: the first folder that has a network wins. [`NetworkFile::path`] names the file that
+/// was read.
 ///
 /// # Errors
-/// [`DiscoverError`].
+/// Returns [`DiscoverError`].
 pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<NetworkFile, DiscoverError> {
     match (named, EMBEDDED) {
         (Some(path), _) => Ok(NetworkFile::load(path, heads)?),

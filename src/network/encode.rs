@@ -187,8 +187,8 @@ fn write_boards(history: &History, format: InputFormat, fill: HistoryFill, plane
     write_unknown_boards(history.position(0), us, unknown_boards(history.position(0), format, fill), boards);
 }
 
-/// Returns whether canonical formats can show `earlier` as history of `now`. A castling right or an en-passant square that is gone
-/// never comes back.
+/// Returns whether canonical formats can show `earlier` as history of `now`. A castling right or an en-passant square
+/// that is gone never comes back.
 fn may_repeat(earlier: &Position, now: &Position) -> bool {
     earlier.castling_rights() == now.castling_rights() && earlier.en_passant().is_none()
 }

@@ -1,7 +1,8 @@
-//! One position of a batch: what goes into a network, and what comes out.
+//! One position of a batch: the input of a network, and its outputs.
 //!
-//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search, [`super::BatchEvaluator`]
-//! and the tools all call it. Uses `encode` for the planes and `policy_map` for the policy indices.
+//! [`EvalSlot::fill`] is the only place where a position becomes a network's input: the search,
+//! [`super::BatchEvaluator`] and the tools all call it. Uses `encode` for the planes and `policy_map` for the policy
+//! indices.
 
 use arrayvec::ArrayVec;
 
@@ -12,7 +13,8 @@ use crate::chess::{History, Move};
 /// The way positions become planes: the network's part of it, and the user's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionEncoding {
-    /// The format that the network was trained on, as in [`BackendInfo::input_format`](super::BackendInfo::input_format).
+    /// The format that the network was trained on, as in
+    /// [`BackendInfo::input_format`](super::BackendInfo::input_format).
     pub format: InputFormat,
     /// The content of the boards before the first known position.
     pub history_fill: HistoryFill,
@@ -25,7 +27,7 @@ impl From<InputFormat> for PositionEncoding {
     }
 }
 
-/// One position of a batch: what goes in, and room for what comes out.
+/// One position of a batch: the input of a network, and room for its outputs.
 #[derive(Clone, Debug, Default)]
 pub struct EvalSlot {
     /// The position and whatever else the evaluation depends on, as a hash; the `random` backend's only input.

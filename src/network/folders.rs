@@ -1,6 +1,6 @@
 //! The folders where this program looks for files and keeps what it made.
 //!
-//! Used by the network finder and by the ONNX Runtime backend; uses nothing else of the crate.
+//! The network finder and the ONNX Runtime backend use them; this module uses nothing else of the crate.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// The environment variable that moves the cache.
 pub const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
-/// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's cache folder.
+/// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's
+/// cache folder.
 ///
 /// This is `None` if the variables that would say so are not set. The folder need not exist.
 pub fn cache() -> Option<PathBuf> {

@@ -10,7 +10,7 @@ use super::batch_size::{BatchSize, TimedBatch};
 use super::busy::BusyMeter;
 use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator};
 
-/// The part of the size that the backend itself prefers at which a measurement of batch sizes begins: one in this many.
+/// A measurement of batch sizes begins at the size that the backend itself prefers, divided by this.
 const FIRST_PART: usize = 4;
 /// The smallest size that it begins with, where the backend does not prefer a smaller one.
 const MIN_FIRST: usize = 8;

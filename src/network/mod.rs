@@ -51,7 +51,7 @@ pub const MAX_MOVES: usize = 256;
 
 /// A network's input, compact: plane `p` has `values[p]` on the squares of `masks[p]` and 0 elsewhere.
 ///
-/// Stands for a tensor `[112, 8, 8]`; bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
+/// It stands for a tensor `[112, 8, 8]`; bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlanes {
     /// Squares that are not 0, one bitboard per plane.
@@ -97,15 +97,15 @@ pub struct BackendInfo {
     pub description: String,
     /// The format in which positions must be encoded for it.
     pub input_format: encode::InputFormat,
-    /// Whether the network has a WDL head, which gives draws a probability of their own.
+    /// True if the network has a WDL head, which gives draws a probability of their own.
     pub has_wdl: bool,
-    /// Whether the network has a Moves Left Head.
+    /// True if the network has a Moves Left Head.
     pub has_moves_left: bool,
     /// The largest batch it takes, positions.
     pub max_batch: usize,
     /// The batch size with the best throughput that is still small, as far as known.
     pub preferred_batch: usize,
-    /// Whether the best batch size is better measured, since it depends on the device and the network.
+    /// True if the best batch size should be measured, since it depends on the device and the network.
     pub measures_batch: bool,
     /// The kind of processor that computes.
     pub processor: Processor,
@@ -130,7 +130,7 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Why a backend could not be made or could not evaluate.
+/// Says why a backend could not be made or could not evaluate.
 #[derive(Debug, Error)]
 pub enum BackendError {
     /// The name or an option of the backend is wrong.
@@ -150,7 +150,7 @@ pub enum BackendError {
         /// The backend's name.
         backend: String,
     },
-    /// ONNX Runtime is missing or of no use.
+    /// ONNX Runtime is missing or cannot be used.
     #[error(transparent)]
     Library(#[from] backends::onnxruntime::LibraryError),
     /// The backend does not take the network's model.
@@ -158,7 +158,7 @@ pub enum BackendError {
     Model {
         /// The backend's name.
         backend: String,
-        /// What the device or library says.
+        /// The message of the device or library.
         reason: String,
     },
     /// The system refuses a thread that the backend needs.
@@ -166,7 +166,7 @@ pub enum BackendError {
     Thread {
         /// The backend's name.
         backend: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The device or library failed during an evaluation.
@@ -174,7 +174,7 @@ pub enum BackendError {
     Evaluation {
         /// The backend's name.
         backend: String,
-        /// What the device or library says.
+        /// The message of the device or library.
         reason: String,
     },
 }
@@ -191,17 +191,17 @@ impl BackendError {
 
 /// A network made ready on a device. Shared by all threads.
 pub trait Backend: Send + Sync + Debug {
-    /// Returns what it is; this never changes.
+    /// Returns the backend's description, which never changes.
     fn info(&self) -> &BackendInfo;
 
     /// Returns an evaluator for one thread, with its own session and buffers.
     ///
     /// # Errors
-    /// If the device has no room for another one.
+    /// Fails if the device has no room for another one.
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError>;
 
-    /// Returns how long its processors have computed since it was made; `None` where it doesn't know. [`instrumented::Instrumented`] knows
-    /// for every backend.
+    /// Returns how long its processors have computed since it was made; `None` where it doesn't know.
+    /// [`instrumented::Instrumented`] knows for every backend.
     ///
     /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their mean.
     fn busy_time(&self) -> Option<Duration> {
@@ -213,8 +213,8 @@ pub trait Backend: Send + Sync + Debug {
         self.info().preferred_batch
     }
 
-    /// Takes the notes for people that have come up since the last call: what a name was taken for, which device does what,
-    /// which one failed.
+    /// Takes the notes for people that have come up since the last call: what a name was taken for, which device does
+    /// what, which one failed.
     fn take_notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -225,6 +225,6 @@ pub trait Evaluator: Send {
     /// Evaluates all slots of `batch` (at most [`BackendInfo::max_batch`], never none) and fills their outputs. Blocks.
     ///
     /// # Errors
-    /// If the device fails; the slots' outputs are then undefined.
+    /// Fails if the device fails; the slots' outputs are then undefined.
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError>;
 }

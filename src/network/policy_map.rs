@@ -1,11 +1,11 @@
 //! Policy indices: which of a network's 1858 policy outputs stands for which move, and where the policy heads compute
 //! them.
 //!
-//! The 1858 moves, as the side to move sees them (its first rank at the bottom): for every square of origin a1, b1,
-//! …, h8 all squares, in the same order, that a queen or a knight reaches on an empty board (1792); then for every
-//! file of origin a to h, left to right, the promotions on the eighth rank to queen, rook and bishop (66). A promotion
-//! to a knight is the plain move; castling is the king taking its rook. Used by the search (through
-//! [`index`]), the ONNX graph builder and the native backend (through the tables).
+//! The 1858 moves, as the side to move sees them (its first rank at the bottom): for every square of origin a1, b1, …,
+//! h8 all squares, in the same order, that a queen or a knight reaches on an empty board (1792); then for every file of
+//! origin a to h, left to right, the promotions on the eighth rank to queen, rook and bishop (66). A promotion to a
+//! knight is the plain move; castling is the king taking its rook. The search (through [`index`]), the ONNX graph
+//! builder and the native backend (through the tables) use them.
 
 use super::POLICY_SIZE;
 use super::encode::Transform;
@@ -34,14 +34,14 @@ pub struct PolicyMove {
 /// The move of every policy index, `[1858]`.
 pub static MOVES: [PolicyMove; POLICY_SIZE] = moves();
 
-/// For every policy index, `[1858]`, its cell `plane * 64 + from` in the convolution policy head's output
-/// `[80, 8, 8]`, of which 73 planes are used.
+/// The cell of every policy index, `[1858]`, in the convolution policy head's output `[80, 8, 8]`, of which 73 planes
+/// are used: `plane * 64 + from`.
 ///
 /// Planes 0 to 55 are the directions N, NE, E, SE, S, SW, W, NW times the distances 1 to 7; 56 to 63 the knight's
 /// jumps clockwise from NNE; 64 to 72 the promotions left, straight on, right, each to rook, bishop, queen.
 pub static CONVOLUTION_CELLS: [u16; POLICY_SIZE] = convolution_cells();
 
-/// For every policy index, `[1858]`, its cell in the attention policy head's output: `from * 64 + to`, and for
+/// The cell of every policy index, `[1858]`, in the attention policy head's output: `from * 64 + to`, and for
 /// promotions `4096 + 24 * from file + 3 * to file +` 0 for queen, 1 for rook, 2 for bishop.
 pub static ATTENTION_CELLS: [u16; POLICY_SIZE] = attention_cells();
 

@@ -90,8 +90,8 @@ impl Page {
         self.block(format_args!("{html}"))
     }
 
-    /// Adds a plot (the text of an SVG, such as [`Plot::to_svg`](super::Plot::to_svg) gives) with an explanation, which may be empty.
-    /// Figures that follow each other stand side by side where there is room.
+    /// Adds a plot (the text of an SVG, such as [`Plot::to_svg`](super::Plot::to_svg) gives) with an explanation, which
+    /// may be empty. Figures that follow each other stand side by side where there is room.
     pub fn figure(mut self, svg: &str, caption: &str) -> Page {
         if !self.in_figures {
             self.body.push_str("<div class=\"figures\">\n");
@@ -138,7 +138,7 @@ impl Page {
     /// Writes `index.html` into a folder, which is created if it is missing, and gives its path.
     ///
     /// # Errors
-    /// If the folder or the file can't be written.
+    /// Fails if the folder or the file can't be written.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join("index.html");

@@ -7,9 +7,9 @@ use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
 /// Side of a column's cells that lines up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// For words.
+    /// The left side, for words.
     Left,
-    /// For numbers; give all numbers of a column the same decimals.
+    /// The right side, for numbers; give all numbers of a column the same decimals.
     Right,
 }
 
@@ -35,7 +35,7 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new() }
     }
 
-    /// Appends a row. Cells beyond the last column are left away, missing ones are empty.
+    /// Appends a row. Cells beyond the last column are left out, missing ones are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
         let mut cells: Vec<String> = cells.into_iter().take(self.columns.len()).collect();
         cells.resize(self.columns.len(), String::new());

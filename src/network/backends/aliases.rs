@@ -1,4 +1,5 @@
-//! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved settings carry over.
+//! Names that stand for a backend with options: short ones of our own, and those of Lc0, so that saved settings carry
+//! over.
 
 use super::{AUTO, onnxruntime};
 use crate::params::{ParamEntry, Params};

@@ -6,8 +6,9 @@
 //! (`remembered`). Where time ran out or the figures scatter, what is kept is a guess, and the second, fourth, eighth …
 //! start from then on measures again.
 //!
-//! Where options stand beside `auto`, or it is one of several devices, or the fallback of a device that is not to be had,
-//! nothing is measured: `make` takes `native` where that evaluates the network, and else ONNX Runtime.
+//! Nothing is measured where options stand beside `auto`, where it is one of several devices, or where it is the
+//! fallback of a device that is not available: `make` then takes `native` where that evaluates the network, and else
+//! ONNX Runtime.
 
 mod measure;
 mod remembered;
@@ -32,12 +33,12 @@ const CANDIDATES: [&str; 3] = [native::NAME, onnxruntime::NAME, OPENVINO];
 /// Gain for which a later candidate is taken: `native` needs no library, and its bf16 is five times nearer to fp32 than
 /// OpenVINO's (mean policy KL 7e-6 against 39e-6, 256x8 encoders).
 const LEAST_GAIN: f64 = 0.1;
-/// Deviation of the rounds, as a share, from which a choice is a guess.
+/// The deviation of the rounds, as a share of their median, above which a choice counts as a guess.
 const NOISY: f64 = 0.15;
 /// The time within which all candidates are to be measured.
 const PATIENCE: Duration = Duration::from_millis(2900);
 
-/// The candidate to take after a measurement, and why.
+/// The candidate to take after a measurement, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 struct MeasuredChoice {
     backend: &'static str,
@@ -48,7 +49,7 @@ struct MeasuredChoice {
 /// Returns `config`, or in the place of `auto` without options the backend that is fastest here with `network`.
 ///
 /// # Errors
-/// Never for the choice's sake; only if a candidate's name does not parse.
+/// Fails only if a candidate's name does not parse; the choice itself never fails.
 pub(super) fn resolve<'a>(
     config: &'a BackendConfig,
     network: Option<&NetworkFile>,
@@ -69,7 +70,7 @@ pub(super) fn resolve<'a>(
 /// Makes `native` if it evaluates `network` and no provider is named, else ONNX Runtime, without any measurement.
 ///
 /// # Errors
-/// If an option is unknown to the backend that was taken, or that backend is not to be had.
+/// Fails if an option is unknown to the backend that was taken, or that backend is not available.
 pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     if !is_for_native(&network) || options.get("provider").is_some() {
         return Ok(Arc::new(onnx_runtime_backend(network, options)?));
@@ -102,7 +103,7 @@ fn is_for_native(network: &NetworkFile) -> bool {
     matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
 }
 
-/// Returns the candidate to take for `network`, and why, if there was a choice.
+/// Returns the candidate to take for `network`, and the reason if there was a choice.
 fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
     let usual = if is_for_native(network) { native::NAME } else { onnxruntime::NAME };
     if let Some(library) = Runtime::in_use() {
@@ -145,7 +146,7 @@ fn possible_candidates(usual: &'static str) -> Vec<&'static str> {
     CANDIDATES.into_iter().filter(is_possible).collect()
 }
 
-/// Returns the fastest of the `possible` candidates with the reason; what is usual, if that was not measured in time.
+/// Returns the fastest of the `possible` candidates with the reason; the usual one, if that was not measured in time.
 fn choose(possible: &[&'static str], speeds: &[CandidateSpeed]) -> MeasuredChoice {
     let usual = usual(possible);
     let mut best: Option<&CandidateSpeed> = None;
@@ -172,7 +173,7 @@ fn choose(possible: &[&'static str], speeds: &[CandidateSpeed]) -> MeasuredChoic
     MeasuredChoice { backend: best.backend, why, is_guess: is_late || is_noisy }
 }
 
-/// Returns what is most often the fastest of the `possible` candidates.
+/// Returns the candidate that is most often the fastest of the `possible` ones.
 fn usual(possible: &[&'static str]) -> &'static str {
     let options = Params::default().with("provider", OPENVINO);
     let has_bfloat16 = || DeviceOptions::parse(&options).is_ok_and(|device| device.precision == "bf16");

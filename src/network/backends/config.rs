@@ -50,7 +50,7 @@ impl BackendConfig {
     /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
     ///
     /// # Errors
-    /// [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of [`NAMES`].
+    /// Returns [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of [`NAMES`].
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();
@@ -126,7 +126,7 @@ struct DeviceList<'a> {
 impl DeviceConfig {
     /// Returns the device of the backend `owner` for which a list stands.
     ///
-    /// As with Lc0, `backend=` decides, also an inherited one, and else the name of the list.
+    /// The option `backend=` decides, as in Lc0, even if it is inherited; without it the name of the list decides.
     fn new(owner: &str, device: DeviceList<'_>) -> Result<DeviceConfig, ParamError> {
         let DeviceList { name: list_name, list, outer } = device;
         let all = list.inheriting(outer);

@@ -54,12 +54,12 @@ pub const NAMES: [&str; 9] = [
     SYNTHETIC[2],
 ];
 
-/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network). Where the user
-/// asks for a GPU or a library that is not to be had, the CPU evaluates, and the backend's first note says why.
+/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network). Where the
+/// user asks for a GPU or a library that is not available, the CPU evaluates, and the backend's first note says why.
 ///
 /// # Errors
-/// If an option is unknown or out of range, naming what would be valid; if the network is missing; or if the backend
-/// is not to be had or cannot use the network.
+/// Fails if an option is unknown or out of range, naming what would be valid; if the network is missing; or if the
+/// backend is not available or cannot use the network.
 pub fn create(
     config: &BackendConfig,
     network: Option<NetworkFile>,
@@ -97,7 +97,7 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     })
 }
 
-/// Makes one backend of those devices that can be had; its first notes say what is wrong with the others.
+/// Makes one backend of those devices that are available; its first notes say what is wrong with the others.
 fn several_devices(
     config: &BackendConfig,
     network: Option<NetworkFile>,

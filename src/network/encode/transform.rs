@@ -28,8 +28,8 @@ impl Transform {
         self.0
     }
 
-    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4 and below the
-    /// diagonal. With a castling right left, on either side, the board stays as it is.
+    /// Returns the transform that brings our king to files e to h and, if there are no pawns, to ranks 1 to 4 and below
+    /// the diagonal. With a castling right left, on either side, the board stays as it is.
     pub(super) fn of(position: &Position) -> Transform {
         if position.castling_rights().any() {
             return Transform::NONE;

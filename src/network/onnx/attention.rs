@@ -98,8 +98,8 @@ fn table_embedding(graph: &mut Graph, planes: &Value, layer: Dense) -> Value {
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
 }
 
-/// Returns Lc0's constant position encoding, `[square][other]`: 1 where a queen or a knight goes from the one to the other on
-/// an empty board, -1 on the square itself, else 0. (Read from a model that Lc0 exported.)
+/// Returns Lc0's constant position encoding, `[square][other]`: 1 where a queen or a knight goes from the one to the
+/// other on an empty board, -1 on the square itself, else 0. (Read from a model that Lc0 exported.)
 fn position_table() -> [[f32; SQUARES]; SQUARES] {
     let mut table = [[0.0; SQUARES]; SQUARES];
     for m in MOVES.iter().filter(|m| m.promotion.is_none()) {

@@ -1,7 +1,8 @@
 //! A small language for ONNX graphs: each method adds an operation and gives its result.
 //!
-//! Only what networks need, opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes them once, in
-//! the graph's precision, straight into the model's bytes and frees them on the way: no second copy ever exists.
+//! It has only what networks need, in opset 17. Constants are kept as `f32` until [`Graph::serialize`] writes them
+//! once, in the graph's precision, straight into the model's bytes and frees them on the way: no second copy ever
+//! exists.
 
 use bytes::{Bytes, BytesMut};
 use prost::Message;

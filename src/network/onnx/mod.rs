@@ -1,10 +1,10 @@
 //! Turns a [`Network`] into an ONNX model in memory, in the form that runs best.
 //!
 //! [`build`] is the way in. `graph` is a small language for ONNX graphs, `constant` writes its weights; `tower`,
-//! `attention` and `heads` write the parts of a network in it, `quantize` makes towers compute in integers. Used by the
-//! backend `onnxruntime` and by `zeitnot convert`; uses `weights` and the policy tables, and knows no runtime.
+//! `attention` and `heads` write the parts of a network in it, `quantize` makes towers compute in integers. The backend
+//! `onnxruntime` and `zeitnot convert` use it; it uses `weights` and the policy tables, and knows no runtime.
 //!
-//! What can be computed once is folded into the weights: the scale of attention logits, the branch scales of
+//! Everything that can be computed once is folded into the weights: the scale of attention logits, the branch scales of
 //! encoders, the constant position table.
 
 use super::weights::{

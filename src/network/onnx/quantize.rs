@@ -1,9 +1,9 @@
 //! Static quantisation: the 3x3 convolutions of a tower's blocks compute with 8-bit integers, all else stays float.
 //!
-//! A model expresses that by pairs of `QuantizeLinear` and `DequantizeLinear` around what is to be quantised (QDQ); runtimes
-//! fuse them with the convolution between them. Activations are `uint8` with one scale for the tensor, weights are
-//! symmetric `int8` with a scale per output channel, biases `int32`. The scales of activations follow from [`Ranges`],
-//! which somebody has to observe first: [`Quantization::Observe`] makes the model that has them as outputs.
+//! A model expresses that by pairs of `QuantizeLinear` and `DequantizeLinear` around what is to be quantised (QDQ);
+//! runtimes fuse them with the convolution between them. Activations are `uint8` with one scale for the tensor, weights
+//! are symmetric `int8` with a scale per output channel, biases `int32`. The scales of activations follow from
+//! [`Ranges`], which must be observed first: [`Quantization::Observe`] makes the model that has them as outputs.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::graph::{Graph, Value};
 use super::tower;
 use crate::network::weights::Convolution;
 
-/// The largest quantised weight: 8 bits. With 7, which CPUs without VNNI can add up without saturation, q of maia-1900 is
-/// wrong by 0.031 instead of 0.013 on average, with a bias.
+/// The largest quantised weight: 8 bits. With 7, which CPUs without VNNI can add up without saturation, q of maia-1900
+/// is wrong by 0.031 instead of 0.013 on average, with a bias.
 const WEIGHT_LIMIT: f32 = 127.0;
 /// The largest quantised activation.
 const ACTIVATION_LIMIT: f32 = 255.0;

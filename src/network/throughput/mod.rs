@@ -1,7 +1,7 @@
-//! The speed of a backend in positions per second: threads that evaluate batches of game positions, and what each
-//! batch took.
+//! The speed of a backend in positions per second: threads that evaluate batches of game positions, and the time that
+//! each batch took.
 //!
-//! Used by `zeitnot backendbench` and by the choice of the backend `auto`; knows backends only by their traits.
+//! `zeitnot backendbench` and the choice of the backend `auto` use it; it knows backends only by their traits.
 
 mod positions;
 mod samples;
@@ -54,7 +54,7 @@ impl ThroughputMeter {
     /// Returns a meter of `backend` with `threads` threads.
     ///
     /// # Errors
-    /// If the device has no room for as many evaluators.
+    /// Fails if the device has no room for as many evaluators.
     pub fn new(backend: &dyn Backend, threads: usize) -> Result<ThroughputMeter, BackendError> {
         let thread = |index| MeasuringThread::new(backend, index);
         Ok(ThroughputMeter { threads: (0..threads).map(thread).collect::<Result<_, _>>()? })
@@ -63,7 +63,7 @@ impl ThroughputMeter {
     /// Gives the device enough batches of `size` positions from every thread to wake up.
     ///
     /// # Errors
-    /// If an evaluation fails.
+    /// Fails if an evaluation fails.
     pub fn warm_up(&mut self, size: usize) -> Result<(), BackendError> {
         self.run(size, RoundLength::Batches(WARM_UP_BATCHES)).map(drop)
     }
@@ -71,7 +71,7 @@ impl ThroughputMeter {
     /// Begins with batches of `size` positions: times the first one, then runs one round that does not count.
     ///
     /// # Errors
-    /// If an evaluation fails.
+    /// Fails if an evaluation fails.
     pub fn begin(&mut self, size: usize, round: RoundLength) -> Result<BatchSizeSeries, BackendError> {
         let first = self.run(size, RoundLength::Batches(1))?;
         let first_ms = first.iter().flat_map(|times| &times.batch_ms).copied().fold(0.0, f64::max);
@@ -82,7 +82,7 @@ impl ThroughputMeter {
     /// Measures one round and adds it to `series`.
     ///
     /// # Errors
-    /// If an evaluation fails; `series` then stays as it was.
+    /// Fails if an evaluation fails; `series` then stays as it was.
     pub fn measure_round(
         &mut self,
         series: &mut BatchSizeSeries,

@@ -17,12 +17,12 @@ impl SortedSamples {
         self.0.is_empty()
     }
 
-    /// Returns the mean; 0 of no numbers.
+    /// Returns the mean; 0 if there are no numbers.
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
     }
 
-    /// Returns the standard deviation of the population from which these are a sample; 0 for less than two numbers.
+    /// Returns the standard deviation of the population from which these are a sample; 0 for fewer than two numbers.
     pub fn deviation(&self) -> f64 {
         if self.0.len() < 2 {
             return 0.0;
@@ -33,7 +33,7 @@ impl SortedSamples {
     }
 
     /// Returns the number below which `percent` (0 to 100) percent of the numbers lie, interpolated between the two
-    /// nearest ranks; 0 of no numbers.
+    /// nearest ranks; 0 if there are no numbers.
     pub fn percentile(&self, percent: f64) -> f64 {
         let Some(last) = self.0.len().checked_sub(1) else { return 0.0 };
         let place = percent / 100.0 * last as f64;

@@ -20,14 +20,14 @@ pub const PIECE_PLANES: usize = 12;
 const PAIRS: usize = SQUARES * SQUARES;
 /// The epsilon of layer norms in bodies with [`Embedding::Table`] or a tower, and their policy encoders.
 const EPSILON: f32 = 1e-6;
-/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's reference
-/// evaluation.
+/// The epsilon of layer norms in bodies with [`Embedding::Pieces`]. Their policy encoders use [`EPSILON`] in Lc0's
+/// reference evaluation.
 const EPSILON_PIECES: f32 = 1e-3;
 
 /// Reads the body; takes everything but the heads out of `weights`.
 ///
 /// # Errors
-/// The first part that is missing, of the wrong size, or not finite.
+/// Returns an error for the first part that is missing, of the wrong size, or not finite.
 pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, NetworkErrorKind> {
     if weights.encoder.is_empty() {
         let reason = "the format says attention body".into();
@@ -102,7 +102,7 @@ pub fn body(weights: Weights, format: &NetworkFormat) -> Result<AttentionBody, N
 /// Reads an attention policy on a body of `width` channels per square.
 ///
 /// # Errors
-/// As [`body`].
+/// Fails as [`body`] does.
 pub fn policy(
     layers: PolicyLayers,
     width: usize,

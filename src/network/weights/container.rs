@@ -15,7 +15,8 @@ use sha2::{Digest, Sha256};
 
 use super::error::NetworkErrorKind;
 
-/// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks are reused.
+/// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks are
+/// reused.
 const CHUNK: usize = 64 << 10;
 /// The bytes to which every file may inflate.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
@@ -52,7 +53,8 @@ pub struct Content {
 /// Reads and inflates `path`.
 ///
 /// # Errors
-/// [`NetworkErrorKind::Read`], [`NetworkErrorKind::Gzip`], [`NetworkErrorKind::TooLarge`], or [`NetworkErrorKind::Foreign`] (after the first chunk only).
+/// Returns [`NetworkErrorKind::Read`], [`NetworkErrorKind::Gzip`], [`NetworkErrorKind::TooLarge`], or
+/// [`NetworkErrorKind::Foreign`] (after the first chunk only).
 pub fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
     let file = File::open(path).map_err(NetworkErrorKind::Read)?;
     let metadata = file.metadata().map_err(NetworkErrorKind::Read)?;
@@ -68,7 +70,7 @@ pub fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
 /// Reads and inflates a file's content of `size` bytes, wherever it comes from.
 ///
 /// # Errors
-/// As [`open`].
+/// Fails as [`open`] does.
 pub fn read(source: impl Read, size: u64) -> Result<Content, NetworkErrorKind> {
     let mut reader = BufReader::with_capacity(CHUNK, Fingerprint { inner: source, sha256: Sha256::new() });
     let zipped = reader.fill_buf().map_err(NetworkErrorKind::Read)?.starts_with(&GZIP_MAGIC);
@@ -133,7 +135,7 @@ impl ChunkCollector {
     }
 }
 
-/// Tells networks from everything else that people give us by mistake.
+/// Tells networks from other files that users may give by mistake.
 fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
     let found = match start {
         _ if start.starts_with(&NETWORK_START) => return Ok(FileKind::Lc0),
@@ -192,7 +194,7 @@ impl Chunks {
     /// Parses a message.
     ///
     /// # Errors
-    /// [`NetworkErrorKind::Protobuf`].
+    /// Returns [`NetworkErrorKind::Protobuf`].
     pub fn decode<M: Message + Default>(mut self) -> Result<M, NetworkErrorKind> {
         let message = M::decode(&mut self);
         if self.steps > MAX_STEPS {

@@ -1,4 +1,4 @@
-//! Why a network file was refused: every text names the file, the part of it, and the cause.
+//! The reasons why network files are refused: every text names the file, the part of it, and the cause.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use thiserror::Error;
 pub struct NetworkError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The reason why it cannot be used.
     #[source]
     pub kind: NetworkErrorKind,
 }
@@ -21,7 +21,7 @@ impl NetworkError {
     }
 }
 
-/// What is wrong with a network file. The texts say what the fields hold.
+/// Says what is wrong with a network file. The texts contain the fields.
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum NetworkErrorKind {

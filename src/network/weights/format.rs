@@ -16,7 +16,7 @@ pub struct NetworkFormat {
     pub policy: PolicyKind,
     /// The kind of value head.
     pub value: ValueKind,
-    /// Whether there is a Moves Left Head.
+    /// True if there is a Moves Left Head.
     pub moves_left: bool,
     /// The activation where nothing else is said.
     pub activation: Activation,
@@ -86,7 +86,7 @@ const PIECES: i32 = 2;
 /// Returns the format of a file that holds layers.
 ///
 /// # Errors
-/// [`NetworkErrorKind::Unsupported`] for every field with an unknown number.
+/// Returns [`NetworkErrorKind::Unsupported`] for every field with an unknown number.
 pub fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
@@ -159,7 +159,7 @@ pub fn layers_format(
 /// Returns the input format that a number of Lc0's proto stands for.
 ///
 /// # Errors
-/// [`NetworkErrorKind::Unsupported`] for an unknown number.
+/// Returns [`NetworkErrorKind::Unsupported`] for an unknown number.
 pub fn input_format(number: Option<i32>) -> Result<InputFormat, NetworkErrorKind> {
     let number = number.unwrap_or_default();
     InputFormat::from_number(number).ok_or_else(|| {

@@ -151,7 +151,7 @@ impl PolicyLayers {
     /// Takes one head out of the file and drops the others.
     ///
     /// # Errors
-    /// [`NetworkErrorKind::Head`] if it is not there.
+    /// Returns [`NetworkErrorKind::Head`] if it is not there.
     pub fn take(weights: &mut Weights, name: PolicyHeadName) -> Result<PolicyLayers, NetworkErrorKind> {
         let present = policy_heads(weights);
         if !present.contains(&name) {
@@ -209,7 +209,7 @@ impl ValueLayers {
     /// Takes one head out of the file and drops the others.
     ///
     /// # Errors
-    /// [`NetworkErrorKind::Head`] if it is not there.
+    /// Returns [`NetworkErrorKind::Head`] if it is not there.
     pub fn take(weights: &mut Weights, name: ValueHeadName) -> Result<ValueLayers, NetworkErrorKind> {
         let present = value_heads(weights);
         if !present.contains(&name) {

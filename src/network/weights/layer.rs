@@ -48,7 +48,8 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// Returns the encoding of `layer`; `None` for a number that is no encoding. A layer that does not say is LINEAR16, whatever the file says.
+    /// Returns the encoding of `layer`; `None` for a number that is no encoding. A layer that does not say is LINEAR16,
+    /// whatever the file says.
     fn of(layer: &Layer) -> Option<Encoding> {
         match layer.encoding {
             None | Some(1) => Some(Encoding::Linear16),
@@ -63,7 +64,8 @@ impl Encoding {
 /// Returns all numbers of a layer that must be there, however many they are.
 ///
 /// # Errors
-/// [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Unsupported`] encodings, [`NetworkErrorKind::Size`] for odd bytes, [`NetworkErrorKind::NotFinite`].
+/// Returns [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Unsupported`] for unknown encodings,
+/// [`NetworkErrorKind::Size`] for odd bytes, or [`NetworkErrorKind::NotFinite`].
 pub fn numbers(layer: Option<Layer>, part: &str) -> Result<Vec<f32>, NetworkErrorKind> {
     let layer = layer.unwrap_or_default();
     let encoding = Encoding::of(&layer).ok_or_else(|| NetworkErrorKind::Unsupported {
@@ -114,7 +116,7 @@ fn require_finite(values: Vec<f32>, part: &str) -> Result<Vec<f32>, NetworkError
 /// Returns the numbers of a layer that must have exactly the size that `shape` says.
 ///
 /// # Errors
-/// As [`numbers`], and [`NetworkErrorKind::Size`].
+/// Fails as [`numbers`] does, and with [`NetworkErrorKind::Size`].
 pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>, NetworkErrorKind> {
     let values = numbers(layer, part)?;
     if values.len() != shape.len {
@@ -132,7 +134,7 @@ pub fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Result<Vec<f32>,
 /// Returns a fully connected layer with `inputs` inputs and as many outputs as it has biases.
 ///
 /// # Errors
-/// As [`sized`].
+/// Fails as [`sized`] does.
 pub fn dense(
     weights: Option<Layer>,
     bias: Option<Layer>,
@@ -159,7 +161,7 @@ pub struct DenseSize {
 /// Returns a fully connected layer of known size.
 ///
 /// # Errors
-/// As [`sized`].
+/// Fails as [`sized`] does.
 pub fn dense_sized(
     weights: Option<Layer>,
     bias: Option<Layer>,
@@ -177,7 +179,7 @@ pub fn dense_sized(
 /// Returns a layer norm over `size` values.
 ///
 /// # Errors
-/// As [`sized`].
+/// Fails as [`sized`] does.
 pub fn layer_norm(
     gammas: Option<Layer>,
     betas: Option<Layer>,
@@ -204,7 +206,7 @@ pub struct ConvolutionShape {
 /// Returns a convolution with its batch norm folded into weights and bias.
 ///
 /// # Errors
-/// As [`sized`], for every layer of the block; [`NetworkErrorKind::Mismatch`] for a negative variance.
+/// Fails as [`sized`] does, for every layer of the block; with [`NetworkErrorKind::Mismatch`] for a negative variance.
 pub fn convolution(
     block: Option<ConvBlock>,
     part: &str,

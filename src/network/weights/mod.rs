@@ -46,13 +46,13 @@ const LINEAR16: i32 = 1;
 /// A network file that was read and checked.
 #[derive(Clone, Debug)]
 pub struct NetworkFile {
-    /// Where it came from.
+    /// The file's path, or the name of an embedded network.
     pub path: PathBuf,
     /// SHA-256 of the file as it is on disk, in hexadecimal.
     pub sha256: String,
     /// Size of the file as it is on disk, in bytes.
     pub size: u64,
-    /// What the file says about itself.
+    /// The file's data on how it was made.
     pub metadata: NetworkMetadata,
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
@@ -71,7 +71,7 @@ pub enum Model {
     Onnx(OnnxModel),
 }
 
-/// What a network file says about how it was made; nothing here changes an evaluation.
+/// A network file's data on how it was made; nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NetworkMetadata {
     /// Its licence text.
@@ -96,8 +96,8 @@ impl NetworkFile {
     /// Reads `path` and checks every part of it; the heads of `choice` are read, others dropped.
     ///
     /// # Errors
-    /// [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time and memory:
-    /// nothing is allocated that a file merely claims to hold.
+    /// Returns [`NetworkError`], which names the file, the part and the cause. Damaged files cost little time and
+    /// memory: nothing is allocated that a file merely claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::open(path)?, choice);
         read().map_err(|kind| NetworkError::new(path, kind))
@@ -106,7 +106,7 @@ impl NetworkFile {
     /// Reads a file's content that is in memory already; `path` is its name in messages.
     ///
     /// # Errors
-    /// As [`NetworkFile::load`].
+    /// Fails as [`NetworkFile::load`] does.
     pub fn from_bytes(path: &Path, bytes: &[u8], choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::read(bytes, bytes.len() as u64)?, choice);
         read().map_err(|kind| NetworkError::new(path, kind))

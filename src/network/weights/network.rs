@@ -1,7 +1,7 @@
 //! A network as layers: plain numbers in named structs, ready for any evaluator.
 //!
-//! Built by [`super::read`] with every size checked, used by the ONNX graph builder and the native evaluator.
-//! Activations between layers are said here in words and fixed by the architecture; all tensors are row-major.
+//! [`super::read`] builds it with every size checked; the ONNX graph builder and the native evaluator use it.
+//! Activations between layers are stated here in words and fixed by the architecture; all tensors are row-major.
 //! Squares are numbered a1 = 0, b1, …, h8 = 63 as the side to move sees them.
 
 use crate::network::encode::InputFormat;
@@ -219,7 +219,7 @@ pub struct AttentionBody {
 }
 
 impl AttentionBody {
-    /// Channels per square.
+    /// Returns the channels per square.
     pub fn width(&self) -> usize {
         self.dense.outputs
     }
@@ -293,7 +293,7 @@ pub enum HeadInput {
 }
 
 impl HeadInput {
-    /// Channels per square.
+    /// Returns the channels per square.
     pub fn channels(&self) -> usize {
         match self {
             HeadInput::Convolution(convolution) => convolution.outputs,

@@ -1,6 +1,6 @@
-//! A network as an ONNX model: its bytes, and which tensors are what.
+//! A network as an ONNX model: its bytes, and the names of its tensors.
 //!
-//! Comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`]. Backends that
+//! It comes from a file that embeds a model, from a bare `.onnx` file, or from [`crate::network::onnx`]. Backends that
 //! run ONNX take it as it is.
 
 use bytes::Bytes;
@@ -99,7 +99,8 @@ impl DataType {
 /// Returns the model that an Lc0 file embeds.
 ///
 /// # Errors
-/// [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Mismatch`] or [`NetworkErrorKind::Unsupported`] if the model is not what the file says.
+/// Returns [`NetworkErrorKind::Missing`], [`NetworkErrorKind::Mismatch`] or [`NetworkErrorKind::Unsupported`] if the
+/// model is not what the file says.
 pub fn embedded(
     model: message::OnnxModel,
     declared: Option<message::NetworkFormat>,
@@ -129,7 +130,7 @@ pub fn embedded(
 /// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
 ///
 /// # Errors
-/// As [`embedded`]; the names that are there are listed.
+/// Fails as [`embedded`] does; the message lists the names that are there.
 pub fn bare(bytes: Bytes) -> Result<OnnxModel, NetworkErrorKind> {
     let model = parse(&bytes)?;
     let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {

@@ -15,7 +15,7 @@ use crate::network::{PLANES, POLICY_SIZE};
 /// Returns the network with the heads of `choice`; all other heads are dropped undecoded.
 ///
 /// # Errors
-/// The first part that is missing, of the wrong size, or not finite.
+/// Returns an error for the first part that is missing, of the wrong size, or not finite.
 pub fn network(
     mut weights: Weights,
     format: NetworkFormat,
@@ -38,7 +38,7 @@ pub fn network(
 /// Returns the residual tower.
 ///
 /// # Errors
-/// As [`network`].
+/// Fails as [`network`] does.
 pub(super) fn tower(input: Option<ConvBlock>, residual: Vec<Residual>) -> Result<Tower, NetworkErrorKind> {
     let shape = ConvolutionShape { inputs: PLANES, outputs: None, kernel: 3 };
     let input = layer::convolution(input, "input convolution", shape)?;
@@ -130,7 +130,8 @@ fn value_head(
     Ok(ScalarHead { input, hidden, output })
 }
 
-/// Returns what reads a head's input. Towers read it by a 1x1 convolution, attention bodies by a dense layer per square.
+/// Returns the layer that reads a head's input. Towers read it by a 1x1 convolution, attention bodies by a dense layer
+/// per square.
 fn head_input(
     convolution: Option<ConvBlock>,
     weights: Option<Layer>,

@@ -7,7 +7,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 /// Ticks of an axis, about.
 const TICKS: f64 = 7.0;
 
-/// How numbers become lengths.
+/// The way in which numbers become lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisScale {
     /// Equal differences are equally long.
@@ -40,7 +40,8 @@ impl Axis {
         }
     }
 
-    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never empty, always finite.
+    /// Returns the positions to show: what was asked for, else all of `positions` and a little more. Never empty,
+    /// always finite.
     pub(super) fn range(&self, positions: impl Iterator<Item = f64>) -> Range<f64> {
         let finite = positions.filter(|at| at.is_finite());
         let (low, high) =

@@ -1,7 +1,8 @@
-//! What all plots share: size, title, legend, colours for light and dark.
+//! The parts that all plots share: size, title, legend, colours for light and dark.
 //!
-//! `plotters` knows fixed colours only. Plots are drawn in stand-ins, each the number of a class; [`finish`] puts the class in the place of
-//! the stand-in, and a style sheet inside the SVG gives the class its colour in light and in dark.
+//! `plotters` knows fixed colours only. Plots are drawn in stand-ins, each the number of a class; [`finish`] puts the
+//! class in the place of the stand-in, and a style sheet inside the SVG gives the class its colour in light and in
+//! dark.
 
 use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
@@ -9,7 +10,7 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// Width of a plot, in the units of its `viewBox`; so many CSS pixels show its text at its nominal size.
+/// Width of a plot, in the units of its `viewBox`; at this width in CSS pixels its text has its nominal size.
 const WIDTH: u32 = 640;
 /// Drawn pixels for one unit: plotters rounds to whole pixels.
 const FINENESS: u32 = 4;
@@ -23,7 +24,8 @@ const TEXT_SIZE: u32 = 20;
 /// Mean width of a letter, in its size: enough to place the entries of a legend.
 const LETTER: f64 = 0.45;
 
-/// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart, shifted for contrast.
+/// Colours of series in light and dark surroundings: Okabe and Ito's, which the colour-blind can tell apart, shifted
+/// for contrast.
 const SERIES: [(&str, &str); 8] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8a3d"),
@@ -45,9 +47,9 @@ pub(super) const INK_STYLE: ShapeStyle =
 
 /// The backend that all plots draw with.
 pub(super) type SvgBackend<'a> = SVGBackend<'a>;
-/// Where a chart is drawn.
+/// The area in which a chart is drawn.
 pub(super) type Area<'a> = DrawingArea<SvgBackend<'a>, Shift>;
-/// Done, or not: into a string all can be drawn.
+/// The result of drawing. Drawing into a string does not fail.
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// Returns units as pixels.

@@ -1,4 +1,4 @@
-//! What a plot shows over its two axes, and how each kind is drawn.
+//! The layers that a plot shows over its two axes, and the drawing of each kind.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

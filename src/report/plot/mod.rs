@@ -1,7 +1,7 @@
 //! Plots as SVG: lines, bands, points, densities and histograms over two number axes; bars with error bars.
 //!
-//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a page, and has no
-//! size of its own, so that it fills the width it is given. Drawing is by `plotters`.
+//! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a page, and has
+//! no size of its own, so that it fills the width it is given. Drawing is by `plotters`.
 
 mod axis;
 mod bars;
@@ -19,7 +19,8 @@ use layer::PlotLayer;
 /// Height of a plot without its legend, in the units of its `viewBox`.
 const HEIGHT: u32 = 400;
 
-/// A plot over two number axes. Things of one name share one colour and one entry of the legend; nameless ones have none.
+/// A plot over two number axes. Things of one name share one colour and one entry of the legend; nameless ones have
+/// none.
 ///
 /// ```
 /// use zeitnot::report::Plot;

@@ -1,6 +1,6 @@
 //! Choices made at earlier starts, in a file of the cache folder: what `auto` took for each processor and network.
 //!
-//! Removing the file makes all choices anew. Whatever goes wrong with it only costs another measurement.
+//! If the file is removed, all choices are made anew. An error with it only costs another measurement.
 
 use std::collections::BTreeMap;
 use std::fs;

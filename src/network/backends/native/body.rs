@@ -13,7 +13,8 @@ use crate::network::{EvalSlot, PLANES};
 
 /// Epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
-/// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights more often.
+/// Bytes of rows that are evaluated together, about: more would leave the cache, fewer would read the weights more
+/// often.
 const GROUP_BYTES: usize = 2 << 20;
 
 /// A body with its weights packed.

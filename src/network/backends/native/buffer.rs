@@ -9,7 +9,7 @@ const LINE: usize = 64;
 
 /// A fixed number of numbers, the first of them at the start of a cache line, or of a huge page if they fill one.
 ///
-/// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a move of the
+/// It is made of a somewhat longer `Vec`, so that it needs no `unsafe`. It is neither cloned nor resized: a move of the
 /// buffer leaves the numbers where they are.
 #[derive(Debug)]
 pub(super) struct Buffer<T = f32> {

@@ -39,7 +39,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes scratch memory for convolutions with up to `channels` padded inputs and outputs of up to `positions` boards.
+    /// Makes scratch memory for convolutions with up to `channels` padded inputs and outputs of up to `positions`
+    /// boards.
     pub(super) fn new(positions: usize, channels: usize, tiles: Option<&Arc<dyn Tiles>>) -> Scratch {
         let rows = positions * TILES;
         if tiles.is_some() {

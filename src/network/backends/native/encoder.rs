@@ -1,7 +1,7 @@
 //! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer norm.
 //!
-//! A position's squares are rows of numbers; rows of several positions follow one another. Used by attention bodies
-//! ([`super::body`]) and attention policies ([`super::attention`]).
+//! A position's squares are rows of numbers; rows of several positions follow one another. Attention bodies
+//! ([`super::body`]) and attention policies ([`super::attention`]) use them.
 
 use super::buffer::Buffer;
 use super::kernels::{Kernels, Product, Softmax};
@@ -74,7 +74,7 @@ struct StridedRows<'a> {
     stride: usize,
 }
 
-/// A stack of encoders, and what computes with the same scratch.
+/// A stack of encoders, with the layers that use the same scratch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack<'a> {
     pub(super) encoders: &'a [Encoder],
@@ -279,7 +279,8 @@ impl FeedForward {
     }
 }
 
-/// Joins layers with the same inputs to one; the outputs of each begin at a multiple of what padding makes of their number.
+/// Joins layers with the same inputs to one; the outputs of each begin at a multiple of what padding makes of their
+/// number.
 fn side_by_side(layers: [&Dense; 3]) -> Dense {
     let mut all = Dense { inputs: layers[0].inputs, outputs: 0, weights: Vec::new(), bias: Vec::new() };
     for layer in layers {

@@ -116,7 +116,7 @@ impl FirstLayer {
         clear_border(board, self.channels);
     }
 
-    /// Bias and planes of ones, for each class of squares.
+    /// Writes the sum of the bias and the planes of ones, for each class of squares, into `sums`.
     fn sum_classes(&self, kernels: &dyn Kernels, planes: &InputPlanes, sums: &mut [f32]) {
         for sum in sums.chunks_exact_mut(self.channels) {
             sum.copy_from_slice(&self.bias);

@@ -87,8 +87,8 @@ impl Layer {
         })
     }
 
-    /// Packs a layer whose input `i` of `inputs`, a multiple of 32, stands at `source(i)` in the file's order; `None` for
-    /// padding.
+    /// Packs a layer whose input `i` of `inputs`, a multiple of 32, stands at `source(i)` in the file's order; `None`
+    /// for padding.
     pub(super) fn with_inputs(
         arithmetic: Arithmetic<'_>,
         dense: &Dense,
@@ -137,7 +137,7 @@ impl Layer {
     }
 }
 
-/// Returns `dense` with as many outputs of 0 behind the others as padding wants.
+/// Returns `dense` with as many outputs of 0 behind the others as the padding needs.
 fn padded(dense: &Dense) -> Dense {
     let mut dense = dense.clone();
     dense.outputs = stride(dense.outputs);

@@ -1,4 +1,4 @@
-//! Layers as the kernels want them: weights packed once, biases beside them.
+//! Layers in the form that the kernels take: weights packed once, biases beside them.
 
 use super::buffer::Buffer;
 use super::kernels::{BOARD_SQUARES, BOARD_STRIDE, CHANNEL_STEP, Kernels, Pointwise, Product};
@@ -112,7 +112,7 @@ impl Linear {
         })
     }
 
-    /// Makes a layer per square of a 1×1 convolution.
+    /// Turns a 1×1 convolution into a layer that is applied to each square.
     pub(super) fn pointwise_convolution(kernels: &dyn Kernels, convolution: &Convolution) -> Linear {
         let dense = Dense {
             inputs: convolution.inputs,

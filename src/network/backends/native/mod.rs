@@ -1,9 +1,9 @@
 //! The native backend: evaluates networks on the CPU, with nothing but this crate.
 //!
-//! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine; the registry in
-//! [`super`] calls it. `model` is the whole evaluation, in the order of the data: a residual `tower` (with `first_layer`)
-//! or the `body` of an attention network (made of `encoder`s), then the heads `value`, `policy` and `attention`. All are
-//! made of the layers in `linear`, `layer` and `convolution`, and those of the operations in `kernels`, the only place with
+//! [`Native::new`] packs a [`Network`]'s weights for the best kernels of the machine; the registry in [`super`] calls
+//! it. `model` is the whole evaluation, in the order of the data: a residual `tower` (with `first_layer`) or the `body`
+//! of an attention network (made of `encoder`s), then the heads `value`, `policy` and `attention`. All are made of the
+//! layers in `linear`, `layer` and `convolution`, and those of the operations in `kernels`, the only place with
 //! `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
 
 mod attention;
@@ -50,7 +50,7 @@ pub struct Native {
 }
 
 impl Native {
-    /// Packs `network`, which people know as `name`, for this CPU.
+    /// Packs `network`, called `name` in messages, for this CPU.
     ///
     /// | option | values | meaning |
     /// |---|---|---|
@@ -58,14 +58,14 @@ impl Native {
     /// | `precision` | `auto`, `fp32`, `bf16` | of a tower's 3×3 convolutions, and of dense layers in attention; `auto` takes bf16 where that is faster: with AMX, for attention bodies also with AVX512-BF16 |
     ///
     /// # Errors
-    /// [`BackendError::Params`] for unknown options and for what this CPU cannot do;
+    /// Returns [`BackendError::Params`] for options that are unknown or that this CPU cannot follow;
     /// [`BackendError::Model`] for attention bodies with a policy of convolutions, which Lc0 has never had.
     pub fn new(network: &Network, name: &str, options: &Params) -> Result<Native, BackendError> {
         let (kernels, tiles) = choose_arithmetic(options, &network.body)?;
         Native::with_arithmetic(network, name, kernels, tiles.as_ref())
     }
 
-    /// Packs `network` for what was chosen.
+    /// Packs `network` for the arithmetic that was chosen.
     fn with_arithmetic(
         network: &Network,
         name: &str,
@@ -98,14 +98,14 @@ impl Native {
         Ok(Native { info, model: Arc::new(model) })
     }
 
-    /// Returns the multiply-adds of the matrix products of an evaluation, for benchmarks. What else it takes (transforms, the sparse
-    /// first layer, single outputs of policy heads) is not counted.
+    /// Returns the multiply-adds of the matrix products of an evaluation, for benchmarks. Other work (transforms, the
+    /// sparse first layer, single outputs of policy heads) is not counted.
     pub fn multiply_adds(&self) -> usize {
         self.model.multiply_adds()
     }
 }
 
-/// Says whether the backend evaluates such networks: all but attention bodies with a policy of convolutions.
+/// Says whether the backend evaluates networks of this kind: all but attention bodies with a policy of convolutions.
 pub fn evaluates(network: &Network) -> bool {
     matches!(network.body, Body::Tower(_)) || matches!(network.policy, PolicyHead::Attention(_))
 }
@@ -115,8 +115,8 @@ pub fn available_kernels() -> Vec<&'static str> {
     kernels::available().iter().map(|kernels| kernels.name()).collect()
 }
 
-/// Runs a short loop of nothing but multiply-adds with the kernel called `name`, for benchmarks. Returns how many it
-/// were; `None` if this CPU has no such kernel.
+/// Runs a short loop of multiply-adds with the kernel called `name`, for benchmarks. Returns their number; `None` if
+/// this CPU has no such kernel.
 pub fn spin(name: &str) -> Option<usize> {
     let kernels = kernels::available().into_iter().find(|kernels| kernels.name() == name)?;
     let (multiply_adds, sum) = kernels.spin();
@@ -169,7 +169,7 @@ impl Backend for Native {
     }
 }
 
-/// Evaluates on the thread that calls.
+/// Evaluates on the calling thread.
 #[derive(Debug)]
 struct NativeEvaluator {
     model: Arc<Model>,

@@ -107,7 +107,8 @@ impl Model {
         &*self.kernels
     }
 
-    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would read the weights more often.
+    /// Returns the number of positions that are evaluated together: more would leave the cache, fewer would read the
+    /// weights more often.
     pub(super) fn group(&self) -> usize {
         match &self.body {
             Body::Tower(tower) => (TILE_BYTES / (tower.channels() * TILE_BYTES_PER_CHANNEL)).clamp(4, 16),

@@ -14,10 +14,10 @@ pub(super) struct Norm {
     epsilon: f32,
 }
 
-/// What is added to rows before their norm.
+/// Rows that are added to others before the norm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch<'a> {
-    /// As many rows as it is added to.
+    /// The rows, as many as those that they are added to.
     pub(super) rows: &'a [f32],
     pub(super) factor: f32,
 }

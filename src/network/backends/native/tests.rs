@@ -1,4 +1,5 @@
-//! bf16 against fp32 on whole networks, with the definition of tiles in place of a CPU's: it runs anywhere.
+//! Compares bf16 with fp32 on whole networks, with the definition of tiles in place of a CPU's, so that it runs
+//! anywhere.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use crate::network::weights::{HeadChoice, Model, Network, NetworkFile};
 use crate::network::{Backend, EvalSlot, policy_map};
 use crate::params::Params;
 
-/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths; attention bodies with
-/// each kind of embedding, with and without smolgen.
+/// Towers with each kind of policy head, with and without squeeze-and-excitation, of different widths; attention bodies
+/// with each kind of embedding, with and without smolgen.
 const NETWORKS: [&str; 10] = [
     "classical",
     "classical_conv_wdl",
@@ -35,7 +36,7 @@ fn network(name: &str) -> Network {
     *network
 }
 
-/// The positions of a game that only depends on the order of legal moves.
+/// Returns the positions of a game that only depends on the order of legal moves.
 fn positions(network: &Network) -> Vec<EvalSlot> {
     let start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     let mut history = History::from_fen(start, Variant::Standard).unwrap();

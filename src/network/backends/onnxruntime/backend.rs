@@ -1,8 +1,9 @@
 //! The backend: a model, and a pool of sessions, one for each thread that evaluates.
 //!
-//! A session is not to be run by two threads at once, and one session with many threads is no faster than one session
+//! A session must not be run by two threads at once, and one session with many threads is no faster than one session
 //! per thread with one: so each [`Evaluator`] holds a session of its own. It goes back to the pool with the evaluator,
-//! so that the next search starts at once. Sessions share the weights that the library has rearranged for the processor.
+//! so that the next search starts at once. Sessions share the weights that the library has rearranged for the
+//! processor.
 
 use std::fmt;
 use std::fs;
@@ -28,7 +29,7 @@ use crate::params::Params;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";
-/// A bound for the memory of one batch; far beyond the size at which throughput stops to grow.
+/// A bound for the memory of one batch; far beyond the size at which throughput stops growing.
 pub(super) const MAX_BATCH: usize = 1024;
 /// The preferred batch on CPUs, where throughput hardly grows beyond 8.
 const PREFERRED_BATCH: usize = 16;
@@ -36,7 +37,7 @@ const PREFERRED_BATCH: usize = 16;
 const TRIALS: u64 = 6;
 /// An odd factor that fills planes with bits.
 const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Difference of numbers in fp16 that are the same, about.
+/// The difference up to which a number `b` in fp16 counts as the same, as a share of `1 + |b|`.
 const TOLERANCE: f32 = 0.02;
 /// Two such batches fill a GPU with most networks.
 pub(super) const PREFERRED_GPU_BATCH: usize = 256;
@@ -49,7 +50,7 @@ pub struct OnnxRuntime {
     notes: Mutex<Vec<String>>,
 }
 
-/// Why the work that a device has recorded is not replayed.
+/// Says why the work that a device has recorded is not replayed.
 #[derive(Debug, Error)]
 enum ReplayError {
     /// It cannot be recorded or replayed.
@@ -85,8 +86,8 @@ impl OnnxRuntime {
     /// `network` is the network's name in messages; [`DeviceOptions::parse`] lists the options.
     ///
     /// # Errors
-    /// [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for other
-    /// options, [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
+    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for
+    /// other options, [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
     pub fn new(model: OnnxModel, network: &str, options: &Params) -> Result<OnnxRuntime, BackendError> {
         let device = DeviceOptions::parse(options)?;
         let runtime = Runtime::get(device.provider)?;
@@ -168,8 +169,8 @@ fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     format!("{device}, {precision}")
 }
 
-/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU and on
-/// TensorRT too; ONNX Runtime looks after these itself.
+/// Makes the folder for what is built of `model` with this version of ONNX Runtime. What is built depends on the GPU
+/// and on TensorRT too; ONNX Runtime looks after these itself.
 fn engine_folder(model: &OnnxModel, version: &str) -> Result<PathBuf, BackendError> {
     let hash = Sha256::digest(&model.bytes);
     let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -221,8 +222,7 @@ impl SessionPool {
         })
     }
 
-    /// Makes sure that this evaluates as `other` does, from batch to batch. What is recorded wrongly shows when it is
-    /// replayed.
+    /// Makes sure that this evaluates as `other` does, from batch to batch. A wrong recording shows when it is replayed.
     fn compare_with(self: &Arc<SessionPool>, other: &Arc<SessionPool>) -> Result<(), ReplayError> {
         let (mut own, mut others) = (self.evaluator()?, other.evaluator()?);
         for trial in 1..=TRIALS {

@@ -14,7 +14,8 @@ use super::tensors::{BatchOutputs, RunError, TensorElement, output_array, write_
 use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
 
-/// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple of it.
+/// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple
+/// of it.
 const STEP: usize = 32;
 
 /// Runs batches through tensors that were made for their size.
@@ -131,7 +132,7 @@ mod tests {
         (1..=count as u64).map(slot).collect()
     }
 
-    /// On a CPU, whose memory stands for a GPU's.
+    /// Runs on a CPU, whose memory stands for a GPU's.
     #[test]
     fn bound_tensors_give_the_same_as_views_for_every_size_of_batch() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");

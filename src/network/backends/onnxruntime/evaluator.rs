@@ -28,7 +28,7 @@ pub(super) trait RunBatch: Debug + Send {
     /// Fills the outputs of `batch`, which fits the model's batch size.
     ///
     /// # Errors
-    /// If the library fails or its outputs are not those of the model.
+    /// Fails if the library fails or its outputs are not those of the model.
     fn run(
         &mut self,
         session: &mut Session,
@@ -42,7 +42,8 @@ pub(super) trait RunBatch: Debug + Send {
 pub(super) enum HostMemory {
     /// Any memory; sessions on a CPU read it there.
     Plain,
-    /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its tensors.
+    /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its
+    /// tensors.
     Pinned {
         /// The number of the device.
         gpu: u32,

@@ -112,7 +112,8 @@ impl Package {
         }
     }
 
-    /// Returns the folder in `cache` that holds the library once it is fetched: machines of different kinds may share a cache.
+    /// Returns the folder in `cache` that holds the library once it is fetched: machines of different kinds may share a
+    /// cache.
     pub fn destination(&self, cache: &Path) -> PathBuf {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
@@ -127,10 +128,10 @@ impl Package {
     }
 }
 
-/// Begins the names of the folders of fetches under way.
+/// The beginning of the names of folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
 
-/// Why the library could not be fetched; the reason of a [`super::LibraryError::NotFetched`].
+/// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub enum FetchError {
     /// No folder is known into which it could be fetched.
@@ -153,7 +154,7 @@ pub enum FetchError {
     Cache {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// pip could not download it.
@@ -175,7 +176,7 @@ pub enum FetchError {
     NotLoaded,
 }
 
-/// Why a wheel cannot be unpacked.
+/// Says why a wheel cannot be unpacked.
 #[derive(Debug, Error)]
 pub enum UnpackError {
     /// A file cannot be read or written.
@@ -190,7 +191,7 @@ pub enum UnpackError {
 /// which `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
 ///
 /// # Errors
-/// [`FetchError`]; the cache then holds nothing new.
+/// Returns [`FetchError`]; the cache then holds nothing new.
 pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, FetchError> {
     let release = package.release()?;
     let at_cache = |source| FetchError::Cache { path: cache.to_path_buf(), source };
@@ -216,7 +217,7 @@ pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) ->
     Ok(destination)
 }
 
-/// Removes what interrupted fetches left. Only to be called with the lock held: all that is there is then stale.
+/// Removes what interrupted fetches left. The caller must hold the lock: all that is there is then stale.
 fn remove_unfinished(cache: &Path) {
     let Ok(entries) = fs::read_dir(cache) else { return };
     for entry in entries.flatten() {
@@ -234,7 +235,7 @@ struct Wanted<'a> {
     release: &'static Release,
 }
 
-/// Fetches a package; only to be called with the lock held.
+/// Fetches a package; the caller must hold the lock.
 fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<(), FetchError> {
     let package = wanted.package;
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));

@@ -2,15 +2,15 @@
 //!
 //! | order | place |
 //! |---|---|
-//! | 1 | the file or folder that `ORT_DYLIB_PATH` names; if it is of no use, that is an error |
+//! | 1 | the file or folder that `ORT_DYLIB_PATH` names; if it cannot be used, that is an error |
 //! | 2 | beside the program, in its `lib` and in its `onnxruntime/lib` |
 //! | 3 | our cache folder |
 //! | 4 | folders of the system, `LD_LIBRARY_PATH` first |
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
 //! | 6 | fetched once into the cache, see `fetch` |
 //!
-//! In places 2 to 5 a library that doesn't load, is too old, or lacks the provider that is wanted is passed over.
-//! Called by `runtime`, and by who wants to know what is installed.
+//! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed over.
+//! The finder is called by `runtime`, and by callers that ask what is installed.
 
 use std::cmp::Reverse;
 use std::env;
@@ -26,7 +26,7 @@ use crate::network::folders;
 /// Finds a usable library that has `provider`, or fetches one.
 ///
 /// # Errors
-/// [`LibraryError`], with remedies.
+/// Returns [`LibraryError`], with remedies.
 pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
     if let Some(library) = find(provider, &mut refused)? {

@@ -1,8 +1,8 @@
 //! Evaluates batches by CUDA graphs: a device records the work of each batch size once and replays it by one call.
 //!
-//! A replay runs nothing but what was recorded, at the addresses of then: so each batch size has its own tensors on the
-//! device, bound once and for all, and copies to and from the host are made here. Where the recording is of no use shows at
-//! start-up: see [`super::backend`].
+//! A replay runs nothing but what was recorded, at the addresses of that time: so each batch size has its own tensors
+//! on the device, bound once and for all, and copies to and from the host are made here. Whether recordings can be used
+//! is tried at start-up: see [`super::backend`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,9 +23,9 @@ const GRAPH_NUMBER: &str = "gpu_graph_id";
 /// Runs batches by work that the device has recorded for their size.
 #[derive(Debug)]
 pub(super) struct GraphRunner<T: TensorElement> {
-    /// HostMemory of the device.
+    /// Memory of the device.
     device: AllocationDevice<'static>,
-    /// HostMemory of the host that the device reaches.
+    /// Memory of the host that the device reaches.
     host: AllocationDevice<'static>,
     /// The number of the device.
     number: i32,

@@ -1,4 +1,4 @@
-//! ONNX Runtime libraries: what is known about each, and why there may be none.
+//! ONNX Runtime libraries: the facts about each, and the reasons why there may be none.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use super::provider::Provider;
 /// The environment variable that names a library to use and no other.
 pub const PATH_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Where a library was found.
+/// The place where a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LibrarySource {
-    /// Named by `ORT_DYLIB_PATH`.
+    /// The file or folder that `ORT_DYLIB_PATH` names.
     Environment,
-    /// Beside the program.
+    /// A place beside the program.
     Executable,
-    /// In our cache, fetched earlier.
+    /// Our cache, where it was fetched earlier.
     Cache,
-    /// In a folder of the system.
+    /// A folder of the system.
     System,
-    /// In an installed Python package.
+    /// An installed Python package.
     Python,
-    /// Fetched just now.
+    /// Our cache, where it was fetched just now.
     Fetched,
 }
 
@@ -50,7 +50,7 @@ pub struct Library {
     pub path: PathBuf,
     /// Its version, `1.31.1`; without the last number where the file's name doesn't tell it.
     pub version: String,
-    /// Where it was found.
+    /// The place where it was found.
     pub source: LibrarySource,
 }
 
@@ -58,7 +58,7 @@ impl Library {
     /// Loads the file at `path` for a moment to see what it is.
     ///
     /// # Errors
-    /// Says why the file is of no use.
+    /// Returns the reason why the file cannot be used.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
         let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
         if !path.is_file() {
@@ -73,8 +73,8 @@ impl Library {
 }
 
 impl Library {
-    /// Returns whether the library was built with `provider`. Where a provider is a file of its own, that file must lie beside
-    /// the library.
+    /// Returns whether the library was built with `provider`. Where a provider is a file of its own, that file must lie
+    /// beside the library.
     pub fn has(&self, provider: Provider) -> bool {
         match (provider.file_name(), self.path.parent()) {
             (Some(file), Some(folder)) => folder.join(file).is_file(),
@@ -111,11 +111,11 @@ pub(super) fn is_library_name(name: &str) -> bool {
 pub struct Unusable {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The reason why it cannot be used.
     pub reason: UnusableReason,
 }
 
-/// Why a file cannot be used.
+/// Says why a file cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UnusableReason {
     /// There is no such file.
@@ -135,10 +135,10 @@ pub enum UnusableReason {
     },
 }
 
-/// Why there is no ONNX Runtime.
+/// Says why there is no ONNX Runtime.
 #[derive(Debug, Error)]
 pub enum LibraryError {
-    /// The user named a library that is of no use.
+    /// The user named a library that cannot be used.
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
     Named(Unusable),
     /// None is installed, and none could be fetched.
@@ -148,7 +148,7 @@ pub enum LibraryError {
         package: &'static str,
         /// Those that were found and refused, as text for the message.
         found: String,
-        /// Why fetching failed.
+        /// The reason why fetching failed.
         #[source]
         reason: Box<FetchError>,
     },
@@ -167,7 +167,7 @@ pub enum LibraryError {
     PartsMissing {
         /// The provider.
         provider: Provider,
-        /// What each one is and how to get it.
+        /// The missing libraries, each with what it is and how to get it.
         parts: Vec<String>,
     },
     /// Another library is in use already.

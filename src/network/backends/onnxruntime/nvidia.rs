@@ -1,9 +1,9 @@
 //! Libraries that NVIDIA's providers need beside ONNX Runtime: the driver, CUDA, cuDNN, TensorRT.
 //!
-//! The provider's file names the libraries that it needs, so that any build with any version of CUDA is served. Each one
-//! is loaded before the provider is, from where the system finds it or from the folders of NVIDIA's wheels and installers;
-//! the system then takes what is loaded. What is nowhere is named with a remedy. Only Linux is looked after so: elsewhere the
-//! system's own search path must do.
+//! The provider's file names the libraries that it needs, so that any build with any version of CUDA is served. Each
+//! one is loaded before the provider is, from where the system finds it or from the folders of NVIDIA's wheels and
+//! installers; the system then takes what is loaded. A library that is found nowhere is named with a remedy. Libraries
+//! are loaded so on Linux only: elsewhere the system's own search path must do.
 
 use std::env;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ const CUDNN: &str = "libcudnn.so.9";
 /// Checks that a driver is there if `provider` is NVIDIA's.
 ///
 /// # Errors
-/// [`LibraryError::PartsMissing`].
+/// Returns [`LibraryError::PartsMissing`].
 pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
     if !is_nvidias(provider) || ort::util::preload_dylib(DRIVER).is_ok() {
         return Ok(());
@@ -35,10 +35,10 @@ pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
     Err(LibraryError::PartsMissing { provider, parts: vec![describe_missing(DRIVER, &[])] })
 }
 
-/// Loads what `provider`, if it is NVIDIA's, needs beside `library`.
+/// Loads the libraries that `provider`, if it is NVIDIA's, needs beside `library`.
 ///
 /// # Errors
-/// [`LibraryError::PartsMissing`], naming each part and how to get it.
+/// Returns [`LibraryError::PartsMissing`], naming each part and how to get it.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
     if !is_nvidias(provider) || !cfg!(target_os = "linux") {
         return Ok(());

@@ -22,7 +22,7 @@ const BATCH: usize = 32;
 /// [`Observe`](crate::network::onnx::Quantization::Observe).
 ///
 /// # Errors
-/// [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Evaluation`] if it fails.
+/// Returns [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Evaluation`] if it fails.
 pub fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
     let runtime = Runtime::get(Provider::Cpu)?;
     let failed =

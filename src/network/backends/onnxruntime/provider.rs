@@ -1,7 +1,7 @@
-//! Execution providers: what ONNX Runtime calls its ways to a kind of device, and what they take from the user.
+//! Execution providers, ONNX Runtime's interfaces to kinds of devices, and the options that they take from the user.
 //!
 //! A provider other than the CPU's needs a library that was built with it ([`super::finder`]) and registers with each
-//! session. A provider's own answer before a session is made is not to be trusted; only registering it shows whether it
+//! session. A provider's own answer before a session is made cannot be trusted; only registering it shows whether it
 //! works.
 
 use std::fmt;
@@ -63,7 +63,8 @@ impl Provider {
         Provider::ALL.into_iter().find(|provider| provider.name() == name)
     }
 
-    /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one thread.
+    /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one
+    /// thread.
     pub fn is_accelerator(self) -> bool {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
@@ -95,7 +96,7 @@ pub struct DeviceOptions {
     pub precision: &'static str,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
-    /// Whether NVIDIA's GPUs replay recorded work.
+    /// True if NVIDIA's GPUs replay recorded work.
     pub cuda_graph: bool,
 }
 
@@ -111,7 +112,7 @@ impl DeviceOptions {
     /// | `threads` | 1… | threads that work on one batch on a CPU; 1 is best, for the search has threads of its own |
     ///
     /// # Errors
-    /// If an option is unknown or has no such value, or the provider does not compute in the precision.
+    /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
         options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph"], &[])?;
         let names = Provider::ALL.map(Provider::name);
@@ -139,13 +140,13 @@ impl DeviceOptions {
         })
     }
 
-    /// Returns the precision in which models are to be built for it.
+    /// Returns the precision in which models must be built for it.
     pub fn model_precision(&self) -> Precision {
         if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 }
     }
 
-    /// Returns what registers the provider with a session; `None` for the CPU, which is always registered. `input` is the name of the
-    /// model's input, `engines` the folder for what a provider builds once.
+    /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered. `input`
+    /// is the name of the model's input, `engines` the folder for what a provider builds once.
     pub(super) fn registration(&self, input: &str, engines: &Path) -> Option<ExecutionProviderDispatch> {
         let gpu = self.gpu as i32;
         let dispatch = match self.provider {

@@ -1,4 +1,4 @@
-//! Talks to the Python that is installed, if any: where its `onnxruntime` lies, and pip.
+//! Talks to the installed Python, if any: finds its `onnxruntime` and runs its pip.
 
 use std::fmt;
 use std::io;
@@ -48,7 +48,7 @@ pub struct Wheel<'a> {
     pub platform: &'a str,
 }
 
-/// Why one Python could not download a wheel.
+/// Says why one Python could not download a wheel.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PythonError {
     /// There is no program of this name.
@@ -57,7 +57,7 @@ pub enum PythonError {
     /// The program is there, but the system does not run it.
     #[error("does not run ({reason})")]
     NotRun {
-        /// What the system says.
+        /// The system's error.
         reason: String,
     },
     /// Python runs, but has no pip.
@@ -94,7 +94,7 @@ impl PythonError {
     }
 }
 
-/// Why no Python could download a wheel: each reason with the Pythons that have it.
+/// Says why no Python could download a wheel: gives each reason with the Pythons that have it.
 #[derive(Debug, Default, Error)]
 pub struct DownloadError(Vec<(PythonError, Vec<&'static str>)>);
 
@@ -118,7 +118,7 @@ impl fmt::Display for DownloadError {
 /// stderr.
 ///
 /// # Errors
-/// If none of the Pythons could do it.
+/// Fails if none of the Pythons could do it.
 pub fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
     let mut errors = DownloadError::default();
     for name in NAMES {

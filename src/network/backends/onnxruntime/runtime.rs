@@ -25,11 +25,12 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// Returns the process's runtime, which has `provider`; the first call finds or fetches the library, which may take long and
-    /// writes to stderr.
+    /// Returns the process's runtime, which has `provider`; the first call finds or fetches the library, which may take
+    /// long and writes to stderr.
     ///
     /// # Errors
-    /// [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries again.
+    /// Returns [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries
+    /// again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runtime) = RUNTIME.get() {
@@ -80,7 +81,7 @@ impl Runtime {
 
     /// Returns the execution providers that the library was built with, as ONNX Runtime names them.
     ///
-    /// Whether one works on this machine shows only when a session is made with it.
+    /// Only making a session with a provider shows whether it works on this machine.
     pub fn providers(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         name_if_built_in::<ep::TensorRT>(&mut names);

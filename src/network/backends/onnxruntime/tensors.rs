@@ -1,7 +1,7 @@
 //! The border to ONNX Runtime: batches become arrays `[batch, 112, 8, 8]`, arrays of known shapes become outputs.
 //!
-//! All runners fill and read tensors through this module, whatever memory the tensors lie in. The arrays are views of that
-//! memory; nothing is copied that need not be converted.
+//! All runners fill and read tensors through this module, whatever memory the tensors lie in. The arrays are views of
+//! that memory; nothing is copied that need not be converted.
 
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::network::weights::{TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
-/// Why a batch could not be evaluated by ONNX Runtime.
+/// Says why ONNX Runtime could not evaluate a batch.
 #[derive(Debug, Error)]
 pub(super) enum RunError {
     /// The library failed.
@@ -91,7 +91,7 @@ fn dense(planes: &InputPlanes) -> [f32; PLANES * 64] {
 /// Writes the planes of all positions of `batch` into the first rows of `input`, `[batch or more, 112, 8, 8]`.
 ///
 /// # Panics
-/// If `input` is not in standard layout, in which all tensors of ONNX Runtime are.
+/// Panics if `input` is not in standard layout, in which all tensors of ONNX Runtime are.
 pub(super) fn write_batch<T: TensorElement>(batch: &[EvalSlot], mut input: ArrayViewMut4<'_, T>) {
     for (slot, mut planes) in batch.iter().zip(input.outer_iter_mut()) {
         T::write_planes(&slot.planes, planes.as_slice_mut().expect("tensors are in standard layout"));
@@ -119,7 +119,7 @@ impl<'a, T: TensorElement> BatchOutputs<'a, T> {
     /// Takes the outputs of `positions` positions; `output` returns the array of an output by its name.
     ///
     /// # Errors
-    /// If an output is missing or has another shape.
+    /// Fails if an output is missing or has another shape.
     pub(super) fn of(
         names: &TensorNames,
         positions: usize,
@@ -149,7 +149,7 @@ impl<'a, T: TensorElement> BatchOutputs<'a, T> {
     /// Fills the outputs of all slots of `batch` from the rows of their places.
     ///
     /// # Errors
-    /// If a number is not finite.
+    /// Fails if a number is not finite.
     pub(super) fn read_into(&self, batch: &mut [EvalSlot]) -> Result<(), RunError> {
         batch.iter_mut().enumerate().try_for_each(|(row, slot)| self.read_row(row, slot))
     }
@@ -175,7 +175,7 @@ impl<'a, T: TensorElement> BatchOutputs<'a, T> {
 /// Returns the array of the output `name`.
 ///
 /// # Errors
-/// If there is no such output, or it holds numbers of another type.
+/// Fails if there is no such output, or it holds numbers of another type.
 pub(super) fn output_array<'a, T: TensorElement>(
     outputs: &'a SessionOutputs,
     name: &str,

@@ -11,7 +11,7 @@ use thiserror::Error;
 use super::Device;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 
-/// A device of the pool. `is_alive` becomes false once and stays so; whoever reads it late only fails once more.
+/// A device of the pool. `is_alive` becomes false once and stays so; a thread that reads it late only fails once more.
 #[derive(Debug)]
 pub(super) struct PooledDevice {
     label: String,
@@ -19,7 +19,7 @@ pub(super) struct PooledDevice {
     is_alive: AtomicBool,
 }
 
-/// Why a device drops out.
+/// Says why a device drops out.
 #[derive(Debug, Error)]
 enum DeviceFailure {
     /// An evaluation failed.
@@ -31,7 +31,7 @@ enum DeviceFailure {
 }
 
 impl PooledDevice {
-    /// Returns what the device's backend is.
+    /// Returns the description of the device's backend.
     pub(super) fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
@@ -66,8 +66,8 @@ pub(super) struct DevicePool {
 }
 
 impl DevicePool {
-    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several devices, what
-    /// each of them is.
+    /// Returns the devices of the backend `name`. Its first notes are `notes` and, where there are several devices, a
+    /// description of each.
     pub(super) fn new(name: &str, devices: &[Device], mut notes: Vec<String>) -> Arc<DevicePool> {
         let pooled = |device: &Device| {
             Arc::new(PooledDevice {
@@ -87,7 +87,7 @@ impl DevicePool {
         Arc::new(DevicePool { name: name.into(), devices, notes: Mutex::new(notes) })
     }
 
-    /// Returns the name of the backend that these are the devices of.
+    /// Returns the name of the backend to which the devices belong.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -97,10 +97,11 @@ impl DevicePool {
         &self.devices
     }
 
-    /// Returns what the devices are together. The batch sizes are those of a backend that hands a batch on as it is.
+    /// Returns the description of all devices as one backend. The batch sizes are those of a backend that hands a batch
+    /// on as it is.
     ///
     /// # Errors
-    /// If the devices want positions encoded differently, or there is none.
+    /// Fails if the devices want positions encoded differently, or there is none.
     pub(super) fn joint_info(&self, how: &str) -> Result<BackendInfo, BackendError> {
         let infos = || self.devices.iter().map(|device| device.info());
         let refused =

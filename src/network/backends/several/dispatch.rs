@@ -60,8 +60,8 @@ impl Dispatch {
     /// Returns the backend that `pool` names, `demux` or `multiplexing`, of `devices`, which are those of `pool`.
     ///
     /// # Errors
-    /// If the devices want positions encoded differently, one has no room for its evaluators, or the system refuses
-    /// a thread.
+    /// Fails if the devices want positions encoded differently, one has no room for its evaluators, or the system
+    /// refuses a thread.
     pub(super) fn new(pool: Arc<DevicePool>, devices: &[Device]) -> Result<Dispatch, BackendError> {
         let joins = pool.name() == MULTIPLEXING;
         let how = if joins { "batches go to whichever is free of" } else { "batches are split over" };
@@ -185,7 +185,7 @@ impl DeviceThread {
     /// Starts the thread.
     ///
     /// # Errors
-    /// If the device has no room for an evaluator, or the system refuses the thread.
+    /// Fails if the device has no room for an evaluator, or the system refuses the thread.
     fn start(self) -> Result<(), BackendError> {
         let evaluator = self.device.backend().evaluator()?;
         let backend = self.pool.name().to_owned();

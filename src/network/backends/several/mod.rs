@@ -6,9 +6,9 @@
 //! | `multiplexing` | it waits for the next device that is free, which takes others along | `dispatch` |
 //! | `roundrobin` | it goes to the devices in turn | `round_robin` |
 //!
-//! A device that fails drops out with a message, and the others evaluate what it leaves; only when none is left
-//! does an evaluation fail. Made by [`super::create`] from what [`super::config`] has read; knows devices only as
-//! [`Backend`]s.
+//! A device that fails drops out with a message, and the others evaluate what it leaves; only when none is left does an
+//! evaluation fail. [`super::create`] makes such backends from what [`super::config`] has read; they know devices only
+//! as [`Backend`]s.
 
 mod device_pool;
 mod dispatch;
@@ -46,11 +46,11 @@ pub struct Device {
     pub join_up_to: usize,
 }
 
-/// Makes one backend of several devices, at least one; `notes` come before those of the backend, as on devices that are
-/// missing.
+/// Makes one backend of several devices, at least one; `notes` come before those of the backend, such as notes on
+/// devices that are missing.
 ///
 /// # Errors
-/// If the devices want positions encoded differently, or one has no room for its evaluators.
+/// Fails if the devices want positions encoded differently, or one has no room for its evaluators.
 pub fn join(name: &str, devices: Vec<Device>, notes: Vec<String>) -> Result<Arc<dyn Backend>, BackendError> {
     let pool = DevicePool::new(name, &devices, notes);
     Ok(match name {

@@ -16,7 +16,7 @@ pub(super) struct Request {
     pub(super) slots: Vec<EvalSlot>,
     /// The place of the first of them in the batch to which they belong.
     pub(super) start: usize,
-    /// The way back.
+    /// The channel for the response.
     pub(super) back: Sender<Response>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Request {
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) slots: Vec<EvalSlot>,
-    /// As in the request.
+    /// The `start` of the request.
     pub(super) start: usize,
     /// False if the device failed, or is gone; the positions are then as they were sent.
     pub(super) is_evaluated: bool,

@@ -20,7 +20,7 @@ impl RoundRobin {
     /// Returns the backend of the devices of `pool`.
     ///
     /// # Errors
-    /// If they want positions encoded differently.
+    /// Fails if the devices want positions encoded differently.
     pub(super) fn new(pool: Arc<DevicePool>) -> Result<RoundRobin, BackendError> {
         let info = pool.joint_info("batches go in turn to")?;
         Ok(RoundRobin { info, pool, next: Arc::default() })

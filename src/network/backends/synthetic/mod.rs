@@ -1,6 +1,6 @@
 //! Backends without a network: for tests, for measuring the search alone, and for trying it against an accelerator.
 //!
-//! Made by [`super::create`]. Their answers are computed with integers and exactly rounded float operations only, so
+//! [`super::create`] makes them. Their answers are computed with integers and exactly rounded float operations only, so
 //! that they are the same on every machine: whole searches can be compared by a signature.
 
 pub mod random;

@@ -22,10 +22,10 @@ pub struct Random {
 }
 
 impl Random {
-    /// Makes it; the parameter `seed` (an integer, 0) selects one of many evaluations.
+    /// Makes the backend; the parameter `seed` (an integer, 0) selects one of many evaluations.
     ///
     /// # Errors
-    /// [`BackendError::Params`] for other parameters, or if `seed` is no integer.
+    /// Returns [`BackendError::Params`] for other parameters, or if `seed` is no integer.
     pub fn new(options: &Params) -> Result<Random, BackendError> {
         options.allow_only("random", &["seed"], &[])?;
         let seed = options.integer("seed", 0, 0..=u64::MAX)?;
@@ -92,7 +92,8 @@ impl Evaluator for Draw {
 /// 2^64 divided by the golden ratio, the increment of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Mixes bits by the output function of SplitMix64 (Steele, Lea, Flood 2014): every input bit changes half of the output bits.
+/// Mixes bits by the output function of SplitMix64 (Steele, Lea, Flood 2014): every input bit changes half of the
+/// output bits.
 fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

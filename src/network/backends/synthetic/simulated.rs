@@ -9,8 +9,8 @@
 //! - several evaluators together get up to `1 / per_position`, never more, whatever their batches;
 //! - a batch that finds others waiting takes longer by the time that they compute.
 //!
-//! With `fail-after` the device fails for good, as one does that overheats or falls off the bus: for trying what a search
-//! then does.
+//! With `fail-after` the device fails for good, as one does that overheats or falls off the bus, so that one can try
+//! what a search then does.
 //!
 //! The device is *busy* while it computes, not while a batch travels. Evaluators sleep meanwhile, as a thread does
 //! that waits for a real device; the operating system wakes it some 50 µs late, as it would there.
@@ -50,7 +50,7 @@ impl Simulated {
     /// - `seed`: as for [`Random`].
     ///
     /// # Errors
-    /// [`BackendError::Params`] for other parameters or values out of range.
+    /// Returns [`BackendError::Params`] for other parameters or values out of range.
     pub fn new(options: &Params) -> Result<Simulated, BackendError> {
         options.allow_only(
             "simulated",
@@ -137,7 +137,7 @@ impl Evaluator for SimulatedEvaluator {
 struct SimulatedDevice {
     latency: Duration,
     per_position: Duration,
-    /// When it will have computed all batches submitted so far.
+    /// The time at which it will have computed all batches submitted so far.
     free_at: Instant,
     /// Computing time of all batches submitted so far.
     submitted: Duration,

@@ -1,6 +1,6 @@
 //! The `trivial` backend: counts material and finds all moves equally good.
 //!
-//! The cheapest evaluation that still prefers winning a piece: a search with it measures the search.
+//! It is the cheapest evaluation that still prefers winning a piece: a search with it measures the search.
 
 use crate::network::encode::InputFormat;
 use crate::network::{
@@ -27,7 +27,7 @@ impl Trivial {
     /// Makes the backend.
     ///
     /// # Errors
-    /// If `options` is not empty: it has none.
+    /// Fails if `options` is not empty: the backend has none.
     pub fn new(options: &Params) -> Result<Trivial, BackendError> {
         if !options.is_empty() {
             return Err(BackendError::NoParams { backend: "trivial".into(), options: options.to_string() });

@@ -44,7 +44,7 @@ fn system_saves_tiles() -> bool {
     is_x86_feature_detected!("xsave") && unsafe { enabled_states() } & TILE_STATE == TILE_STATE
 }
 
-/// Asks Linux for the large register state; it says no where there is no room for it in signal stacks.
+/// Asks Linux for the large register state, which it refuses where signal stacks have no room for it.
 fn process_may_use_tiles() -> bool {
     const SYS_ARCH_PRCTL: i64 = 158;
     const ARCH_REQ_XCOMP_PERM: i64 = 0x1023;

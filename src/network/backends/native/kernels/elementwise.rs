@@ -16,7 +16,7 @@ pub(in super::super) struct Residual<'a> {
     pub(in super::super) scale_shift: &'a [f32],
     /// `[positions][10][10][channels]`
     pub(in super::super) boards: &'a mut [f32],
-    /// Ends with ReLU?
+    /// True if ReLU follows.
     pub(in super::super) relu: bool,
 }
 
@@ -54,7 +54,7 @@ impl AddScaled<'_> {
 pub(in super::super) struct Stamp {
     /// The square that is not 0, `0..64`.
     pub(in super::super) square: u8,
-    /// Which entry of the table.
+    /// The entry of the table.
     pub(in super::super) entry: u16,
     /// The square's value.
     pub(in super::super) factor: f32,
@@ -62,14 +62,15 @@ pub(in super::super) struct Stamp {
 
 /// Adds `factor * table[entry]` to the 3×3 squares around each stamp's square.
 ///
-/// Squares of the border receive numbers too; whoever calls this clears them.
+/// Squares of the border receive numbers too; the caller clears them.
 #[derive(Debug)]
 pub(in super::super) struct Stamps<'a> {
     /// Channels of the board.
     pub(in super::super) channels: usize,
     /// The filters to add.
     pub(in super::super) stamps: &'a [Stamp],
-    /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a file left first.
+    /// `[entries][3][3][channels]`: what a 1 on a square adds to the squares around it, a rank lower and a file left
+    /// first.
     pub(in super::super) table: &'a [f32],
     /// `[10][10][channels]`
     pub(in super::super) board: &'a mut [f32],
@@ -286,7 +287,7 @@ const PEAK_STEPS: usize = 10_000;
 /// Independent sums: enough to hide the latency of two multiply-adds per cycle, few enough for 16 registers.
 const PEAK_SUMS: usize = 12;
 
-/// Does multiply-adds as fast as the CPU can; returns how many, and their sum.
+/// Runs multiply-adds as fast as the CPU can; returns their number and their sum.
 #[inline(always)]
 pub(super) fn spin<S: Simd>(simd: S) -> (usize, f32) {
     let mut sums = [simd.splat(std::hint::black_box(1.0)); PEAK_SUMS];

@@ -1,5 +1,4 @@
-//! What ends a convolution, whichever way it was computed: the last thing that happens to each output on its way to the
-//! board.
+//! The end of a convolution, whichever way it was computed: the last operation on each output on its way to the board.
 
 use super::simd::Simd;
 

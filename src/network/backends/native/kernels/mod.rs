@@ -1,8 +1,8 @@
 //! The arithmetic of the native backend: a few operations, written once over vectors, compiled for each instruction set.
 //!
-//! [`Kernels`] is the whole face of this folder. Each operation is a struct that names its operands; the entry points
-//! check every size before the unchecked code runs, so that a wrong size is a panic and never a wild write.
-//! Only this folder of the backend holds `unsafe` code. It knows nothing of networks.
+//! [`Kernels`] is the whole interface of this folder. Each operation is a struct that names its operands; the entry
+//! points check every size before the unchecked code runs, so that a wrong size is a panic and never a wild write. Only
+//! this folder of the backend holds `unsafe` code. It knows nothing of networks.
 //!
 //! **Boards.** Activations of a position lie as `[10][10][channels]`: the 8×8 squares (a1 first) with a border of
 //! zeros, which spares convolutions all edge cases. Channels are a multiple of [`CHANNEL_STEP`].
@@ -127,14 +127,14 @@ pub(super) trait Kernels: Send + Sync + Debug {
     /// Computes one output of a 3×3 convolution; see [`Convolve`].
     fn convolve(&self, job: Convolve<'_>) -> f32;
 
-    /// Does nothing but many independent multiply-adds in registers, for benchmarks; says how many
-    /// those were, and a sum that keeps the compiler from leaving them out.
+    /// Runs many independent multiply-adds in registers, for benchmarks; returns their number, and a sum that keeps the
+    /// compiler from leaving them out.
     fn spin(&self) -> (usize, f32);
 
     /// Computes `Σ a[i] b[i]`.
     ///
     /// # Panics
-    /// If the lengths differ.
+    /// Panics if the lengths differ.
     fn dot(&self, a: &[f32], b: &[f32]) -> f32;
 }
 
@@ -224,8 +224,8 @@ pub(super) fn available() -> Vec<Box<dyn Kernels>> {
     all
 }
 
-/// Returns what this CPU has for products of bf16 matrices, the fastest first. Matrix tiles are here only if the system lets us
-/// use them and they compute what they should.
+/// Returns the units of this CPU for products of bf16 matrices, the fastest first. Matrix tiles are here only if the
+/// system lets us use them and they compute what they should.
 pub(super) fn tiles() -> Vec<Arc<dyn Tiles>> {
     let mut all: Vec<Arc<dyn Tiles>> = Vec::new();
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -238,7 +238,7 @@ pub(super) fn tiles() -> Vec<Arc<dyn Tiles>> {
 /// Returns the length that `count` blocks need which start `step` apart and hold `length` numbers each.
 ///
 /// # Panics
-/// If that exceeds `usize`.
+/// Panics if that exceeds `usize`.
 fn extent(count: usize, step: usize, length: usize) -> usize {
     let Some(last) = count.checked_sub(1) else { return 0 };
     last.checked_mul(step).and_then(|start| start.checked_add(length)).expect("sizes fit in memory")

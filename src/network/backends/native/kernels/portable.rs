@@ -1,4 +1,4 @@
-//! Kernels in plain Rust, for any CPU: what the others are tested against. The compiler vectorises them.
+//! Kernels in plain Rust, for any CPU; the others are tested against them. The compiler vectorises them.
 
 use super::simd::Simd;
 

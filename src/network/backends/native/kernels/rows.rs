@@ -1,4 +1,4 @@
-//! What encoders do to rows of numbers between their products: layer norms, softmax, rounding to bf16.
+//! The operations of encoders on rows of numbers between their products: layer norms, softmax, rounding to bf16.
 
 use super::simd::Simd;
 use super::tiles::TILE_DEPTH;

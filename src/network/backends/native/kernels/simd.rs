@@ -1,4 +1,4 @@
-//! What the kernels need of a vector instruction set, and functions of vectors built on that.
+//! The operations of a vector instruction set that the kernels need, and functions of vectors built on them.
 
 /// A vector instruction set, as a value: **whoever holds one may execute its instructions**, because its only
 /// constructor asks the CPU. So arithmetic is safe; only memory access is not.

@@ -1,4 +1,4 @@
-//! Every kernel against plain loops, on random numbers and sizes.
+//! Tests every kernel against plain loops, on random numbers and sizes.
 
 mod rows;
 
@@ -9,7 +9,7 @@ use super::*;
 /// Random sizes per property: Miri is a thousand times slower.
 const CASES: u32 = if cfg!(miri) { 4 } else { 64 };
 
-/// Numbers of `-1..1` that a seed determines, by a linear congruential generator.
+/// Returns `count` numbers of `-1..1` that a seed determines, by a linear congruential generator.
 fn numbers(seed: u64, count: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let next = |_| {
@@ -28,7 +28,7 @@ fn assert_close(found: &[f32], expected: &[f32], tolerance: f32, what: &str) -> 
     Ok(())
 }
 
-/// A board whose border is 0.
+/// Returns a random board whose border is 0.
 fn board(seed: u64, channels: usize) -> Vec<f32> {
     let mut board = vec![0.0; BOARD_SQUARES * channels];
     for (square, values) in numbers(seed, 64 * channels).chunks_exact(channels).enumerate() {
@@ -37,7 +37,7 @@ fn board(seed: u64, channels: usize) -> Vec<f32> {
     board
 }
 
-/// `b` as [`Product`] reads it.
+/// Packs `b` as [`Product`] reads it.
 fn pack(panel: usize, inner: usize, width: usize, b: &[f32]) -> Vec<f32> {
     let mut packed = Vec::new();
     for first in (0..width).step_by(panel) {
@@ -54,7 +54,7 @@ fn product(a: &[f32], b: &[f32], (rows, inner, width): (usize, usize, usize)) ->
     (0..rows * width).map(cell).collect()
 }
 
-/// A 3×3 convolution of a board, `filters[output][input][3][3]`, by its definition; `[64][outputs]`.
+/// Computes a 3×3 convolution of a board, `filters[output][input][3][3]`, by its definition; returns `[64][outputs]`.
 fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)) -> Vec<f32> {
     let mut result = vec![0.0; 64 * outputs];
     for (i, result) in result.iter_mut().enumerate() {
@@ -392,7 +392,7 @@ proptest! {
     }
 }
 
-/// Did `job` end without a panic?
+/// Returns whether `job` ends without a panic.
 fn returns(job: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_ok()
 }

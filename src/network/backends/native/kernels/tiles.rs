@@ -1,8 +1,9 @@
 //! 3×3 convolutions and dense layers in bf16 as products of matrices, for CPUs that multiply tiles of matrices.
 //!
-//! For dense layers [`Round`](super::Round) makes the left operands. For convolutions [`Spread`] writes a board as three copies, each shifted by a file, so that for every tap of a filter the 64 squares'
-//! inputs lie one after the other; then a convolution is the sum of plain products ([`TileProduct`]), and [`Collect`]
-//! brings the sums back to a board. [`Tiles`] is what multiplies.
+//! [`Round`](super::Round) makes the left operands of dense layers. For convolutions [`Spread`] writes a board as three
+//! copies, each shifted by a file, so that for every tap of a filter the 64 squares' inputs lie one after the other;
+//! then a convolution is the sum of plain products ([`TileProduct`]), and [`Collect`] brings the sums back to a board.
+//! [`Tiles`] multiplies.
 
 use std::fmt::Debug;
 
@@ -28,10 +29,10 @@ pub(in super::super) fn spread_length(channels: usize) -> usize {
     COPIES * channels.div_ceil(TILE_DEPTH) * SPREAD_SQUARES * TILE_DEPTH
 }
 
-/// Turns boards into bf16: `spread[position][x][channel / 32][rank + 1][file][channel % 32]` is the board's number at the
-/// square's rank and `file + x - 1`.
+/// Turns boards into bf16: `spread[position][x][channel / 32][rank + 1][file][channel % 32]` is the board's number at
+/// the square's rank and `file + x - 1`.
 ///
-/// Only squares of the board are written: what stands for squares beyond its edges must be 0 before.
+/// Only squares of the board are written: the places of squares beyond its edges must be 0 before.
 #[derive(Debug)]
 pub(in super::super) struct Spread<'a> {
     /// Number of boards.
@@ -62,7 +63,7 @@ impl Spread<'_> {
 pub(in super::super) struct TileProduct<'a> {
     /// Number of spread boards, or of blocks of rows.
     pub(in super::super) positions: usize,
-    /// Rows that are wanted of each: 64, or fewer of one block alone. What stands in rows beyond them is undefined.
+    /// Rows that are wanted of each: 64, or fewer if there is only one block. Rows beyond them are undefined.
     pub(in super::super) rows: usize,
     /// Columns of `c`, a multiple of 32.
     pub(in super::super) width: usize,
@@ -106,7 +107,7 @@ pub(in super::super) trait Tiles: Send + Sync + Debug {
     fn multiply(&self, job: TileProduct<'_>);
 }
 
-/// The definition of a [`TileProduct`], in plain loops: what real tiles are checked against.
+/// The definition of a [`TileProduct`], in plain loops, against which real tiles are checked.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Definition;
 

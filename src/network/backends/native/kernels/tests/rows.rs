@@ -1,4 +1,4 @@
-//! What encoders do to rows, against its definition in f64.
+//! Tests the operations of encoders on rows against their definitions in f64.
 
 use super::*;
 
