@@ -7,10 +7,9 @@
 //! use std::time::Instant;
 //!
 //! use zeitnot::chess::History;
-//! use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
-//! use zeitnot::engine::Settings;
+//! use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
 //! use zeitnot::search::SearchInfo;
-//! use zeitnot::time::GoLimits;
+//! use zeitnot::time::{GoLimits, Nodes};
 //!
 //! /// Passes the answer on to whoever waits for it.
 //! struct AnswerListener(Sender<SearchAnswer>);
@@ -33,7 +32,7 @@
 //! let mut engine = Engine::new(Settings::default())?;
 //! engine.set_option("WeightsFile", "models/zeitnot-small.pb.gz")?;
 //! engine.set_position("startpos")?;
-//! let limits = GoLimits { nodes: Some(100), ..GoLimits::default() };
+//! let limits = GoLimits { nodes: Some(Nodes(100)), ..GoLimits::default() };
 //! let (sender, answers) = channel();
 //! let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
 //! engine.go(request, Box::new(AnswerListener(sender)));

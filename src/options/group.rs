@@ -46,7 +46,7 @@ fn edit_distance(a: &str, b: &str) -> usize {
 /// An option's line has the help, the field with its type and default, the range where the type has one, the UCI name and the
 /// flag. A field without a default is another group.
 ///
-/// ```ignore
+/// ```text
 /// option_group! {
 ///     /// How the clock is used.
 ///     pub struct TimeOptions {
