@@ -20,13 +20,13 @@ pub enum ParamError {
         text: String,
         /// The place of the error, in bytes counted from 1.
         position: usize,
-        /// What is wrong there.
+        /// The description of what is wrong there.
         reason: String,
     },
     /// A key or name is unknown.
     #[error("unknown {kind} \"{name}\"; valid: {valid}")]
     Unknown {
-        /// What it should have named.
+        /// The kind of thing that it should have named.
         kind: String,
         /// The name as given.
         name: String,
@@ -40,7 +40,7 @@ pub enum ParamError {
         key: String,
         /// The value as given.
         value: String,
-        /// What a valid value is.
+        /// The description of a valid value.
         expected: String,
     },
 }
@@ -50,16 +50,16 @@ pub enum ParamError {
 pub enum ParamEntry {
     /// `key=value`
     Value {
-        /// Left of the equals sign.
+        /// The text left of the equals sign.
         key: String,
-        /// Right of it, without quotes.
+        /// The text right of it, without quotes.
         value: String,
     },
     /// `name(…)`, a bare `name` (an empty list), or `(…)` (an empty name)
     List {
         /// The name; empty for an anonymous list.
         name: String,
-        /// What stands between the parentheses.
+        /// The list between the parentheses.
         params: Params,
     },
 }
@@ -74,7 +74,7 @@ impl Params {
     /// Parses a whole string; empty text is an empty list.
     ///
     /// # Errors
-    /// [`ParamError::Syntax`] with the place of the error.
+    /// Returns [`ParamError::Syntax`] with the place of the error.
     pub fn parse(text: &str) -> Result<Params, ParamError> {
         let mut parser = Parser { text, position: 0, depth: 0 };
         let params = parser.list()?;
@@ -131,7 +131,7 @@ impl Params {
     /// Returns the number at `key`, or `default` where it is not given. Integers are accepted for floats.
     ///
     /// # Errors
-    /// [`ParamError::Value`] if it is no finite number or lies outside `range`.
+    /// Returns [`ParamError::Value`] if it is no finite number or lies outside `range`.
     pub fn number(&self, key: &str, default: f64, range: RangeInclusive<f64>) -> Result<f64, ParamError> {
         let Some(text) = self.get(key) else { return Ok(default) };
         match text.parse::<f64>() {
@@ -147,7 +147,7 @@ impl Params {
     /// Returns the integer at `key`, or `default` where it is not given.
     ///
     /// # Errors
-    /// [`ParamError::Value`] if it is no integer or lies outside `range`.
+    /// Returns [`ParamError::Value`] if it is no integer or lies outside `range`.
     pub fn integer(&self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, ParamError> {
         let Some(text) = self.get(key) else { return Ok(default) };
         match text.parse::<u64>() {
@@ -163,7 +163,7 @@ impl Params {
     /// Returns the one of `choices` that stands at `key`, or `default` where it is not given.
     ///
     /// # Errors
-    /// [`ParamError::Value`] if the text is none of `choices`.
+    /// Returns [`ParamError::Value`] if the text is none of `choices`.
     pub fn choice<'a>(
         &self,
         key: &str,
@@ -181,7 +181,7 @@ impl Params {
     /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
     ///
     /// # Errors
-    /// [`ParamError::Unknown`], naming what would be valid for `owner`.
+    /// Returns [`ParamError::Unknown`], naming what would be valid for `owner`.
     pub fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
         for entry in &self.entries {
             let (name, known) = match entry {

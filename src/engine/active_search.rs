@@ -12,7 +12,7 @@ use crate::chess::Move;
 use crate::network::Backend;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 
-/// The running search. The game is with its thread until that ends.
+/// The running search. Its thread has the game until it ends.
 pub(super) struct ActiveSearch {
     search: Arc<Search>,
     thread: JoinHandle<GameState>,
@@ -79,7 +79,7 @@ impl ActiveSearch {
 
 /// Reports to the listener, from the search's own thread.
 pub(super) struct SearchReporter {
-    /// Who hears the reports.
+    /// The listener that hears the reports.
     pub(super) listener: Box<dyn Listener>,
     /// The move to play if the search knows none.
     pub(super) fallback: Move,

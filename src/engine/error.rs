@@ -11,7 +11,7 @@ use crate::params::ParamError;
 use crate::search::tree::TreeFull;
 use crate::search::{ContemptError, WorkerPoolError};
 
-/// Why the engine could not carry out a command.
+/// The reason why the engine could not carry out a command.
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// An option's name or value was refused.

@@ -22,7 +22,7 @@ use crate::time::{
 /// The most visits of the root: a node counts its visits in 32 bits, and searches end before that overflows.
 const MAX_VISITS: Nodes = Nodes(u32::MAX as u64 - (1 << 24));
 
-/// What a search draws on beside the game's own tree and timekeeper.
+/// The things that a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
     /// The options.
@@ -77,7 +77,7 @@ impl GameState {
     /// Prepares a search of the last position of `position`.
     ///
     /// # Errors
-    /// If an option is refused or the tree is full.
+    /// Fails if an option is refused or the tree is full.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -146,8 +146,8 @@ impl GameState {
         Ok((tree.tree().clone(), tree.root()))
     }
 
-    /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is how many moves the endgame
-    /// tables leave, if they know the position.
+    /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is the number of moves that the
+    /// endgame tables leave, if they know the position.
     fn start_move(
         &mut self,
         request: &GoRequest,
@@ -204,7 +204,7 @@ impl GameState {
         self.facts = facts;
     }
 
-    /// Returns what the timekeeper has to tell people since it was last asked.
+    /// Returns the timekeeper's message for people, if one has come up since it was last asked.
     pub(super) fn take_message(&mut self) -> Option<String> {
         self.timekeeper.take_message()
     }
@@ -234,7 +234,7 @@ impl Drop for GameState {
 /// Returns the time manager that the options choose.
 ///
 /// # Errors
-/// If the options name no time manager, or a parameter is refused.
+/// Fails if the options name no time manager, or a parameter is refused.
 pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
     let named = Some(options.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
     manager_with_slowmover(named, options.slowmover)

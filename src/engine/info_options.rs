@@ -1,4 +1,4 @@
-//! The options that say what is told about a search. `uci` writes accordingly.
+//! The options that choose what is reported about a search. `uci` writes accordingly.
 
 use crate::options::{OptionChoice, option_group};
 use crate::search::{MoveStatsWhen, Reporting};
@@ -10,9 +10,9 @@ pub enum ScoreType {
     Centipawn,
     /// The same from the value that the search works with.
     CentipawnWithDrawScore,
-    /// As Lc0 wrote it in 2019.
+    /// The formula of Lc0 in 2019.
     Centipawn2019,
-    /// As Lc0 wrote it in 2018.
+    /// The formula of Lc0 in 2018.
     Centipawn2018,
     /// Expected points, hundredths of a percent.
     WinPercentage,
@@ -38,27 +38,27 @@ impl OptionChoice for ScoreType {
 }
 
 option_group! {
-    /// What is told about a search, to the GUI and to the log.
+    /// The options that choose what is reported about a search, to the GUI and to the log.
     pub struct InfoOptions {
-        /// Tell with each move how its time was budgeted and used, as an `info string`.
+        /// Report with each move how its time was budgeted and used, as an `info string`.
         verbose_time: bool = false, "VerboseTime", "verbose-time";
-        /// Lines that are shown.
+        /// Number of lines that are shown.
         multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv";
         /// Show each line's own visits as its nodes, in place of all of them.
         per_pv_counters: bool = false, "PerPVCounters", "per-pv-counters";
-        /// How the score is shown.
+        /// Form in which the score is shown.
         score_type: ScoreType = ScoreType::WdlMu, "ScoreType", "score-type";
-        /// Tell after a search about every root move, as `info string` lines. A LogFile is told in any case.
+        /// Report every root move after a search, as `info string` lines. A LogFile gets them in any case.
         verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
-        /// Tell about every root move with every information; without VerboseMoveStats only the LogFile.
+        /// Report every root move with every `info`; without VerboseMoveStats only to the LogFile.
         log_live_stats: bool = false, "LogLiveStats", "log-live-stats";
-        /// File to which all that is read and written is added, with times and how each move's time was used; `<stderr>` is the console.
+        /// File to which all input and output is appended, with times and how each move's time was used; `<stderr>` is the console.
         log_file: String = String::new(), "LogFile", "logfile";
         /// Show win, draw and loss in permille.
         show_wdl: bool = false, "UCI_ShowWDL", "show-wdl";
         /// Show the positions that the network evaluates per second.
         show_eps: bool = false, "UCI_ShowEPS", "show-eps";
-        /// Show the estimated moves left, where the network knows.
+        /// Show the estimated moves left, where the network has a Moves Left Head.
         show_moves_left: bool = false, "UCI_ShowMovesLeft", "show-movesleft";
     }
 }

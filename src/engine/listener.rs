@@ -1,4 +1,4 @@
-//! What goes into a search and what comes out: the request, the listener that hears of it, the answer.
+//! The input and output of a search: the request, the listener that hears of it, the answer.
 
 use std::time::Instant;
 
@@ -13,18 +13,18 @@ pub struct GoRequest {
     pub limits: GoLimits,
     /// Root moves to search; empty means all.
     pub root_moves: Vec<Move>,
-    /// When the command was received; the clock runs since then.
+    /// The time at which the command was received; the clock runs since then.
     pub received: Instant,
 }
 
-/// The engine's answer to a command to search: UCI's `bestmove` and what lies behind it.
+/// The engine's answer to a command to search: UCI's `bestmove`, and the search's result.
 #[derive(Clone, Debug)]
 pub struct SearchAnswer {
     /// The move to play; `None` only where there is no legal move.
     pub best: Option<Move>,
     /// The reply that is expected.
     pub ponder: Option<Move>,
-    /// How the search went; `None` if there was none.
+    /// The result of the search; `None` if there was none.
     pub result: Option<SearchResult>,
 }
 

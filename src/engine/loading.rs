@@ -14,11 +14,11 @@ use crate::options::option_group;
 use crate::search::WorkerPool;
 
 option_group! {
-    /// Which network is loaded, what evaluates it, and on how many threads the search runs.
+    /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
         /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network in models/ beside the executable or in the source tree, or in the working folder.
         weights_file: String = String::new(), "WeightsFile", "weights";
-        /// What evaluates positions; parameters may follow in parentheses.
+        /// Backend that evaluates positions; parameters may follow in parentheses.
         backend: String = "auto".into(), "Backend", "backend";
         /// Parameters of the backend, key=value, separated by commas.
         backend_options: String = String::new(), "BackendOptions", "backend-opts";
@@ -44,7 +44,7 @@ impl NetworkOptions {
     /// Returns the heads that are asked for.
     ///
     /// # Errors
-    /// If a name is no head of any network.
+    /// Fails if a name is no head of any network.
     pub(super) fn heads(&self) -> Result<HeadChoice, UnknownHead> {
         Ok(HeadChoice { policy: self.policy_head.parse()?, value: self.value_head.parse()? })
     }
@@ -58,7 +58,7 @@ impl NetworkOptions {
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
 ///
 /// # Errors
-/// If the network cannot be found or read, or the backend cannot be made.
+/// Fails if the network cannot be found or read, or the backend cannot be made.
 pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, EngineError> {
     let config = BackendConfig::parse(&options.backend, &options.backend_options)?;
     let network = if config.needs_network() {
@@ -82,7 +82,7 @@ impl LoadedNetwork {
     /// Loads what `options` ask for. Returns `None` if that is what `old` is.
     ///
     /// # Errors
-    /// If the network cannot be read, or its backend or threads cannot be made.
+    /// Fails if the network cannot be read, or its backend or threads cannot be made.
     pub(super) fn load_if_changed(
         options: &NetworkOptions,
         old: Option<&LoadedNetwork>,

@@ -1,4 +1,4 @@
-//! How `RamLimitMb` is shared between evaluation cache, batches and tree, and when a cache has to be made anew.
+//! Shares `RamLimitMb` between evaluation cache, batches and tree, and decides when a cache has to be made anew.
 
 use std::num::NonZero;
 
@@ -10,11 +10,11 @@ use crate::options::option_group;
 use crate::search::buffer_bytes;
 
 option_group! {
-    /// How much memory a search may take.
+    /// The options that limit the memory of a search.
     pub struct MemoryOptions {
-        /// Evaluations that are kept for positions met again.
+        /// Number of evaluations that are kept for positions met again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
-        /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is no limit, and less than 20 counts as 20. The search goes on there: what it has looked at least makes room.
+        /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is no limit, and less than 20 counts as 20. At the limit the search goes on: the positions with the fewest visits make room.
         ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }

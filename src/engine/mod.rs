@@ -37,7 +37,7 @@ use root_tablebase::RootTablebase;
 pub use root_tablebase::TablebaseOptions;
 pub use settings::Settings;
 
-/// The engine with its options, network and game; see the module.
+/// The engine with its options, network and game.
 pub struct Engine {
     settings: Settings,
     position: History,
@@ -50,7 +50,8 @@ pub struct Engine {
     game: Option<GameState>,
     /// The search under way, or the last one if its game was not taken back yet.
     active: Option<ActiveSearch>,
-    /// The listener that waits for `stop` or `ponderhit` to be told that there is no move, and the position that this is for.
+    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and the position that this is
+    /// for.
     pending_answer: Option<(Box<dyn Listener>, History)>,
     /// Searches with workers that may still touch the tree.
     draining: Vec<Arc<Search>>,
@@ -66,7 +67,7 @@ impl Engine {
     /// Returns an engine at the start position. It loads nothing yet.
     ///
     /// # Errors
-    /// If an option's text is not of its grammar.
+    /// Fails if an option's text is not of its grammar.
     pub fn new(settings: Settings) -> Result<Engine, EngineError> {
         check(&settings)?;
         Ok(Engine {
@@ -96,7 +97,7 @@ impl Engine {
     /// Sets an option; it takes effect with the next search.
     ///
     /// # Errors
-    /// If name or value are wrong; the old value stays.
+    /// Fails if name or value are wrong; the old value stays.
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
@@ -114,7 +115,7 @@ impl Engine {
     /// Makes network and threads ready, as far as they are not. Returns what is in force if it has just changed.
     ///
     /// # Errors
-    /// If the network or its backend cannot be had; an earlier network stays in force.
+    /// Fails if the network or its backend cannot be had; an earlier network stays in force.
     pub fn prepare(&mut self) -> Result<Option<BackendInfo>, EngineError> {
         let (settings, old) = (&self.settings, &self.network);
         let Some(network) = LoadedNetwork::load_if_changed(&settings.network, old.as_ref())? else {
@@ -157,7 +158,7 @@ impl Engine {
     /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`.
     ///
     /// # Errors
-    /// If the FEN or a move is refused; the old position stays.
+    /// Fails if the FEN or a move is refused; the old position stays.
     pub fn set_position(&mut self, text: &str) -> Result<(), EngineError> {
         let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
         self.position = History::from_uci_position(text, variant)?;

@@ -30,7 +30,7 @@ impl EngineSetup {
     /// Makes network and tables ready.
     ///
     /// # Errors
-    /// If an option is refused or the network cannot be had.
+    /// Fails if an option is refused or the network cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let backend = loading::open_backend(&settings.network)?;
@@ -40,7 +40,7 @@ impl EngineSetup {
     /// Makes the tables ready, as [`EngineSetup::new`] does, for a backend that is ready already.
     ///
     /// # Errors
-    /// If an option is refused.
+    /// Fails if an option is refused.
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let mut tables = RootTablebase::default();
@@ -74,7 +74,7 @@ impl EngineSetup {
     }
 }
 
-/// One side of one game; see the module.
+/// One side of one game, which its caller drives step by step.
 #[derive(Debug)]
 pub struct EnginePlayer {
     setup: Arc<EngineSetup>,
@@ -95,9 +95,9 @@ pub struct PlayerMove {
     pub best: Option<Move>,
     /// The time that the clock lost; under `nodestime` what the new nodes count for.
     pub used: Millis,
-    /// How the search went.
+    /// The result of the search.
     pub result: SearchResult,
-    /// How the move was budgeted, if a clock was watched.
+    /// The report on the move's budget, if a clock was watched.
     pub report: Option<MoveReport>,
 }
 
@@ -105,7 +105,7 @@ impl EnginePlayer {
     /// Returns a player before its first move. What it draws at random depends on `seed`.
     ///
     /// # Errors
-    /// If the options name no time manager.
+    /// Fails if the options name no time manager.
     pub fn new(setup: Arc<EngineSetup>, seed: u64) -> Result<EnginePlayer, EngineError> {
         // 0 would draw anew each time.
         let mut settings = setup.settings.clone();
@@ -123,7 +123,7 @@ impl EnginePlayer {
     /// Begins the search of the last position of `position`, which must have a legal move.
     ///
     /// # Errors
-    /// If the tree is full.
+    /// Fails if the tree is full.
     pub fn begin_move(&mut self, position: &History, limits: GoLimits) -> Result<(), EngineError> {
         self.started = Instant::now();
         let request = GoRequest { limits, root_moves: Vec::new(), received: self.started };

@@ -7,11 +7,11 @@ use crate::options::option_group;
 use crate::tablebase::{RootPace, RootTables, Tablebase};
 
 option_group! {
-    /// Which endgame tables are opened, and how they choose the root moves.
+    /// The options that name the endgame tables, and choose how they select the root moves.
     pub struct TablebaseOptions {
         /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
         syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths";
-        /// With DTZ tables: search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win.
+        /// Search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win; needs DTZ tables.
         syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
     }
 }

@@ -17,9 +17,9 @@ use crate::time::{StopperOptions, TimeOptions};
 option_group! {
     /// The values of all options.
     pub struct Settings {
-        /// Which network is loaded, and what evaluates it.
+        /// The network that is loaded, and what evaluates it.
         network: NetworkOptions;
-        /// How much memory a search may take.
+        /// The limits of a search's memory.
         memory: MemoryOptions;
         /// The endgame tables.
         tablebase: TablebaseOptions;
@@ -27,13 +27,13 @@ option_group! {
         search: SearchParams;
         /// Contempt and accuracy of play.
         contempt: ContemptOptions;
-        /// How the clock is used.
+        /// The use of the clock.
         time: TimeOptions;
         /// The rules that end a search.
         stoppers: StopperOptions;
-        /// What is told about a search.
+        /// The reports about a search.
         info: InfoOptions;
-        /// Castling is written king takes rook, as Chess960 needs it.
+        /// Write castling as king takes rook, as Chess960 needs it.
         chess960: bool = false, "UCI_Chess960", "chess960";
         /// The GUI may let the engine think on the opponent's time.
         ponder: bool = false, "Ponder", "ponder";
@@ -69,7 +69,7 @@ impl Settings {
     /// Returns the option with this UCI name, in any case, or with this flag.
     ///
     /// # Errors
-    /// [`OptionError::Unknown`], with the nearest name.
+    /// Returns [`OptionError::Unknown`], with the nearest name.
     pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         Settings::specs().iter().find(|spec| spec.is_named(name)).ok_or_else(|| unknown(name))
     }
@@ -77,7 +77,7 @@ impl Settings {
     /// Sets the option with this UCI name, in any case, or with this flag.
     ///
     /// # Errors
-    /// If the name is unknown or the value out of range; nothing has changed then.
+    /// Fails if the name is unknown or the value out of range; nothing has changed then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(name, value)? { Ok(()) } else { Err(unknown(name)) }
     }

@@ -19,7 +19,7 @@ pub fn add_flags(
 /// Hands the options that stand on the command line to `set`, with their values.
 ///
 /// # Errors
-/// If `set` refuses one.
+/// Fails if `set` refuses one.
 pub fn read_flags(
     matches: &ArgMatches,
     specs: &[OptionSpec],

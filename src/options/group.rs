@@ -10,7 +10,8 @@ pub trait OptionGroup: Default {
     /// Sets the option that `name` means. Returns false if the group has no such option.
     ///
     /// # Errors
-    /// [`OptionError::Value`] if the value is not of the option's kind or outside its range; nothing has changed then.
+    /// Returns [`OptionError::Value`] if the value is not of the option's kind or outside its range; nothing has
+    /// changed then.
     fn set_if_known(&mut self, name: &str, value: &str) -> Result<bool, OptionError>;
 
     /// Returns the value of the option with the flag `flag` as text; `None` if the group has no such option.
@@ -48,9 +49,9 @@ fn edit_distance(a: &str, b: &str) -> usize {
 ///
 /// ```text
 /// option_group! {
-///     /// How the clock is used.
+///     /// The options of the clock.
 ///     pub struct TimeOptions {
-///         /// Kept back from every clock, ms.
+///         /// Time kept back from every clock, ms.
 ///         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000, "MoveOverheadMs", "move-overhead";
 ///         /// The rules that end a search.
 ///         stoppers: StopperOptions;
@@ -168,7 +169,7 @@ mod tests {
     option_group! {
         /// A group inside another.
         struct Inner {
-            /// Is it on?
+            /// Switch it on.
             is_on: bool = true, "IsOn", "is-on";
         }
     }
@@ -176,7 +177,7 @@ mod tests {
     option_group! {
         /// A group with a group.
         struct Outer {
-            /// How many,
+            /// The number,
             /// in all.
             count: u32 = 2, in 1..=8, "Count", "how-many";
             /// The inner one.
@@ -188,7 +189,7 @@ mod tests {
     fn options_are_listed_in_order() {
         let specs = Outer::declared();
         assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn"]);
-        assert_eq!(specs[0].help, "How many, in all.");
+        assert_eq!(specs[0].help, "The number, in all.");
         assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
         assert_eq!(Outer::default().count, 2);
     }

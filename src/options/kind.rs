@@ -1,4 +1,4 @@
-//! What an option can be, as people and GUIs are told.
+//! The kinds of options, and their descriptions for people and GUIs.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub enum OptionError {
         name: String,
         /// The value as given.
         value: String,
-        /// What it may be.
+        /// The values that it may have.
         expected: String,
     },
 }
@@ -30,7 +30,7 @@ pub enum OptionError {
 /// The kind of an option's value, with range and default.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionKind {
-    /// On or off.
+    /// A switch that is on or off.
     Switch {
         /// Value at the start.
         default: bool,
@@ -76,17 +76,17 @@ pub struct OptionSpec {
     pub flag: &'static str,
     /// Kind, range and default.
     pub kind: OptionKind,
-    /// What it does.
+    /// A sentence on what it does.
     pub help: &'static str,
 }
 
 impl OptionSpec {
-    /// Returns true if people mean this option by `name`: its UCI name in any case, or its flag.
+    /// Returns true if `name` names this option: its UCI name in any case, or its flag.
     pub fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 
-    /// Returns the error that `value` is none for this option.
+    /// Returns the error for a `value` that this option cannot have.
     pub fn refuse(&self, value: &str) -> OptionError {
         OptionError::Value { name: self.name.into(), value: value.into(), expected: self.expected() }
     }

@@ -1,4 +1,4 @@
-//! The options that Lc0 has and this engine has no use for. Their names are accepted, so that saved settings carry over, and
+//! The options of Lc0 that this engine has no use for. Their names are accepted, so that saved settings carry over, and
 //! the user is told what is done instead. Used by `uci` and `tools`.
 
 const OWN_BATCHES: &str = "each search thread gathers and backs up a batch of its own, without helpers";
@@ -25,12 +25,12 @@ pub const IGNORED_OPTIONS: [(&str, &str); 14] = [
     ("ThreadIdlingThreshold", BATCHES_WAIT_FOR_NOBODY),
 ];
 
-/// Returns what is done in the place of Lc0's option of this name, in any case; `None` for all other names.
+/// Returns what is done instead of Lc0's option of this name, in any case; `None` for all other names.
 pub fn ignored_option(name: &str) -> Option<&'static str> {
     IGNORED_OPTIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
 }
 
-/// Returns what is done in the place of Lc0's flag of this name, written without dashes in front.
+/// Returns what is done instead of Lc0's flag of this name, written without dashes in front.
 pub fn ignored_flag(flag: &str) -> Option<&'static str> {
     match flag {
         "config" => ignored_option("ConfigFile"),

@@ -1,4 +1,4 @@
-//! How options are declared: each one once, with its type, default, range, UCI name, flag and help.
+//! Declares options: each one once, with its type, default, range, UCI name, flag and help.
 //!
 //! `option_group!` declares a group of options as a struct, at the place where they are used; groups may hold other groups.
 //! `engine` composes all of them into its [`Settings`](crate::engine::Settings). From the declarations come the UCI `option`

@@ -8,7 +8,7 @@ use super::OptionKind;
 
 /// A type that an option's value can have.
 pub trait OptionValue: Sized {
-    /// What is declared beside the default: the smallest and largest value, or `()` where there are none.
+    /// The part that is declared beside the default: the smallest and largest value, or `()` where there are none.
     type Range;
 
     /// Returns the kind that is shown for an option of this type.

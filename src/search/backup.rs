@@ -57,7 +57,7 @@ pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
     }
 }
 
-/// Returns what the children's proofs say of `node`: a winning move decides it, and so do all moves together.
+/// Returns what the children's proofs say of `node`: one winning move decides it, and so do proofs of all moves.
 fn proof_from_children(tree: &Tree, node: &Node) -> Option<Proof> {
     let proofs = || tree.children(node).map(|(_, child)| child.proof());
     // The nearest win, where there is one.

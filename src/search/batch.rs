@@ -1,4 +1,4 @@
-//! What a worker gathers before it evaluates: leaves with their slots, and visits that collided.
+//! Holds what a worker gathers before it evaluates: leaves with their slots, and visits that collided.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::network::EvalSlot;
 /// up, so that the next descents of the gathering go elsewhere.
 #[derive(Debug)]
 pub(super) struct Collision {
-    /// From the root to the leaf, in the batch's nodes.
+    /// The nodes from the root to the leaf, in the batch's nodes.
     pub(super) path: Range<usize>,
     /// The number of visits.
     pub(super) visits: u32,
@@ -18,9 +18,9 @@ pub(super) struct Collision {
 /// Buffers for one batch; reused from batch to batch.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// One per leaf, and more from larger batches before.
+    /// One slot per leaf, and more from larger batches before.
     slots: Vec<EvalSlot>,
-    /// From the root to each leaf, in `nodes`.
+    /// The nodes from the root to each leaf, in `nodes`.
     pub(super) leaves: Vec<Range<usize>>,
     /// Slots behind those of the leaves, for positions that are prefetched.
     extra: usize,
@@ -30,8 +30,8 @@ pub(super) struct Batch {
     nodes: Vec<NodeId>,
 }
 
-/// Returns the memory of the buffers for batches of so many positions, bytes. Lines of play are rarely longer than is
-/// counted here.
+/// Returns the memory of the buffers for batches of `positions` positions, bytes. Lines of play are rarely longer than
+/// is counted here.
 pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64

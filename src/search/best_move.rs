@@ -79,7 +79,7 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MoveRank {
     class: ProofClass,
-    /// Plies to the certain end of the game, with such a sign that more is better; 0 without a certain end.
+    /// Plies to the certain end of the game, signed so that more is better; 0 without a certain end.
     delay: f32,
     visits: u32,
     q: f32,

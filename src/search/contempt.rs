@@ -1,6 +1,6 @@
-//! Contempt: how the strength of both players changes the results to expect.
+//! Contempt: the strength of both players changes the results to expect.
 //!
-//! From the options' Elo figures to the two numbers that [`Rescale`] works with, by the two models of Lc0. The
+//! Turns the options' Elo figures into the two numbers that [`Rescale`] works with, by the two models of Lc0. The
 //! constants of the second one come from a fit to Stockfish's levels of play. Called by `engine`.
 
 use std::f64::consts::LN_10;
@@ -11,7 +11,7 @@ use super::wdl::Rescale;
 use crate::chess::Color;
 use crate::options::{OptionChoice, option_group};
 
-/// The error that an entry of the option `Contempt` is of no known form.
+/// The error for an entry of the option `Contempt` that has no known form.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
 pub struct ContemptError(String);
@@ -45,13 +45,13 @@ option_group! {
         advantages: String = String::new(), "Contempt", "contempt";
         /// The side that contempt favours; `play` is the side that searches, except in infinite search.
         mode: ContemptMode = ContemptMode::Play, "ContemptMode", "contempt-mode";
-        /// Larger contempt counts as this, Elo.
+        /// Largest contempt, Elo; larger values count as this.
         max_advantage: f64 = 420.0, in 0.0..=10_000.0, "ContemptMaxValue", "contempt-max-value";
         /// Elo of the favoured side, from which draw rate and accuracy of play follow; 0 leaves them as the network has them.
         calibration_elo: f64 = 0.0, in 0.0..=10_000.0, "WDLCalibrationElo", "wdl-calibration-elo";
         /// Factor on the effect of contempt: 1 is realistic, 0.5 to 0.6 plays best.
         attenuation: f64 = 1.0, in -10.0..=10.0, "WDLContemptAttenuation", "wdl-contempt-attenuation";
-        /// Results that are less certain than this count as this certain under contempt; raise it for odds games.
+        /// Largest scale (uncertainty) of a result under contempt; larger ones count as this. Raise it for odds games.
         max_s: f64 = 1.4, in 0.0..=10.0, "WDLMaxS", "wdl-max-s";
         /// Share of contempt that is taken out of the values shown.
         objectivity: f64 = 1.0, in 0.0..=1.0, "WDLEvalObjectivity", "wdl-eval-objectivity";
@@ -63,7 +63,7 @@ option_group! {
         book_exit_bias: f64 = 0.65, in -2.0..=2.0, "WDLBookExitBias", "wdl-book-exit-bias";
         /// The opponent, as GUIs name it: title, Elo, computer or human, name.
         opponent: String = String::new(), "UCI_Opponent", "opponent";
-        /// Elo by which we are stronger, as some GUIs tell it; what contempt starts from.
+        /// Elo by which we are stronger, as some GUIs send it; contempt starts from it.
         rating_advantage: f64 = 0.0, in -10_000.0..=10_000.0, "UCI_RatingAdv", "rating-adv";
     }
 }
@@ -73,7 +73,7 @@ option_group! {
 /// one without a name, else `rating_advantage`.
 ///
 /// # Errors
-/// If an entry is of neither form.
+/// Fails if an entry is of neither form.
 pub fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
@@ -96,7 +96,7 @@ impl ContemptOptions {
     /// Returns how values are rescaled when `turn` moves at the root, in a search that is `infinite` or not.
     ///
     /// # Errors
-    /// If an entry of `Contempt` is of neither form.
+    /// Fails if an entry of `Contempt` is of neither form.
     pub fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
@@ -110,7 +110,7 @@ impl ContemptOptions {
     /// Returns true if the options ask for contempt but favour no side in an infinite search.
     ///
     /// # Errors
-    /// If an entry of `Contempt` is of neither form.
+    /// Fails if an entry of `Contempt` is of neither form.
     pub fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
@@ -119,12 +119,12 @@ impl ContemptOptions {
     /// Returns the Elo by which the favoured side is the stronger one.
     ///
     /// # Errors
-    /// If an entry of `Contempt` is of neither form.
+    /// Fails if an entry of `Contempt` is of neither form.
     pub fn advantage(&self) -> Result<f64, ContemptError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }
 
-    /// Returns the rescaling for an advantage of so many Elo, in favour of `favoured` if there is such a side.
+    /// Returns the rescaling for this advantage in Elo, in favour of `favoured` if there is such a side.
     fn rescale_for(&self, favoured: Option<Color>, advantage: f64) -> Rescale {
         let advantage = advantage.clamp(-self.max_advantage, self.max_advantage);
         let (ratio, diff) = match self.calibration_elo {
@@ -160,7 +160,7 @@ impl ContemptOptions {
     }
 }
 
-/// The scale at which equal players draw at this rate.
+/// Returns the scale at which equal players draw at this rate.
 fn scale_of_draw_rate(rate: f64) -> f64 {
     1.0 / ((1.0 + rate) / (1.0 - rate)).ln()
 }
@@ -169,22 +169,23 @@ fn scale_of_draw_rate(rate: f64) -> f64 {
 const SCALE_ZERO: f64 = 15.0;
 /// Elo over which the scale falls by a factor of e.
 const ELO_SLOPE: f64 = 425.0;
-/// Where it falls, in units of that slope.
+/// The Elo at which it falls, in units of that slope.
 const ELO_OFFSET: f64 = 6.75;
 
-/// Elo of games, as Elo of pairs of games from unbalanced openings, which grow evenly also where most games are drawn.
+/// Turns the Elo of games into that of pairs of games from unbalanced openings, which grows evenly even where most
+/// games are drawn.
 fn game_pair_elo(elo: f64) -> f64 {
     const SHARPNESS: f64 = 250.0;
     const MIDPOINT: f64 = 2737.0;
     elo + 0.5 * SHARPNESS * ((MIDPOINT - elo) / SHARPNESS).exp().ln_1p()
 }
 
-/// Scale of the results of players of this strength.
+/// Returns the scale of the results of players of this strength.
 fn scale_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 / SCALE_ZERO + (elo / ELO_SLOPE - ELO_OFFSET).exp())
 }
 
-/// The integral of [`scale_of_elo`], in units of μ.
+/// Returns the integral of [`scale_of_elo`], in units of μ.
 fn mu_of_elo(elo: f64) -> f64 {
     -LN_10 / 200.0 * SCALE_ZERO * ELO_SLOPE * ((ELO_OFFSET - elo / ELO_SLOPE).exp() / SCALE_ZERO).ln_1p()
 }

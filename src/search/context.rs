@@ -1,4 +1,4 @@
-//! What stays the same while a search runs.
+//! Holds what stays the same while a search runs.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(crate) struct SearchContext {
     pub(crate) root_moves: Vec<Move>,
     /// The options of the search.
     pub(crate) params: SearchParams,
-    /// How the network's values are changed for accuracy of play and contempt.
+    /// The change of the network's values for accuracy of play and contempt.
     pub(crate) rescale: Rescale,
     /// Evaluations of earlier visits.
     pub(crate) cache: Arc<EvalCache>,
@@ -36,7 +36,7 @@ pub(crate) struct SearchContext {
     pub(crate) backend_info: BackendInfo,
     /// The selection of what the search reports.
     pub(crate) reporting: Reporting,
-    /// When the `go` line was read.
+    /// The time at which the `go` line was read.
     pub(crate) started: Instant,
 }
 

@@ -18,19 +18,19 @@ use crate::time::SearchStats;
 const TICK: Duration = Duration::from_millis(10);
 /// The time for which each line of information keeps back the next ones: at most 40 lines a second …
 const GAP_PER_LINE: Duration = Duration::from_millis(25);
-/// … but some come at least this often, as far as there is anything to report, and however many lines are asked for.
+/// … but this is the longest gap where there is anything to report, however many lines are asked for.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// The time that a search without a clock that ended by itself waits for batches in flight.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
 
-/// How a search ended.
+/// The end of a search: its move, the reason, and the last figures.
 #[derive(Clone, Debug)]
 pub struct SearchResult {
     /// The move to play; `None` if the search was ended before the root was evaluated.
     pub best: Option<Move>,
     /// The reply that is expected.
     pub ponder: Option<Move>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: EndReason,
     /// The backend's error, if it failed.
     pub failure: Option<String>,

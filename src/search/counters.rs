@@ -1,4 +1,4 @@
-//! What a search counts. Every worker writes these counters, with relaxed ordering: each is a number of its own, and
+//! The counters of a search. Every worker writes them, with relaxed ordering: each is a number of its own, and
 //! nothing else is published through it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root move.
+//! Computes what a search reports while it runs: depth, speed, the best lines, and on demand figures of every root
+//! move.
 
 use std::time::Duration;
 
@@ -11,15 +12,15 @@ use super::tree::{Proof, ProofOutcome};
 use super::{select, stats};
 use crate::chess::Move;
 
-/// When a search reports figures of every root move.
+/// Decides when a search reports figures of every root move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MoveStatsWhen {
     /// They are not reported.
     #[default]
     Never,
-    /// They come with the last information.
+    /// They come with the last report.
     AtEnd,
-    /// They come with every information.
+    /// They come with every report.
     Always,
 }
 
@@ -28,7 +29,7 @@ pub enum MoveStatsWhen {
 pub struct Reporting {
     /// The number of lines, best first.
     pub lines: usize,
-    /// When figures of every root move are reported.
+    /// The occasions on which figures of every root move are reported.
     pub move_stats: MoveStatsWhen,
 }
 
@@ -75,7 +76,7 @@ pub struct SearchInfo {
     pub nps: u64,
     /// Positions that the network evaluated per second since `go`.
     pub eps: u64,
-    /// How full the evaluation cache is, permille.
+    /// Fill of the evaluation cache, permille.
     pub hashfull: u32,
     /// Positions found in the endgame tables since `go`.
     pub tablebase_hits: u64,

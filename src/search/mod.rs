@@ -4,9 +4,9 @@
 //! backend evaluate it, and *backs up* policies and values (`backup`). After each batch the `stop_controller` asks the
 //! stoppers; the `controller` watches the clock and reports (`info`, `move_stats`); `best_move` decides.
 //! What all threads of a search share lies in `shared`: the `context`, which never changes, the `root_policy`, the
-//! `visit_budget`, the `counters` and the `worker_progress`. Whoever wants to know where a search stands reads one
+//! `visit_budget`, the `counters` and the `worker_progress`. All figures of a running search come from one
 //! `root_snapshot`.
-//! Searches whose owner brings thread and evaluations himself go step by step (`stepped`).
+//! Searches whose owner provides the thread and the evaluations go step by step (`stepped`).
 //! `contempt` and `wdl` change the network's values on their way into the tree, if options say so.
 //! Called by `engine`; uses `chess`, `network` through its traits, and `time` for when to stop.
 

@@ -7,12 +7,12 @@ use std::f64::consts::TAU;
 use crate::options::option_group;
 
 option_group! {
-    /// How much noise is mixed into the root's policy, and of what kind.
+    /// The noise that is mixed into the root's policy: its share and its shape.
     #[derive(Copy)]
     pub struct NoiseParams {
         /// Share of noise in the policy of the root's moves.
         epsilon: f32 = 0.0, in 0.0..=1.0, "DirichletNoiseEpsilon", "noise-epsilon";
-        /// The smaller, the fewer moves get most of that noise.
+        /// Shape of the noise (Dirichlet's alpha): the smaller, the fewer moves get most of it.
         alpha: f64 = 0.3, in 0.0..=1e7, "DirichletNoiseAlpha", "noise-alpha";
     }
 }

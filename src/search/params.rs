@@ -7,30 +7,30 @@ use crate::chess::Color;
 use crate::network::encode::HistoryFill;
 use crate::options::{OptionChoice, option_group};
 
-/// How the exploration constant grows with a node's visits: `init + factor · ln((visits + base) / base)`.
+/// The exploration constant, which grows with a node's visits: `init + factor · ln((visits + base) / base)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
     /// The constant at few visits (`CPuct`).
     pub init: f32,
     /// The visits over which it grows (`CPuctBase`).
     pub base: f32,
-    /// How fast it grows (`CPuctFactor`).
+    /// The rate at which it grows (`CPuctFactor`).
     pub factor: f32,
 }
 
-/// The value that is taken for a move without visits.
+/// The rule for the value of a move without visits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstPlayUrgency {
-    /// The parent's value less this much per root of visited policy.
+    /// The value is the parent's, less this much per square root of visited policy.
     Reduction(f32),
-    /// This value.
+    /// The value is this.
     Absolute(f32),
 }
 
-/// What the number in `FpuValue` is.
+/// The meaning of the number in `FpuValue`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FpuStrategy {
-    /// How much worse than its parent an unvisited move is taken to be.
+    /// The amount by which an unvisited move is taken to be worse than its parent.
     Reduction,
     /// The value of an unvisited move.
     Absolute,
@@ -50,14 +50,14 @@ impl FpuStrategy {
     }
 }
 
-/// What the number in `FpuValueAtRoot` is.
+/// The meaning of the number in `FpuValueAtRoot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootFpuStrategy {
-    /// How much worse than the root an unvisited move is taken to be.
+    /// The amount by which an unvisited move is taken to be worse than the root.
     Reduction,
     /// The value of an unvisited move.
     Absolute,
-    /// Nothing: the root's moves are treated like all others.
+    /// No meaning: the root's moves are treated like all others.
     Same,
 }
 
@@ -78,41 +78,41 @@ option_group! {
         cpuct: f32 = 1.745, in 0.0..=100.0, "CPuct", "cpuct";
         /// Visits over which the exploration constant grows.
         cpuct_base: f32 = 38739.0, in 1.0..=1e9, "CPuctBase", "cpuct-base";
-        /// How fast the exploration constant grows.
+        /// Rate at which the exploration constant grows.
         cpuct_factor: f32 = 3.894, in 0.0..=1000.0, "CPuctFactor", "cpuct-factor";
-        /// The exploration constant at the root is made of the three options that follow, not of the ones above.
+        /// Use the three options that follow for the exploration constant at the root, not the ones above.
         root_has_own_cpuct_params: bool = false, "RootHasOwnCpuctParams", "root-has-own-cpuct-params";
         /// Exploration constant at the root, under RootHasOwnCpuctParams.
         cpuct_at_root: f32 = 1.745, in 0.0..=100.0, "CPuctAtRoot", "cpuct-at-root";
         /// Visits over which it grows, under RootHasOwnCpuctParams.
         cpuct_base_at_root: f32 = 38739.0, in 1.0..=1e9, "CPuctBaseAtRoot", "cpuct-base-at-root";
-        /// How fast it grows, under RootHasOwnCpuctParams.
+        /// Rate at which it grows, under RootHasOwnCpuctParams.
         cpuct_factor_at_root: f32 = 3.894, in 0.0..=1000.0, "CPuctFactorAtRoot", "cpuct-factor-at-root";
-        /// What FpuValue is: how much worse than its parent an unvisited move is taken to be, or its value.
+        /// Meaning of FpuValue: the amount by which an unvisited move is worse than its parent, or the move's value.
         fpu_strategy: FpuStrategy = FpuStrategy::Reduction, "FpuStrategy", "fpu-strategy";
-        /// How much worse than its parent an unvisited move is taken to be, per root of visited policy; or its value.
+        /// Amount by which an unvisited move is worse than its parent, per root of visited policy; or the move's value.
         fpu_value: f32 = 0.33, in -100.0..=100.0, "FpuValue", "fpu-value";
-        /// The same for the root's moves; `same` takes FpuStrategy and FpuValue there too.
+        /// FpuStrategy for the root's moves; `same` takes FpuStrategy and FpuValue there too.
         fpu_strategy_at_root: RootFpuStrategy = RootFpuStrategy::Same, "FpuStrategyAtRoot", "fpu-strategy-at-root";
-        /// What FpuValue is for the root's moves, unless FpuStrategyAtRoot is `same`.
+        /// FpuValue for the root's moves, unless FpuStrategyAtRoot is `same`.
         fpu_value_at_root: f32 = 1.0, in -100.0..=100.0, "FpuValueAtRoot", "fpu-value-at-root";
-        /// What a draw is worth to White, and with the other sign to Black; a win is 1. -1 is Armageddon: Black wins a draw.
+        /// Worth of a draw to White, and with the other sign to Black; a win is 1. -1 is Armageddon: Black wins a draw.
         draw_score: f32 = 0.0, in -1.0..=1.0, "DrawScore", "draw-score";
-        /// The policy's logits are divided by this before the softmax.
+        /// Divisor of the policy's logits before the softmax.
         policy_temperature: f32 = 1.359, in 0.1..=10.0, "PolicyTemperature", "policy-softmax-temp";
         /// Noise on the policy of the root's moves.
         noise: NoiseParams;
-        /// How the move to play is drawn.
+        /// The options for drawing the move to play.
         temperature: TemperatureParams;
-        /// Seed of noise and draws: the same seed gives the same ones in the same position. 0: they differ each time.
+        /// Seed of noise and random moves: equal seeds give equal ones in the same position. 0: they differ each time.
         seed: u64 = 0, in 0..=2_147_483_647, "RandomSeed", "random-seed";
-        /// What the network sees for positions before the known game.
+        /// Input of the network for positions before the known game.
         history_fill: HistoryFill = HistoryFill::FenOnly, "HistoryFill", "history-fill";
-        /// The most that the Moves Left Head can add to a move's value.
+        /// Most that the Moves Left Head can add to a move's value.
         moves_left_max_effect: f32 = 0.0345, in 0.0..=1.0, "MovesLeftMaxEffect", "moves-left-max-effect";
-        /// The Moves Left Head counts only where the value is beyond this.
+        /// Least value, of either sign, at which the Moves Left Head counts.
         moves_left_threshold: f32 = 0.8, in 0.0..=1.0, "MovesLeftThreshold", "moves-left-threshold";
-        /// What a ply less or more adds to a move's value.
+        /// Change of a move's value per ply less or more.
         moves_left_slope: f32 = 0.0027, in 0.0..=1.0, "MovesLeftSlope", "moves-left-slope";
         /// Part of that effect that does not depend on the value.
         moves_left_constant_factor: f32 = 0.0, in -1.0..=1.0, "MovesLeftConstantFactor", "moves-left-constant-factor";
@@ -120,23 +120,23 @@ option_group! {
         moves_left_scaled_factor: f32 = 1.6521, in -2.0..=2.0, "MovesLeftScaledFactor", "moves-left-scaled-factor";
         /// Part of that effect that grows with the square of the value.
         moves_left_quadratic_factor: f32 = -0.6521, in -1.0..=1.0, "MovesLeftQuadraticFactor", "moves-left-quadratic-factor";
-        /// A move that certainly wins, loses or draws decides the position before it where it can.
+        /// Let a move that certainly wins, loses or draws decide the position before it where it can.
         sticky_endgames: bool = true, "StickyEndgames", "sticky-endgames";
-        /// A position that repeats one in the tree is taken for a draw.
+        /// Take a position that repeats one in the tree for a draw.
         two_fold_draws: bool = true, "TwoFoldDraws", "two-fold-draws";
-        /// Leaves under evaluation that one batch's gathering may run into.
+        /// Most leaves under evaluation that the gathering of one batch may run into.
         max_collision_events: u32 = 917, in 1..=65536, "MaxCollisionEvents", "max-collision-events";
-        /// Visits that one batch's gathering may lose to such leaves.
+        /// Most visits that the gathering of one batch may lose to such leaves.
         max_collision_visits: u32 = 80_000, in 1..=100_000_000, "MaxCollisionVisits", "max-collision-visits";
-        /// How the visits that may be lost to collisions grow with the tree.
+        /// The growth of the visits that may be lost to collisions with the tree.
         collision_scaling: CollisionScaling;
-        /// Leaves whose value is known at once, finished games and positions in the cache, take no places in a batch. They are backed up on the spot in any case.
+        /// Give no places in a batch to leaves whose value is known at once: finished games and positions in the cache. They are backed up on the spot in any case.
         out_of_order_eval: bool = true, "OutOfOrderEval", "out-of-order-eval";
-        /// Visits to such leaves after which a batch goes to evaluation, however short it is; in batch sizes.
+        /// Visits to such leaves, in batch sizes, after which a batch is evaluated however short it is.
         max_out_of_order_factor: f32 = 2.4, in 0.0..=100.0, "MaxOutOfOrderEvalsFactor", "max-out-of-order-evals-factor";
-        /// A batch of fewer positions is filled up to so many with those that are likely to be wanted soon. For devices to which a larger batch costs nothing; Lc0's default is 32, ours 0, as on a CPU each position costs its time.
+        /// Batch size up to which a shorter batch is filled with positions that are likely to be wanted soon. For devices to which a larger batch costs nothing; Lc0's default is 32, ours 0, as on a CPU each position costs its time.
         max_prefetch: u32 = 0, in 0..=1024, "MaxPrefetch", "max-prefetch";
-        /// Visits per second that a search makes at most; 0 is no limit.
+        /// Most visits per second of a search; 0 is no limit.
         nps_limit: f64 = 0.0, in 0.0..=1e6, "NodesPerSecondLimit", "nps-limit";
     }
 }

@@ -1,20 +1,20 @@
-//! How much one gathering may take: leaves, visits to what is known already, and collisions.
+//! The bounds of one gathering: leaves, visits to what is known already, and collisions.
 //!
-//! Called by `gather`. The bounds and their defaults are those of Lc0's options.
+//! Called by `gather`. Names and defaults are those of Lc0's options.
 
 use super::SearchParams;
 use crate::options::option_group;
 
 option_group! {
-    /// How the visits that a gathering may lose to collisions grow with the tree: from 1 at `start` visits of the root to
-    /// all that are allowed at `end`, along a power of the way between.
+    /// The growth of the visits that a gathering may lose to collisions: from 1 at `start` visits of the root to all
+    /// that are allowed at `end`, along a power of the way between.
     #[derive(Copy)]
     pub struct CollisionScaling {
         /// Visits of the root up to which only one visit may be lost to collisions.
         start: u32 = 28, in 1..=100_000, "MaxCollisionVisitsScalingStart", "max-collision-visits-scaling-start";
         /// Visits of the root from which on MaxCollisionVisits may be lost; 0: in any tree.
         end: u32 = 145_000, in 0..=100_000_000, "MaxCollisionVisitsScalingEnd", "max-collision-visits-scaling-end";
-        /// How the visits that may be lost grow between these two: 1 is evenly, more is late.
+        /// Power by which the visits that may be lost grow between these two: 1 is evenly, more is late.
         power: f32 = 1.25, in 0.01..=100.0, "MaxCollisionVisitsScalingPower", "max-collision-visits-scaling-power";
     }
 }
@@ -43,7 +43,7 @@ pub(super) struct GatherCounts {
     pub(super) collided: u32,
     /// Stops at leaves under evaluation.
     pub(super) collisions: u32,
-    /// Visits not needed after all: the leaf took one visit only.
+    /// Visits that were not needed: the leaf took one visit only.
     pub(super) spare: u32,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Quota {
     leaves: u32,
     /// Visits that may end in terminals and cache hits.
     known: u32,
-    /// Those visits take places of the batch.
+    /// True if those visits take places of the batch.
     known_take_places: bool,
     /// Visits that may stop at leaves under evaluation.
     collided: u32,

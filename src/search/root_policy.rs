@@ -10,9 +10,9 @@ use crate::chess::{Move, MoveList};
 pub(crate) struct RootPolicy {
     /// The legal moves, in the order of the rules.
     moves: MoveList,
-    /// For each of them, whether it may be searched.
+    /// True for each of them that may be searched.
     allowed: Vec<bool>,
-    /// Every move may be searched.
+    /// True if every move may be searched.
     all_allowed: bool,
     noise: Option<RootNoise>,
     /// The state of the generator after the noise was drawn.

@@ -49,7 +49,7 @@ pub(crate) struct NodeReading {
     pub(crate) mean: NodeValue,
     /// The proof of its result, if there is one.
     pub(crate) proof: Option<Proof>,
-    /// The game is over here, or the result is proven.
+    /// True if the game is over here or the result is proven.
     pub(crate) is_certain: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct RootMove {
     pub(crate) network_policy: f32,
     /// The policy with the noise of the search.
     pub(crate) policy: f32,
-    /// The move may be searched.
+    /// True if the move may be searched.
     pub(crate) is_allowed: bool,
 }
 
@@ -180,7 +180,7 @@ impl RootSnapshot {
         visited
     }
 
-    /// Returns what `count` is per second since `go`.
+    /// Returns `count` divided by the seconds since `go`.
     pub(crate) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
     }

@@ -1,4 +1,4 @@
-//! The PUCT formula as pure functions, and how many visits a child takes before another one is preferred.
+//! The PUCT formula as pure functions, and the number of visits that a child takes before another one is preferred.
 //!
 //! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus
 //! `cpuct · policy · √N / (1 + n)`, where `N` counts the finished visits of the node but its own first one (those that its
@@ -42,7 +42,7 @@ pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.v
 }
 
-/// How the Moves Left Head changes values: shorter wins and longer losses are better. The formula is that of Lc0.
+/// The change of values by the Moves Left Head: shorter wins and longer losses are better. The formula is that of Lc0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        /// Handing out visits one by one gives the same as handing them out in runs.
+        /// Visits that are handed out one by one go where runs of visits would go.
         #[test]
         fn runs_of_visits_equal_single_ones(
             children in prop::collection::vec((-1f32..1.0, 0.001f32..5.0, 0u32..50), 1..12),

@@ -17,7 +17,7 @@ use super::visit_budget::VisitBudget;
 use super::worker_progress::WorkerProgress;
 use crate::time::{Chain, SearchStats};
 
-/// A batch has at most one position for so many visits of the root.
+/// A batch has at most one position per this many visits of the root.
 const VISITS_PER_LEAF: u32 = 8;
 
 /// The parts that a search is made from.
@@ -50,7 +50,7 @@ pub(crate) struct Search {
     pub(crate) stop_controller: StopController,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
-    /// What a draw is worth to the side to move at the root.
+    /// The worth of a draw to the side to move at the root.
     root_draw_score: f32,
 }
 
@@ -70,7 +70,7 @@ impl Search {
         }
     }
 
-    /// Returns what a draw is worth to the side that moves `plies` below the root.
+    /// Returns the worth of a draw to the side that moves `plies` below the root.
     #[inline]
     pub(crate) fn draw_score(&self, plies: usize) -> f32 {
         if plies.is_multiple_of(2) { self.root_draw_score } else { -self.root_draw_score }
@@ -107,8 +107,8 @@ impl Search {
         allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
     }
 
-    /// Returns the number of positions for the next batch: what the backend likes, but fewer in a small tree, where visits
-    /// that don't know of each other's results are ill spent, and fewer when the clock or another limit is near.
+    /// Returns the number of positions for the next batch: the backend's best size, but fewer in a small tree, where
+    /// visits that don't know of each other's results are ill spent, and fewer when the clock or another limit is near.
     pub(crate) fn batch_size(&self) -> u32 {
         let chosen = self.context.params.minibatch_size;
         let wanted = chosen.map_or_else(|| self.context.backend.batch_size(), NonZero::get);

@@ -92,7 +92,7 @@ struct MovesLeftSums<'a> {
     tree: &'a Tree,
     /// Plies left at the root.
     mean: f64,
-    /// Visits from which on a line is followed.
+    /// The fewest visits with which a line is followed.
     least: f64,
     visits: f64,
     /// Squared distances of the plies left from `mean`, by visits.

@@ -1,4 +1,4 @@
-//! A search without threads of its own: whoever owns it lets it gather, has its batch evaluated, and hands that back.
+//! A search without threads of its own: its owner lets it gather, has its batch evaluated, and hands that back.
 //!
 //! So one thread can take many searches along and evaluate their batches together. What a search finds does not depend
 //! on what else is in a batch. Used by `engine` for games that are played many at once.
@@ -15,13 +15,13 @@ use crate::network::EvalSlot;
 /// The next thing that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
-    /// The batch that waits is to be evaluated.
+    /// The waiting batch has to be evaluated.
     Evaluate,
     /// The search is over and needs nothing.
     Over,
 }
 
-/// A search that is driven from outside; see the module. Its buffers serve one search after the other.
+/// A search that its owner drives step by step. Its buffers serve one search after the other.
 #[derive(Debug)]
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,

@@ -19,7 +19,7 @@ pub enum EndReason {
     Rule(StopReason),
     /// The GUI sent `stop`, `quit` or another `go`, or nothing was left to search.
     Stopped,
-    /// The clock's deadline was there, with a batch still in flight.
+    /// The clock's deadline was reached with a batch still in flight.
     Deadline,
     /// The backend or the tree gave up.
     Failure,
@@ -39,11 +39,11 @@ impl fmt::Display for EndReason {
 #[derive(Debug)]
 struct StopState {
     chain: Chain,
-    /// Why the search is over, if it is.
+    /// The reason why the search is over, if it is.
     end: Option<EndReason>,
-    /// `bestmove` may go out even where the chain is open ended.
+    /// True if `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
-    /// When `ponderhit` came, until the controller has taken it in.
+    /// The time of a `ponderhit` that the controller has not taken in yet.
     ponder_hit: Option<Instant>,
 }
 
@@ -65,7 +65,7 @@ struct Checked {
     is_over: bool,
 }
 
-/// Why the controller woke.
+/// The reason why the controller woke.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wake {
     /// The search is over.
@@ -101,8 +101,8 @@ impl StopController {
         self.decisive_lead.load(Ordering::Relaxed)
     }
 
-    /// Asks the chain with fresh figures: `visits_left` is how many visits the search can still finish. Returns whether the
-    /// search is over.
+    /// Asks the chain with fresh figures: `visits_left` is the number of visits that the search can still finish.
+    /// Returns whether the search is over.
     pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64) -> bool {
         let Checked { hints, is_over } = self.ask(stats, visits_left);
         self.decisive_lead.store(hints.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl StopController {
         Checked { hints, is_over }
     }
 
-    /// Ends the search; the first reason stays.
+    /// Ends the search; of several reasons the first one is kept.
     fn end(&self, mut state: MutexGuard<'_, StopState>, reason: EndReason) {
         state.end.get_or_insert(reason);
         drop(state);

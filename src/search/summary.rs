@@ -1,4 +1,4 @@
-//! What a search counted, for benchmarks and logs.
+//! Sums up a finished search for benchmarks and logs.
 
 use std::time::Duration;
 

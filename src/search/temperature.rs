@@ -3,22 +3,22 @@
 use crate::options::option_group;
 
 option_group! {
-    /// How the move is drawn. By default, with all 0 but the cutoff of values, the best move is played.
+    /// The options for drawing the move. By default, with all 0 but the cutoff of values, the best move is played.
     #[derive(Copy)]
     pub struct TemperatureParams {
-        /// The move to play is drawn: a move's chance is its visits to the power of 1 / temperature. 0 plays the best move.
+        /// Temperature of the draw: a move's chance is its visits to the power of 1 / temperature. 0 plays the best.
         initial: f32 = 0.0, in 0.0..=100.0, "Temperature", "temperature";
         /// Moves of the game over which the temperature falls to 0; 0: it does not fall.
         decay_moves: u32 = 0, in 0..=640, "TempDecayMoves", "tempdecay-moves";
         /// Moves of the game before the temperature begins to fall.
         decay_delay_moves: u32 = 0, in 0..=100, "TempDecayDelayMoves", "tempdecay-delay-moves";
-        /// From this move of the game on TempEndgame is the temperature; 0: never.
+        /// Move of the game from which on TempEndgame is the temperature; 0: never.
         cutoff_move: u32 = 0, in 0..=1000, "TempCutoffMove", "temp-cutoff-move";
         /// Temperature from TempCutoffMove on, and the least to which it falls before.
         endgame: f32 = 0.0, in 0.0..=100.0, "TempEndgame", "temp-endgame";
-        /// Moves whose expected score is lower than the most visited one's by more than this are not drawn, percent.
+        /// Expected score, percent, by which a move may fall short of the most visited one's and still be drawn.
         value_cutoff: f32 = 100.0, in 0.0..=100.0, "TempValueCutoff", "temp-value-cutoff";
-        /// Added to each move's visits before the draw; moves below 0 are not drawn.
+        /// Number that is added to each move's visits before the draw; moves below 0 are not drawn.
         visit_offset: f32 = 0.0, in -1000.0..=1000.0, "TempVisitOffset", "temp-visit-offset";
     }
 }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((cut.at(29), cut.at(30)), (1.0, 0.25));
     }
 
-    /// How often each candidate is drawn.
+    /// Returns the share of draws that each candidate gets.
     fn shares(params: TemperatureParams, temperature: f32, candidates: &[DrawCandidate]) -> Vec<f64> {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut counts = vec![0.0; candidates.len()];

@@ -1,4 +1,4 @@
-//! How many visits a search may still begin.
+//! Counts the visits that a search may still begin.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! How late the system wakes a thread that sleeps to a deadline.
+//! Measures how late the system wakes a thread that sleeps to a deadline.
 //!
 //! On a machine with more busy processes than cores a thread whose time has come waits until a core is free for it. The
 //! controller measures at each of its ticks how long that takes, and is ready that much earlier for a deadline.

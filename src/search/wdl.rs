@@ -5,7 +5,7 @@
 //! the side that values it: above 1 is a win, below −1 a loss, between them a draw. The network's (Q, D) gives μ and
 //! s. Less accurate play widens the scale, an opponent who is weaker moves the mean; both are applied where an
 //! evaluation enters the tree, and the move of the mean is taken back where values are shown (the model of Lc0's "WDL
-//! rescale"). Called by `backup`, `info` and `move_stats`; `contempt` says by how much.
+//! rescale"). Called by `backup`, `info` and `move_stats`; `contempt` computes the two numbers.
 
 use super::contempt::ContemptOptions;
 use super::tree::NodeValue;
@@ -66,7 +66,7 @@ fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }
 
-/// How the network's values are changed for the tree.
+/// The change of the network's values for the tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rescale {
     /// Scale in the tree divided by the network's.
@@ -82,7 +82,7 @@ pub struct Rescale {
 }
 
 impl Default for Rescale {
-    /// Changes nothing.
+    /// Returns the rescaling that changes nothing.
     fn default() -> Self {
         let ContemptOptions { max_s, objectivity, .. } = ContemptOptions::default();
         Rescale { ratio: 1.0, diff: 0.0, favoured: None, max_s, objectivity }
@@ -238,7 +238,7 @@ mod tests {
             prop_assert!((wl - back.wl).abs() < 1e-5 && (d - back.d).abs() < 1e-5);
         }
 
-        /// What one side gains the other loses.
+        /// The other side loses what one side gains.
         #[test]
         fn both_sides_see_the_same(w in 0.01f32..0.9, l in 0.01f32..0.9, ratio in 0.3f64..2.0, diff in -2f64..2.0) {
             prop_assume!(w + l < 0.99);

@@ -27,13 +27,13 @@ const PACE_WAIT: Duration = Duration::from_millis(1);
 struct SearchAssignment {
     /// The present search.
     search: Option<Arc<Search>>,
-    /// Grows with each new search.
+    /// A number that grows with each new search.
     number: u64,
-    /// The pool is gone; the workers end.
+    /// True if the pool is gone, so that the workers end.
     closed: bool,
 }
 
-/// Where workers find their next search.
+/// The place where workers find their next search.
 #[derive(Debug, Default)]
 struct Mailbox {
     assignment: Mutex<SearchAssignment>,
@@ -46,7 +46,7 @@ impl Mailbox {
     }
 }
 
-/// Why no search threads could be made ready.
+/// The reason why no search threads could be made ready.
 #[derive(Debug, Error)]
 pub enum WorkerPoolError {
     /// The backend made no evaluator.
@@ -68,7 +68,7 @@ impl WorkerPool {
     /// Starts `threads` workers, each with an evaluator of its own.
     ///
     /// # Errors
-    /// If the backend cannot make that many evaluators, or the system allows no thread.
+    /// Fails if the backend cannot make that many evaluators, or the system allows no thread.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let evaluators: Vec<_> =
             (0..threads.max(1)).map(|_| backend.evaluator()).collect::<Result<_, _>>()?;
@@ -106,7 +106,7 @@ impl WorkerPool {
 }
 
 impl Drop for WorkerPool {
-    /// Does not wait: a worker may be blocked in an evaluation, and leaves when that is over.
+    /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is over.
     fn drop(&mut self) {
         self.mailbox.lock().closed = true;
         self.mailbox.changed.notify_all();

@@ -1,4 +1,4 @@
-//! Where a search's workers are: how many take part, what they have brought back, and whether they are to leave.
+//! The progress of a search's workers: how many take part, what they have brought back, and whether they are to leave.
 //!
 //! The stop flag is read before every descent and is an atomic of its own; everything else changes once per batch and lies
 //! under one lock, with a condition variable for those who wait for a change.
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The progress of a search's workers.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerProgress {
-    /// The workers are to leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
+    /// True if the workers are to leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
     stop: AtomicBool,
     state: Mutex<ProgressState>,
     changed: Condvar,
@@ -22,11 +22,11 @@ struct ProgressState {
     workers: usize,
     /// Threads that wait for a change.
     waiting: usize,
-    /// Changes whenever a batch has been backed up or a worker leaves.
+    /// A number that changes whenever a batch has been backed up or a worker leaves.
     epoch: u64,
     /// Time from the start to the end of the first evaluation.
     first_evaluation: Option<Duration>,
-    /// Why the backend gave up, if it did.
+    /// The reason why the backend gave up, if it did.
     failure: Option<String>,
 }
 
@@ -83,7 +83,7 @@ impl WorkerProgress {
         });
     }
 
-    /// Keeps the reason why the search cannot go on; the first one stays.
+    /// Keeps the reason why the search cannot go on; of several the first one is kept.
     pub(crate) fn fail(&self, reason: String) {
         self.state().failure.get_or_insert(reason);
     }

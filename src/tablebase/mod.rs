@@ -25,7 +25,7 @@ const WDL_EXTENSION: &str = "rtbw";
 /// The ending of the names of files with distances to the next capture or pawn move.
 const DTZ_EXTENSION: &str = "rtbz";
 
-/// Why no tables are in use. The texts follow the option's name.
+/// The reason why no tables are in use. The texts follow the option's name.
 #[derive(Debug, Error)]
 pub enum TablebaseError {
     /// A folder cannot be listed.
@@ -81,7 +81,7 @@ impl Tablebase {
     /// A folder that cannot be read is named in [`Tablebase::description`] if another one holds tables.
     ///
     /// # Errors
-    /// If no folder holds a table; the error names the first folder and says why.
+    /// Fails if no folder holds a table; the error names the first folder and says why.
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
             tables: shakmaty_syzygy::Tablebase::new(),

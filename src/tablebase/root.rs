@@ -1,5 +1,5 @@
-//! Which root moves keep the best result: by distances to the next capture or pawn move (DTZ) exactly under the
-//! fifty-move rule, or without such tables by results alone.
+//! Finds the root moves that keep the best result: by distances to the next capture or pawn move (DTZ) exactly under
+//! the fifty-move rule, or without such tables by results alone.
 //!
 //! The order of moves is that of Lc0's and Stockfish's root probes.
 
@@ -13,7 +13,7 @@ use crate::chess::{History, Move, Position};
 /// The first ply at which a draw by the fifty-move rule can be claimed.
 const FIFTY_MOVES: i64 = 100;
 
-/// How fast a win is to be brought home.
+/// The pace at which a win is to be brought home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RootPace {
     /// Any move that keeps the win will do; the search chooses among them.
@@ -36,13 +36,13 @@ pub enum RootTables {
 pub struct RootMoves {
     /// The moves; at least one.
     pub moves: Vec<Move>,
-    /// How they were chosen.
+    /// The tables by which they were chosen.
     pub tables: RootTables,
     /// Positions found in the tables.
     pub hits: u64,
 }
 
-/// What a root move leads to, in rising order.
+/// The prospect after a root move, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     /// A loss, whatever is played.

@@ -15,22 +15,22 @@ use crate::options::option_group;
 option_group! {
     /// The options of the rules that end a search.
     pub struct StopperOptions {
-        /// Nodes in the place of time.
+        /// Nodes as time.
         nodestime: NodesTimeOptions;
         /// Stop when the best move cannot be overtaken in the remaining visits divided by this; 0 is off.
         smart_pruning_factor: f64 = 1.33, in 0.0..=10.0, "SmartPruningFactor", "smart-pruning-factor";
-        /// Batches before smart pruning may stop a search.
+        /// Fewest batches before smart pruning may stop a search.
         smart_pruning_minimum_batches: u64 = 0, in 0..=10_000, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
         /// Stop when a node changes the distribution of visits by less than this; 0 is off.
         minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node";
         /// Nodes between two looks at that change.
         kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval";
-        /// `go nodes` counts the visits of this search only, not those kept from earlier ones.
+        /// Let `go nodes` count the visits of this search only, not those kept from earlier ones.
         nodes_as_playouts: bool = false, "NodesAsPlayouts", "nodes-as-playouts";
     }
 }
 
-/// What is subtracted from the statistics of a search that began as a ponder search: its numbers at `ponderhit`.
+/// The numbers of a ponder search at `ponderhit`, which are subtracted from its later statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct StatsOffset {
     elapsed: Millis,

@@ -111,7 +111,7 @@ mod tests {
 
     const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/time-management.md");
 
-    /// The page with the tables of today between their marks.
+    /// Returns the page with the present tables between their marks.
     fn updated(page: &str) -> String {
         let mut page = page.to_owned();
         for Table { name, markdown } in tables() {

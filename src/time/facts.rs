@@ -1,4 +1,4 @@
-//! What is known when a search begins, from which a manager budgets the move.
+//! Holds what is known when a search begins, from which a manager budgets the move.
 
 use super::limits::GoLimits;
 use super::units::{GamePly, Millis, Nodes, Plies};

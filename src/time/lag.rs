@@ -14,7 +14,7 @@ const MAX_LAG: Millis = Millis(500.0);
 /// Measures the lag of one game.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LagMeter {
-    /// What the clock should show at the next `go`.
+    /// The time that the clock should show at the next `go`.
     expected: Option<Millis>,
     lag: Millis,
 }

@@ -8,7 +8,7 @@ use super::stats::SearchStats;
 use super::stopper::{StopReason, Stopper};
 use super::units::{Millis, Nodes};
 
-/// How a move went.
+/// The outcome of a move, from which a manager learns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveOutcome {
     /// Time from `go` (or `ponderhit`) to `bestmove`.

@@ -1,4 +1,4 @@
-//! Time management: how long to think about each move of a game.
+//! Time management: decides how long to think about each move of a game.
 //!
 //! The engine holds a [`Timekeeper`] for each game. At `go` it takes what is known of the move
 //! ([`MoveFacts`]) and makes a [`Chain`] of stoppers, the [`TimeManager`]'s own among them. The search

@@ -10,12 +10,12 @@ use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
 option_group! {
-    /// How nodes count as time.
+    /// The options by which nodes count as time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
         /// Nodes that count as a millisecond, so that games are the same on any machine under any load; 0 is off.
         nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
-        /// Under nodestime: the rate rises towards the endgame, as that of real engines does.
+        /// Raise the rate of nodestime towards the endgame, as that of real engines rises.
         dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic";
     }
 }

@@ -1,4 +1,4 @@
-//! How time managers and moves-left estimators declare the parameters that they take.
+//! Lets time managers and moves-left estimators declare the parameters that they take.
 //!
 //! `declare_parameters!` takes each parameter once: field, type, default, values of presets, name, range and help. From
 //! that come a struct, its defaults, the reading of a list such as `simple(base-pct=2)` with messages that name what is
@@ -20,7 +20,7 @@ pub struct ParameterSpec {
     pub presets: Vec<(Preset, String)>,
     /// The values that are accepted.
     pub allowed: String,
-    /// What it does, in a sentence or two.
+    /// A sentence or two on what it does.
     pub help: String,
 }
 
@@ -40,7 +40,7 @@ pub trait ParameterValue: Copy {
     /// Reads the value of `name` from `params`, or returns `default` where it is not given.
     ///
     /// # Errors
-    /// [`ParamError::Value`] if the value has the wrong form or is not allowed.
+    /// Returns [`ParamError::Value`] if the value has the wrong form or is not allowed.
     fn read(params: &Params, name: &str, default: Self, allowed: &Self::Allowed) -> Result<Self, ParamError>;
 
     /// Returns the accepted values as text.
@@ -181,7 +181,7 @@ macro_rules! declare_parameters {
         }
 
         impl $Params {
-            /// What takes these parameters: the name of a time manager or of an estimator.
+            /// The name of the time manager or estimator that takes these parameters.
             pub const OWNER: &'static str = $owner;
             /// The names of the parameters, in the order of their documentation.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
@@ -197,7 +197,7 @@ macro_rules! declare_parameters {
             /// Reads the parameters that stand in `params`; the others are as in `base`.
             ///
             /// # Errors
-            /// A [`ParamError`](crate::params::ParamError) if a value has the wrong form or is out of range.
+            /// Returns a [`ParamError`](crate::params::ParamError) if a value has the wrong form or is out of range.
             pub fn read(
                 params: &$crate::params::Params,
                 base: &Self,
@@ -243,7 +243,7 @@ macro_rules! declare_parameters {
 pub(in crate::time) use {declare_choice, declare_parameters};
 
 declare_choice! {
-    /// Whose values the other parameters of `smooth` have where they are not given.
+    /// The origin of the values that the other parameters of `smooth` have where they are not given.
     pub enum Preset {
         /// The values that Lc0's pull request 1195 documents.
         Pr1195 = "pr1195",

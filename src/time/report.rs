@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::units::{ExpectedNodes, Millis, Nps, Plies};
 
-/// What a manager has computed for a move, and what came of it so far. It is printed in one line as `key=value …`, for scripts.
+/// The figures that a manager has computed for a move, and what came of it so far. They are printed in one line as
+/// `key=value …`, for scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveReport {
     /// The manager's name.

@@ -5,7 +5,7 @@ use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
 use super::units::{Millis, Nps};
 
-/// The rule does not stop a search sooner after the first evaluation than this, as in Lc0.
+/// The least time after the first evaluation before the rule stops a search, as in Lc0.
 const TOLERANCE: Millis = Millis(200.0);
 /// Nodes that are added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::time::units::{ExpectedNodes, Nodes};
 
-    /// 1 s after the first evaluation, 1,000 new nodes, visits 900 and 400.
+    /// Returns the statistics 1 s after the first evaluation, with 1,000 new nodes and visits 900 and 400.
     fn stats() -> SearchStats {
         SearchStats {
             elapsed: Millis(1100.0),

@@ -77,7 +77,7 @@ pub struct MostVisits {
     pub second: u32,
 }
 
-/// What stoppers tell those after them in the chain and the search. The chain resets the hints before it asks its stoppers.
+/// The hints that stoppers give those after them in the chain and the search. The chain resets them before it asks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hints {
     /// The manager's estimate of new nodes per second, if it has one.

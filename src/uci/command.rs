@@ -21,7 +21,7 @@ pub enum UciError {
     GoNumber {
         /// The parameter.
         parameter: String,
-        /// What is expected there.
+        /// The description of what is expected there.
         expected: &'static str,
         /// The word that was found there; empty if there was none.
         found: String,
@@ -185,7 +185,7 @@ impl UciCommand {
     /// Reads a line.
     ///
     /// # Errors
-    /// [`UciError`] if it is no command.
+    /// Returns [`UciError`] if it is no command.
     pub fn parse(line: &str) -> Result<UciCommand, UciError> {
         // Some editors put a byte order mark at the start of a script.
         let mut words = line.trim_start_matches('\u{feff}').split_ascii_whitespace();

@@ -51,12 +51,12 @@ fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOpti
     text
 }
 
-/// Returns how many moves the side to move makes in so many plies, the first of which is its own.
+/// Returns the number of moves that the side to move makes in `plies` plies, the first of which is its own.
 fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
 
-/// Returns what stands after `score`.
+/// Returns the text that stands after `score`.
 fn score(line: &PvLine, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),

@@ -11,7 +11,7 @@ use super::log::{Direction, SessionLog};
 #[derive(Clone)]
 pub(super) struct UciOutput(Arc<Mutex<Channel>>);
 
-/// What the lock guards.
+/// The state that the lock guards.
 struct Channel {
     sink: Box<dyn Write + Send>,
     /// True once a line could not be written, because the reader has gone.

@@ -21,7 +21,7 @@ const FINISHING_TICK: Duration = Duration::from_millis(2);
 /// output has gone, it is not waited for.
 ///
 /// # Errors
-/// If the text of an option in `settings` is not of its grammar.
+/// Fails if the text of an option in `settings` is not of its grammar.
 pub fn run(
     settings: Settings,
     input: impl BufRead,
@@ -66,7 +66,7 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
 struct Session {
     engine: Engine,
     output: UciOutput,
-    /// When the session began; times are counted from here.
+    /// The time at which the session began; times are counted from here.
     began: Instant,
     move_start: MoveStart,
 }
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Sets an option, or tells what is done in the place of one that only Lc0 has.
+    /// Sets an option, or tells what is done instead of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
         if let Some(instead) = ignored_option(name) {
             return self.output.note(&format!("option {name} has no effect: {instead}"));

@@ -1,4 +1,4 @@
-//! What must hold in a tree whenever no search is running: walked after searches on several threads, stopped at any
+//! Checks what must hold in a tree whenever no search is running: after searches on several threads, stopped at any
 //! moment, after the game has moved on, and after pruning.
 
 use std::num::NonZero;
@@ -9,14 +9,15 @@ use super::{KIWIPETE, TestBench};
 use crate::search::tree::{GameTree, Node, NodeId, NodeState, NodeValue, ProofOutcome, Reclaimer, Tree};
 use crate::search::{RootFpuStrategy, Search};
 
-/// How visits came about, and so how much the walker may ask for.
+/// The way in which visits were made, which decides how strict the check may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Made {
-    /// By one thread.
+    /// One thread made them.
     ByOne,
-    /// By several: a node can be proven while a visit passes through it, which is then counted for what it was before.
+    /// Several threads made them: a node can be proven while a visit passes through it, which then counts as it was
+    /// before.
     ByMany,
-    /// By several, in a tree that was pruned: a node's own visits are those that it had as a leaf.
+    /// Several threads made them, in a tree that was pruned: a node's own visits are those that it had as a leaf.
     Pruned,
 }
 
@@ -63,7 +64,7 @@ fn check_node(tree: &Tree, node: &Node, made: Made) {
     }
 }
 
-/// What the node's own visits were worth follows from its mean and those of its children, and lies in its range.
+/// Checks that the worth of the node's own visits, which follows from its mean and its children's, lies in its range.
 fn check_means(tree: &Tree, node: &Node, own: u32, made: Made) {
     let sums = |node: &Node| {
         let (NodeValue { v, d, m }, n) = (node.mean(), f64::from(node.visits()));
@@ -84,7 +85,7 @@ fn check_means(tree: &Tree, node: &Node, own: u32, made: Made) {
     assert!((-500.0 * slack..=500.0 * (own + slack)).contains(&m), "own plies left {m} of {own} visits");
 }
 
-/// All memory that is in use belongs to nodes that can be reached.
+/// Checks that all memory in use belongs to nodes that can be reached.
 fn check_memory(game: &GameTree) {
     let (used, reachable) = (game.tree().bytes(), game.reachable_bytes());
     let lost = game.tree().reserved_bytes() / 100;

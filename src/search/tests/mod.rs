@@ -58,7 +58,7 @@ impl TestBench {
         self.start_within(limits, nodes.map_or(u64::MAX, visits), root_moves)
     }
 
-    /// The same with these limits, and so many visits at most.
+    /// Does the same with these limits and at most `visits` visits.
     fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
         let (tree, root) = (self.tree.tree().clone(), self.tree.root());
         let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };

@@ -1,4 +1,4 @@
-//! Where slots live: blocks that never move, each twice as long as the one before.
+//! The blocks in which slots live: they never move, and each is twice as long as the one before.
 //!
 //! A block comes from the system zeroed and untouched: its pages become resident when a slot in them is first written, large
 //! pages where the system has them, so that a descent through a large tree finds most of its way in the processor's table of
@@ -18,7 +18,7 @@ const LARGE: usize = 4 << 20;
 /// A value that a block can hold.
 ///
 /// # Safety
-/// All bytes zero must be a valid value, the same as the default.
+/// A value whose bytes are all zero must be valid and the same as the default.
 pub(super) unsafe trait Zeroed: Default {}
 
 /// Slots addressed by 32-bit index.

@@ -1,4 +1,4 @@
-//! Where the children of a node lie, and how a new one comes to be.
+//! Places the children of a node in memory, and makes new ones.
 //!
 //! They lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
 //! next run. An eighth of all nodes is room for more children.
@@ -13,7 +13,7 @@ use crate::chess::Move;
 pub(super) struct ChildRun {
     /// The slots.
     pub(super) run: Run,
-    /// The number of them that hold children; the others are room for more.
+    /// The number of slots that hold children; the others are room for more.
     pub(super) children: u32,
 }
 
@@ -67,7 +67,7 @@ impl Tree {
     /// right now, or has made this child.
     ///
     /// # Errors
-    /// If the tree has no room for another node.
+    /// Fails if the tree has no room for another node.
     pub(crate) fn new_child(
         &self,
         node: &Node,

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::value::{NodeValue, Proof, ProofOutcome};
 
-/// Signs of the two numbers, which are not negative. Set, the result is certain …
+/// The sign bits of the two numbers, which are not negative, serve as flags. With this one the result is certain …
 const CERTAIN: u64 = 1 << 63;
-/// … and with this one too, whoever moved into the node loses.
+/// … and with this one too, the side that moved into the node loses.
 const LOST: u64 = 1 << 31;
 
 /// Mean draw probability in the upper half, mean plies left in the lower one, both as `f32`.

@@ -54,13 +54,13 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
     full: AtomicBool,
-    /// Held shared by all who use nodes that may be pruned, and alone by the one who prunes.
+    /// The lock that all who use nodes that may be pruned hold shared, and the one who prunes alone.
     traffic: RwLock<()>,
 }
 
-/// The share of a tree's limit that is kept for what pruning notes down is one over this.
+/// A tree's limit divided by this is kept for what pruning notes down.
 const PRUNING_PART: u64 = 16;
-/// Nothing needs to be pruned where the share of the slots that is free for runs of any length is one over this.
+/// Nothing needs to be pruned where at least all slots divided by this are free for runs of any length.
 const ROOMY_PART: u64 = 8;
 /// The least limit of a tree, bytes: less is no use to a search.
 const MIN_LIMIT: u64 = 8_000_000;
@@ -175,7 +175,7 @@ impl Tree {
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
     ///
     /// # Errors
-    /// If the tree has no room for the policy; the node stays claimed.
+    /// Fails if the tree has no room for the policy; the node stays claimed.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let (class, len) = policy_class(policy.len());
         let start = self.allocate(&self.policies, class, len)?;

@@ -56,7 +56,7 @@ pub(crate) struct Node {
     policy: AtomicU32,
     /// The edge that leads here.
     edge: AtomicU32,
-    /// In the last node of a run of siblings: the next run.
+    /// Index of the next run of siblings, in the last node of a run.
     next: AtomicU32,
     /// State, proof, lock and counts, packed as [`meta`] says.
     meta: AtomicU32,
@@ -113,7 +113,7 @@ impl Node {
         Edge(self.edge.load(Ordering::Relaxed))
     }
 
-    /// Returns what the node is. Acquire: who sees `Expanded` sees the edges, who sees `Terminal` the value.
+    /// Returns what the node is. Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` the value.
     #[inline]
     pub(crate) fn state(&self) -> NodeState {
         match self.meta.load(Ordering::Acquire) & meta::STATE {

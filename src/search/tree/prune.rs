@@ -100,7 +100,7 @@ mod tests {
     use crate::chess::Move;
     use crate::search::tree::{NodeValue, VisitSum};
 
-    /// A child of `parent`, expanded, with one visit that is counted in the nodes of `path` too.
+    /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
         let parent = tree.node(path[path.len() - 1]);
         let best = tree.best_unvisited(parent, None)?;

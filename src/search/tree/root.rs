@@ -1,4 +1,4 @@
-//! The tree of one game: where its root is, and how it moves on as the game does.
+//! The tree of one game: it knows its root, and moves on as the game does.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl GameTree {
     /// Returns a tree without visits for the last position of `history`.
     ///
     /// # Errors
-    /// If the system has no memory for a node.
+    /// Fails if the system has no memory for a node.
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
@@ -64,7 +64,7 @@ impl GameTree {
     /// returned: when no worker of an earlier search can touch it any more.
     ///
     /// # Errors
-    /// If the tree has no room for a new root.
+    /// Fails if the tree has no room for a new root.
     pub(crate) fn advance(
         &mut self,
         history: History,

@@ -291,7 +291,7 @@ impl<T: Slot> Slab<T> {
     }
 }
 
-/// Takes `len` slots off a chunk, if it has so many, and returns the first of them.
+/// Takes `len` slots off a chunk, if it has that many, and returns the first of them.
 #[inline]
 fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     let mut old = chunk.load(Ordering::Relaxed);
@@ -331,7 +331,7 @@ mod tests {
         slab.allocate(class, len).or_else(|| slab.grow(len))
     }
 
-    /// Takes a run from slots that were given back only.
+    /// Takes a run, but only from slots that were given back.
     fn again(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
         slab.pop(class).or_else(|| slab.carve(len))
     }

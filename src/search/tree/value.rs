@@ -47,7 +47,7 @@ pub(crate) struct Proof {
     pub outcome: ProofOutcome,
     /// Plies to the end of the game with best play, as far as known.
     pub plies: f32,
-    /// The game ends by mate, after at most `plies`.
+    /// True if the game ends by mate, after at most `plies`.
     pub is_mate: bool,
 }
 

@@ -3,7 +3,7 @@
 use super::decay::decay;
 use crate::time::stats::SearchStats;
 
-/// How the estimate follows what is measured.
+/// The rule by which the estimate follows what is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NpsRule {
     /// Exponential decay: halfway to the measured rate in `step_s` seconds of search (PR 1195). While less has
@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// How often the search asks must not matter.
+        /// The estimate must not depend on how often the search asks.
         #[test]
         fn ticks_do_not_matter(tick in 1u32..500, rate in 10.0..1e5) {
             let run = |tick: u32| {

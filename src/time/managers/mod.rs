@@ -24,7 +24,7 @@ use crate::params::{ParamError, Params};
 pub struct ManagerSpec {
     /// The manager's name.
     pub name: &'static str,
-    /// What the manager does, in one line for the documentation.
+    /// A summary of what the manager does, in one line for the documentation.
     pub summary: &'static str,
     /// Describes the parameters.
     pub parameters: fn() -> Vec<ParameterSpec>,
@@ -72,8 +72,9 @@ pub const MANAGERS: [ManagerSpec; 6] = [
     },
 ];
 
-/// What plays if the option `TimeManager` is not set: the Moves Left Head's estimate, first guesses that do not give the first
-/// move three times its share, and more time for moves in which more is at stake. `docs/match.md` has the evidence.
+/// The manager if the option `TimeManager` is not set: it takes the Moves Left Head's estimate, first guesses that do
+/// not give the first move three times its share, and more time for moves in which more is at stake. `docs/match.md`
+/// has the evidence.
 pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
 
 /// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
@@ -81,7 +82,7 @@ pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-r
 /// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
 ///
 /// # Errors
-/// The errors of [`manager_from`], and an error if both options are set and contradict each other.
+/// Returns the errors of [`manager_from`], and an error if both options are set and contradict each other.
 pub fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
@@ -100,7 +101,7 @@ pub fn manager_with_slowmover(
 /// Makes the manager that `text` describes: `NAME` or `NAME(key=value,…)`, the option `TimeManager`.
 ///
 /// # Errors
-/// A [`ParamError`] that names what is wrong and what would be valid.
+/// Returns a [`ParamError`] that names what is wrong and what would be valid.
 pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     let params = Params::parse(text)?;
     let mut lists = params.lists();
@@ -130,7 +131,7 @@ mod tests {
     use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 
-    /// The first budget of a fresh manager, ms.
+    /// Returns the first budget of a fresh manager, ms.
     fn budget(name: &str, facts: &MoveFacts) -> f64 {
         manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
     }

@@ -28,7 +28,7 @@ declare_parameters! {
 #[derive(Clone, Copy, Debug)]
 pub struct Simple {
     params: SimpleParams,
-    /// What the previous move left of its budget, ms.
+    /// Time that the previous move left of its budget, ms.
     saved_ms: f64,
 }
 

@@ -39,7 +39,7 @@ fn total(visits: &[u32]) -> u64 {
     visits.iter().map(|&n| u64::from(n)).sum()
 }
 
-/// Σ p·ln(p/q) over the moves that `old` had visited; p and q are shares of the visits in `old` and `new`.
+/// Returns Σ p·ln(p/q) over the moves that `old` had visited; p and q are shares of the visits in `old` and `new`.
 fn divergence(old: &[u32], new: &[u32]) -> f64 {
     let (old_total, new_total) = (total(old) as f64, total(new) as f64);
     let share = |n: u32, total: f64| f64::from(n) / total;

@@ -18,10 +18,10 @@ pub use parse::{BlendMemberParams, ESTIMATOR_NAMES, ESTIMATORS, EstimatorSpec, e
 
 pub use pieces::{KNOT_KEYS, KNOTS, PieceCountParams, PieceCountTable};
 
-/// More moves than any game has. It bounds every estimate, whatever the output of a network.
+/// A number of moves that no game reaches. It bounds every estimate, whatever the output of a network.
 const MOST_MOVES: f64 = 1000.0;
 
-/// What an estimator knows of a position.
+/// The facts that an estimator knows of a position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MovesLeftInput {
     /// Plies played so far.

@@ -24,7 +24,7 @@ const BLEND_MEMBERS: [&str; 3] = [LogLogistic::OWNER, PieceCountParams::OWNER, M
 pub struct EstimatorSpec {
     /// The estimator's name.
     pub name: &'static str,
-    /// How it estimates, in one line for the documentation.
+    /// The way in which it estimates, in one line for the documentation.
     pub summary: &'static str,
     /// Describes the parameters.
     pub parameters: fn() -> Vec<ParameterSpec>,
@@ -65,7 +65,7 @@ pub const ESTIMATOR_NAMES: [&str; 4] =
 /// `mle-legacy` where the list names none.
 ///
 /// # Errors
-/// A [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of range.
+/// Returns a [`ParamError`] if there is more than one estimator, an unknown parameter or a value out of range.
 pub fn estimator_from(
     owner: &str,
     params: &Params,

@@ -8,11 +8,11 @@ const MOST: u32 = 32;
 
 /// Median number of full moves that our side still has to make, for 2, 3, … 32 pieces on the board.
 ///
-/// From 8 pieces on: 3,081 games of TCEC (every eighth of the 24,966 games in TCEC-Chess/tcecgames, without
-/// abandoned ones; moves to the game's end, adjudication included). Below, where TCEC adjudicates by
-/// tablebases: 2,556 games that Stockfish 15.1 played against itself to mate. Made monotone by pooling adjacent
-/// violators. Fitted on every other of the TCEC games, its mean absolute error on the rest is 20.8 moves (bias
-/// −8.1), where the log-logistic curve of `mle-legacy` has 24.1 (−19.6).
+/// The values from 8 pieces on come from 3,081 games of TCEC (every eighth of the 24,966 games in
+/// TCEC-Chess/tcecgames, without abandoned ones; moves to the game's end, adjudication included). Below, where TCEC
+/// adjudicates by tablebases, they come from 2,556 games that Stockfish 15.1 played against itself to mate. Pooling
+/// adjacent violators made them monotone. Fitted on every other of the TCEC games, the table's mean absolute error on
+/// the rest is 20.8 moves (bias −8.1), where the log-logistic curve of `mle-legacy` has 24.1 (−19.6).
 const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 15.0, 15.0, 18.6, 18.6, 21.5, 21.5, 24.0, 24.0, 26.0, 27.0,
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
@@ -55,8 +55,8 @@ pub const KNOT_KEYS: [&str; KNOTS.len()] = [
 pub struct PieceCountTable {
     /// Factor on the table.
     pub scale: f64,
-    /// Full moves of our side with as many pieces as [`KNOTS`] says. What they add to the table changes evenly from one
-    /// to the next.
+    /// Full moves of our side with the numbers of pieces in [`KNOTS`]. The difference to the table changes evenly from
+    /// one to the next.
     pub knots: [f64; KNOTS.len()],
 }
 

@@ -33,7 +33,7 @@ declare_parameters! {
 pub struct ArgoClock {
     /// The clock less the overhead, ms.
     pub main_ms: f64,
-    /// What the clock allows for one move, ms.
+    /// Time that the clock allows for one move, ms.
     pub available_ms: f64,
     /// Increment, ms.
     pub inc_ms: f64,
@@ -135,7 +135,7 @@ mod tests {
         assert!(close(clock(20_000.0, 0.0, 5).limit_ms(1.0, 0.75), 1_090.909_091));
     }
 
-    /// In ArGO's listing the critical branch is never reached.
+    /// The critical branch is never reached in ArGO's listing.
     #[test]
     fn emergency_and_critical_clocks() {
         assert!(close(clock(9_000.0, 0.0, 40).limit_ms(1.0, 0.75), 1_800.0));

@@ -153,8 +153,8 @@ mod tests {
     use crate::time::facts::RootEvaluation;
     use crate::time::units::Nodes;
 
-    /// 120 s, 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1; maximum
-    /// 3·120,000/(3 + 19) = 16,363.6 ms.
+    /// Returns a stopper for 120 s and 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1;
+    /// maximum 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         ArgoStopper::new(&MoveFacts::default(), ArgoParams::default(), clock)

@@ -33,7 +33,7 @@ use stopper::{MoveContext, SmoothStopper};
 const BEST_SHARE: f64 = 0.6;
 const BEST_SHARE_RATE: f64 = 4.0;
 
-/// What the next move learns from the previous one.
+/// The figures of the previous move from which the next one learns.
 #[derive(Clone, Copy, Debug)]
 struct PreviousMove {
     /// Nodes at its end, counted as the target counts them.

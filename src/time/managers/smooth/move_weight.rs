@@ -1,13 +1,14 @@
-//! The weight of a move: how much the result can still change by it.
+//! The weight of a move: the amount by which it can still change the result.
 
 use crate::time::facts::RootEvaluation;
 
 /// Returns the average weight of the moves ahead relative to the one to be made, `0.5..=1`; 1 where nothing is known of the result.
 ///
-/// With the expected result q, what better play gains is in proportion to 1 − q² (q as a logistic function of an advantage has
-/// that derivative). For moves of that weight w the most is made of a clock T by giving each T·w/(w + weights ahead), if
-/// strength grows with the logarithm of the nodes. The expected result wanders without a drift, so that the mean of q² rises evenly
-/// from q² now to that of the final results, 1 − d for the probability d of a draw: the mean of w falls from 1 − q² to d.
+/// Where the expected result is q, better play gains in proportion to 1 − q² (q as a logistic function of an advantage
+/// has that derivative). If strength grows with the logarithm of the nodes, a clock T is used best by giving each move
+/// of that weight w the time T·w/(w + weights ahead). The expected result wanders without a drift, so that the mean of
+/// q² rises evenly from q² now to that of the final results, 1 − d for the probability d of a draw: the mean of w falls
+/// from 1 − q² to d.
 ///
 /// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes before its end.
 pub(super) fn future_weight(root: Option<RootEvaluation>, part: f64) -> f64 {

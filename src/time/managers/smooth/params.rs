@@ -10,7 +10,7 @@ use crate::time::parameters::{ParameterSpec, Preset, declare_choice, declare_par
 use super::move_weight;
 
 declare_choice! {
-    /// What the unit of the nps estimate's step is.
+    /// The unit of the nps estimate's step.
     pub enum NpsUnit {
         /// The step is in seconds of search.
         Seconds = "seconds",
@@ -20,7 +20,7 @@ declare_choice! {
 }
 
 declare_choice! {
-    /// Which moves get more nodes than others.
+    /// The choice of moves that get more nodes than others.
     pub enum MoveWeight {
         /// All moves get the same.
         Even = "even",
@@ -52,7 +52,7 @@ declare_choice! {
 }
 
 declare_choice! {
-    /// Which reused nodes count.
+    /// The choice of reused nodes that count.
     pub enum ReuseCount {
         /// All nodes under the root count.
         Tree = "tree",
@@ -65,7 +65,7 @@ declare_parameters! {
     /// The parameter that chooses the values of the others.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct PresetParams of "smooth" {
-        /// Whose values the other parameters have where they are not given.
+        /// Origin of the values that the other parameters have where they are not given.
         "preset" preset: Preset = Preset::Pr1195;
     }
 }
@@ -101,13 +101,13 @@ declare_parameters! {
         "max-move-budget" max_move_budget: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.42;
         /// Least target time of a move with a choice, as a share of the average move time.
         "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
-        /// Which moves get more nodes than others.
+        /// Moves that get more nodes than others.
         "move-weight" move_weight: MoveWeight = MoveWeight::Even;
         /// The number that should be the same at the end of every move.
         "target" target: NodeTarget = NodeTarget::Tree;
         /// Unit in which the budget of a move is held.
         "limit" limit: LimitKind = LimitKind::Time;
-        /// Which reused nodes count.
+        /// Reused nodes that count.
         "reuse" reuse: ReuseCount = ReuseCount::Tree;
     }
 }
@@ -168,7 +168,7 @@ impl SmoothConfig {
     /// Reads the parameters of `smooth(…)`.
     ///
     /// # Errors
-    /// A [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
+    /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
     pub fn from_params(params: &Params) -> Result<Self, ParamError> {
         let keys = [PresetParams::NAMES, SmoothParams::NAMES, PiggybankParams::NAMES].concat();
         params.allow_only(SmoothParams::OWNER, &keys, &ESTIMATOR_NAMES)?;

@@ -1,6 +1,6 @@
-//! From the clock to a budget: the formulas of `smooth`, in the steps of PR 1195.
+//! Computes a budget from the clock: the formulas of `smooth`, in the steps of PR 1195.
 
-/// What the plan of a move is made from: what is known or estimated when the move starts.
+/// The numbers that a move is planned from: what is known or estimated when it starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanInput {
     /// The mover's clock, ms.
@@ -30,7 +30,7 @@ pub struct PlanInput {
     pub max_move_budget: f64,
     /// `min-move-share`: least search time as a share of the average move time.
     pub min_move_share: f64,
-    /// Kept back for a game that lasts longer than expected, ms: no single move may have it.
+    /// Time kept back for a game that lasts longer than expected, ms: no single move may have it.
     pub reserve_ms: f64,
     /// Time in the piggybank, which the plan leaves out, ms.
     pub piggybank_ms: f64,
@@ -38,7 +38,7 @@ pub struct PlanInput {
     pub deposit: PiggybankDeposit,
 }
 
-/// What a move pays into the reserve.
+/// The payment of a move into the reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PiggybankDeposit {
     /// Share of the target time.
@@ -58,11 +58,11 @@ pub struct Plan {
     pub average_total_nodes: f64,
     /// New nodes aimed at.
     pub target_new_nodes: f64,
-    /// How long the search will probably last.
+    /// Time that the search will probably take.
     pub target_ms: f64,
-    /// What goes into the reserve.
+    /// Time that goes into the reserve.
     pub saved_ms: f64,
-    /// How long the search may last.
+    /// Time that the search may take.
     pub budget_ms: f64,
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// 100 s + 1 s, 200 ms overhead, 41 moves left, 1000 nodes/s, half the tree reused.
+    /// Returns the input for 100 s + 1 s, 200 ms overhead, 41 moves left, 1000 nodes/s, half the tree reused.
     fn input() -> PlanInput {
         PlanInput {
             time_ms: 100_000.0,

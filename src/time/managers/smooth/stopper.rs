@@ -14,14 +14,14 @@ use super::visit_rates::VisitRates;
 /// The plan is revised each time the tree has grown by this factor.
 const REVISION_GROWTH: f64 = 1.1;
 
-/// What a move is planned from at its start and again during the search.
+/// The facts that a move is planned from at its start and again during the search.
 #[derive(Clone, Debug)]
 pub struct MoveContext {
     /// The manager's parameters.
     pub config: SmoothConfig,
     /// The `go` command.
     pub limits: GoLimits,
-    /// What the moves-left estimator knows.
+    /// The facts for the moves-left estimator.
     pub position: MovesLeftInput,
     /// The plan's input at the start of the move.
     pub input: PlanInput,

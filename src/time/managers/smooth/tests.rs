@@ -25,7 +25,7 @@ fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {
     }
 }
 
-/// A search at 1,000 nodes/s whose first batch of 10 came back after 10 ms.
+/// Returns the statistics of a search at 1,000 nodes/s whose first batch of 10 came back after 10 ms.
 fn stats(elapsed_ms: f64, reused: u64) -> SearchStats {
     let new_nodes = if elapsed_ms >= 10.0 { elapsed_ms as u64 } else { 0 };
     SearchStats {
@@ -267,16 +267,16 @@ fn a_limit_in_both_stops_at_whichever_comes_first() {
     assert!(close(evaluated.deadline().unwrap().0, evaluated.report().unwrap().budget.0));
 }
 
-/// What the formulas make of a long game with a small increment: once the curve expects few moves the clock
-/// settles where one increment is an even share, T/ML = inc, which is time = inc + overhead, or a little above, where it is
-/// all that max-move-budget allows, 0.3·time = inc.
+/// The formulas hold in a long game with a small increment: once the curve expects few moves the clock settles where
+/// one increment is an even share, T/ML = inc, which is time = inc + overhead, or a little above, where it is all that
+/// max-move-budget allows, 0.3·time = inc.
 #[test]
 fn in_long_games_the_clock_settles_near_increment_and_overhead() {
     assert!((settled_clock_ms("max-move-budget=1") - 300.0).abs() < 1.0);
     assert!((settled_clock_ms("max-move-budget=0.3") - 100.0 / 0.3).abs() < 1.0);
 }
 
-/// The clock after 150 moves at 10 s + 0.1 s, overhead 200 ms, every budget used to its end.
+/// Returns the clock after 150 moves at 10 s + 0.1 s, overhead 200 ms, with every budget used to its end.
 fn settled_clock_ms(params: &str) -> f64 {
     let (inc_ms, overhead_ms) = (100.0, 200.0);
     let full_use = "init-timeuse=1,min-timeuse=1,init-tree-reuse=0,max-tree-reuse=0";

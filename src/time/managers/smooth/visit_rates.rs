@@ -1,4 +1,4 @@
-//! Whether the best move is about to be overtaken, by the rates at which root moves gather visits.
+//! Foresees whether the best move is about to be overtaken, by the rates at which root moves gather visits.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl VisitRates {
 
     /// Takes in the visits of this moment.
     ///
-    /// The window always spans its whole length once the search has run for so long, however often this is
+    /// The window always spans its whole length once the search has run for that long, however often this is
     /// called. (Lc0's shrinks to one tick when it is called more often than once per window.)
     pub fn observe(&mut self, stats: &SearchStats) {
         if stats.root_visits.is_empty() {

@@ -1,7 +1,7 @@
 //! The importance of a move for the result, by the ply at which it is made.
 
-/// Games (of 7,780 in the CCRL database) that were still undecided after so many plies: neither side more than
-/// 275 centipawns ahead. From Stockfish's time manager of 2013 (GPL-3.0-or-later).
+/// Games (of 7,780 in the CCRL database) that were still undecided after as many plies as the index says: neither side
+/// was more than 275 centipawns ahead. The numbers are from Stockfish's time manager of 2013 (GPL-3.0-or-later).
 const UNDECIDED_GAMES: [u16; 512] = [
     7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780,
     7780, 7780, 7780, 7778, 7778, 7776, 7776, 7776, 7773, 7770, 7768, 7766, 7763, 7757, 7751, 7743, 7735,

@@ -4,11 +4,11 @@ use crate::time::parameters::declare_parameters;
 
 use super::importance::move_importance;
 
-/// No plan looks further ahead than so many moves.
+/// No plan looks further ahead than this number of moves.
 const MOVE_HORIZON: u32 = 50;
-/// By what factor the maximum may count this move's importance.
+/// The factor by which the maximum may count this move's importance.
 const MAX_RATIO: f64 = 7.0;
-/// Which share of the other moves' time the maximum may steal.
+/// The share of the other moves' time that the maximum may steal.
 const STEAL_RATIO: f64 = 0.33;
 
 declare_parameters! {
@@ -32,7 +32,7 @@ declare_parameters! {
     }
 }
 
-/// What the time limits depend on.
+/// The facts that the time limits depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TimeLimitsInput {
     /// The mover's clock, ms.
@@ -47,12 +47,12 @@ pub struct TimeLimitsInput {
     pub ponder_enabled: bool,
 }
 
-/// How long a move should and may take.
+/// The time that a move should take, and the time that it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimeLimits {
-    /// In calm positions, ms.
+    /// Time in calm positions, ms.
     pub optimum_ms: f64,
-    /// When in trouble, ms.
+    /// Time when in trouble, ms.
     pub maximum_ms: f64,
 }
 
@@ -67,7 +67,7 @@ impl TimeLimits {
 }
 
 impl StockfishParams {
-    /// Returns optimum and maximum: the least that any supposed number of moves to go gives.
+    /// Returns optimum and maximum: the least over all supposed numbers of moves to go.
     pub fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
         let movestogo = input.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
         let mut optimum_ms = input.time_ms;
