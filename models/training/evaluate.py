@@ -1,6 +1,6 @@
-"""Measures a checkpoint on held-out positions: policy, value and moves left, by phase, material balance and ply.
+"""Measures a checkpoint or a network file on held-out positions: policy, value and moves left, by phase, material and ply.
 
-Usage: python evaluate.py TABLE_FOLDER CHECKPOINT [--positions 20000] [--json OUT]
+Usage: python evaluate.py TABLE_FOLDER CHECKPOINT_OR_FILE [--positions 20000] [--json OUT]
 
 Held out are whole TCEC events (a hash of the event's name) and every 33rd game of the teacher's.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import exported
 import losses
 import sampler
 import table
@@ -96,23 +97,31 @@ def report(network: Network, data: table.Table, rows: np.ndarray) -> dict[str, d
     return table_of_groups
 
 
+def read_network(path: Path) -> tuple[Network, int | None]:
+    """The network of a checkpoint with the number of positions it has seen, or that of a file."""
+    if path.name.endswith(".pb.gz"):
+        return exported.load(path), None
+    network, state = load(path)
+    return network, state["seen"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
-    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("network", type=Path, help="checkpoint.pt, or a .pb.gz that export.py wrote")
     parser.add_argument("--positions", type=int, default=20000, help="at most, of each set")
     parser.add_argument("--json", type=Path, help="also write the figures there")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     data = table.Table(arguments.table)
     flags = data.labels()
-    network, state = load(arguments.checkpoint)
+    network, positions = read_network(arguments.network)
     sets = {
         "TCEC": sampler.held_out(flags, 0, arguments.positions),
         "TCEC, reference games": reference_rows(data, flags, arguments.positions),
         "Stockfish": sampler.held_out(flags, table.TEACHER, arguments.positions),
     }
-    figures = {"positions_trained": state["seen"]}
+    figures = {"positions_trained": positions}
     for name, rows in sets.items():
         if not len(rows):
             print(f"{name}: nothing is held out of these games")

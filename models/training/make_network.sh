@@ -4,6 +4,7 @@
 #   models/training/make_network.sh WORK_FOLDER PGN TEACHER_GAMES [train.py's options]
 #
 # PGN: tournament games with evaluations (.pgn or .pgn.zst). TEACHER_GAMES: see src/lab/training/teacher.rs (.bin or .bin.zst).
+# $RECORDS: more files of records (.zng or .zng.zst) by `zeitnot datagen play`, separated by blanks.
 # Needs cargo, and a Python with models/training/requirements.txt ($PYTHON, default python3).
 set -eu
 work=$1 pgn=$2 teacher=$3
@@ -15,7 +16,8 @@ zeitnot() { cargo run --release --quiet --manifest-path "$here/../../Cargo.toml"
 mkdir -p "$work"
 if [ ! -e "$work/table/complete" ]; then
     zeitnot datagen import --pgn "$pgn" --teacher "$teacher" --out "$work/games.zng.zst"
-    zeitnot datagen table "$work/games.zng.zst" --out "$work/table"
+    # shellcheck disable=SC2086  # a list
+    zeitnot datagen table "$work/games.zng.zst" ${RECORDS:-} --out "$work/table"
     touch "$work/table/complete"
 fi
 "$python" "$here/train.py" "$work/table" "$work/run" "$@"

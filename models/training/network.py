@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import winograd
 from policy_map import CELL_OF_INDEX
 
 #: Lc0's converter takes no other sizes of a tower's value head.
@@ -15,6 +16,14 @@ POLICY_PLANES = 80
 PLIES_PER_UNIT = 20.0
 
 
+def convolve(conv: nn.Conv2d, x: Tensor) -> Tensor:
+    """A convolution, by the fast library where it is in use and can."""
+    if winograd.library is None or conv.kernel_size != (3, 3) or not conv.training:
+        return conv(x)
+    y = winograd.Convolution.apply(x, conv.weight)
+    return y if conv.bias is None else y + conv.bias[:, None, None]
+
+
 class ConvBlock(nn.Module):
     """Convolution and batch norm, `[N, in, 8, 8]` to `[N, out, 8, 8]`."""
 
@@ -24,7 +33,7 @@ class ConvBlock(nn.Module):
         self.norm = nn.BatchNorm2d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.conv(x))
+        return self.norm(convolve(self.conv, x))
 
 
 class SqueezeExcitation(nn.Module):
@@ -50,7 +59,13 @@ class ResidualBlock(nn.Module):
         self.se = SqueezeExcitation(channels, hidden)
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x + self.se(self.second(F.relu(self.first(x)))))
+        if winograd.library is None or not self.training:
+            return F.relu(x + self.se(self.second(F.relu(self.first(x)))))
+        first, second, se = self.first, self.second, self.se
+        return winograd.Residual.apply(
+            x, (first.norm, second.norm), first.conv.weight, first.norm.weight, first.norm.bias, second.conv.weight,
+            second.norm.weight, second.norm.bias, se.squeeze.weight, se.squeeze.bias, se.excite.weight, se.excite.bias,
+        )  # fmt: skip
 
 
 class Network(nn.Module):
@@ -75,7 +90,7 @@ class Network(nn.Module):
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, WDL logits, and moves left in units of `PLIES_PER_UNIT` plies."""
         x = self.tower(F.relu(self.input(planes)))
-        policy = self.policy_out(F.relu(self.policy(x))).flatten(1).index_select(1, self.cells)
+        policy = convolve(self.policy_out, F.relu(self.policy(x))).flatten(1).index_select(1, self.cells)
         value = F.relu(self.value_hidden(F.relu(self.value(x)).flatten(1)))
         moves_left = F.relu(self.moves_left_hidden(F.relu(self.moves_left(x)).flatten(1)))
         return (

@@ -1,6 +1,7 @@
-"""Writes protobuf messages: the few wire types that Lc0's network files use."""
+"""Writes and reads protobuf messages: the few wire types that Lc0's network files use."""
 
 import struct
+from collections.abc import Iterator
 
 
 def _varint(number: int) -> bytes:
@@ -35,3 +36,31 @@ def data(field: int, content: bytes) -> bytes:
 def text(field: int, content: str) -> bytes:
     """A string."""
     return data(field, content.encode())
+
+
+def _read_varint(message: bytes, offset: int) -> tuple[int, int]:
+    """A number, and the offset behind it."""
+    number = shift = 0
+    while True:
+        byte = message[offset]
+        offset += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return number, offset
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yields each field's number and value: an integer, or the bytes of a fixed32, of a string, of data or of a message."""
+    offset = 0
+    while offset < len(message):
+        key, offset = _read_varint(message, offset)
+        wire = key & 7
+        if wire == 0:
+            value, offset = _read_varint(message, offset)
+        elif wire in (2, 5):
+            length, offset = _read_varint(message, offset) if wire == 2 else (4, offset)
+            value, offset = message[offset : offset + length], offset + length
+        else:
+            raise ValueError(f"wire type {wire} in field {key >> 3}")
+        yield key >> 3, value

@@ -6,32 +6,52 @@ import numpy as np
 
 import table
 
-#: Teacher positions are drawn so many times as often as tournament positions: they teach more each.
-TEACHER_WEIGHT = 2
 #: Share of the positions shown without their past.
 NO_HISTORY_SHARE = 0.1
 
 
-class Sampler:
-    """Endless batches of row numbers; every epoch is a new permutation, divided among the processes."""
+class Source:
+    """The rows of one kind; every pass over them is a new permutation, divided among the processes."""
 
-    def __init__(self, labels: np.ndarray, batch: int, rank: int, world: int) -> None:
+    def __init__(self, rows: np.ndarray, number: int) -> None:
+        self.rows, self.number = rows, number
+        self.epoch, self.order = -1, rows
+
+    def take(self, first: int, count: int) -> np.ndarray:
+        """The rows from place `first` of the endless sequence on; fewer than a pass has."""
+        epoch, place = divmod(first, len(self.rows))
+        if epoch != self.epoch:
+            self.epoch, self.order = epoch, np.random.default_rng([1, epoch, self.number]).permutation(self.rows)
+        taken = self.order[place : place + count]
+        rest = count - len(taken)
+        return taken if rest == 0 else np.concatenate([taken, self.take(first + len(taken), rest)])
+
+
+class Sampler:
+    """Endless batches of row numbers with a fixed share of the teacher's positions, drawn without replacement."""
+
+    def __init__(self, labels: np.ndarray, teacher_share: float, batch: int, rank: int, world: int) -> None:
         training = np.flatnonzero(labels & table.HELD_OUT == 0).astype(np.uint32)
-        teacher = training[labels[training] & table.TEACHER != 0]
-        self.pool = np.concatenate([training] + [teacher] * (TEACHER_WEIGHT - 1))
+        is_teacher = labels[training] & table.TEACHER != 0
+        kinds = [training[~is_teacher], training[is_teacher]]
+        shares = [1 - teacher_share, teacher_share]
+        # Where one kind is missing, the other fills the batches.
+        present = [number for number in range(2) if len(kinds[number])]
+        self.sources = [Source(kinds[number], number) for number in present]
+        self.shares = np.array([shares[number] for number in present]) if len(present) > 1 else np.ones(len(present))
         self.batch, self.rank, self.world = batch, rank, world
 
     def batches(self, start: int) -> Iterator[tuple[np.ndarray, np.random.Generator]]:
         """Row numbers i8 [batch] and a random generator, from step `start` on; the same for the same step always."""
-        per_epoch = len(self.pool) // (self.batch * self.world)
-        step, epoch, order = start, -1, self.pool
+        ends = np.rint(np.cumsum(self.shares) * self.batch).astype(int)
+        counts = np.diff(ends, prepend=0)
+        step = start
         while True:
-            if step // per_epoch != epoch:
-                epoch = step // per_epoch
-                order = np.random.default_rng([1, epoch]).permutation(self.pool)
-            first = ((step % per_epoch) * self.world + self.rank) * self.batch
-            indices = order[first : first + self.batch].astype(np.int64)
-            yield indices, np.random.default_rng([2, step, self.rank])
+            parts = [
+                source.take((step * self.world + self.rank) * int(count), int(count))
+                for source, count in zip(self.sources, counts, strict=True)
+            ]
+            yield np.concatenate(parts).astype(np.int64), np.random.default_rng([2, step, self.rank])
             step += 1
 
 

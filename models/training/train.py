@@ -3,7 +3,9 @@
 Usage: python train.py TABLE_FOLDER RUN_FOLDER [--blocks 4 --channels 32 --positions 12e6 --processes 2 …]
 
 The learning rate rises over the first steps, stays, and falls nearly to zero over the last `--decay` of `--positions`; a
-stopped run goes on where it was, also with another `--positions`. RUN_FOLDER gets `checkpoint.pt` and `log.jsonl`.
+stopped run goes on where it was, also with another `--positions`. Where a machine is shared, `--until` says when to be
+done: what is left of the schedule when training begins or goes on is spread over the time up to then. RUN_FOLDER gets
+`checkpoint.pt` and `log.jsonl`. With `--init` a new run begins with a network that `export.py` wrote.
 """
 
 import argparse
@@ -19,9 +21,11 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
 
+import exported
 import losses
 import sampler
 import table
+import winograd
 from network import Network
 from optimizer import Optimizers
 
@@ -30,6 +34,8 @@ GRADIENT_NORM = 5.0
 #: Averaged over about so many last steps.
 EMA_STEPS = 400
 LOG_EVERY_STEPS = 100
+#: Positions that batch norm's statistics are made of where a run begins with a network file.
+NORM_POSITIONS = 1024
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -39,12 +45,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--blocks", type=int, default=4)
     parser.add_argument("--channels", type=int, default=32)
     parser.add_argument("--positions", type=float, default=12e6, help="how many to train on, in all")
+    parser.add_argument("--until", type=float, help="Unix time at which to be done, in seconds")
+    parser.add_argument("--init", type=Path, help="network file (.pb.gz) to begin with; it has to have this size")
+    parser.add_argument("--teacher-share", type=float, default=0.5, help="share of the teacher's in each batch")
     parser.add_argument("--decay", type=float, default=0.3, help="last part of the positions, in which the rate falls")
     parser.add_argument("--batch", type=int, default=256, help="positions per step and process")
     parser.add_argument("--processes", type=int, default=2, help="one thread each")
     parser.add_argument("--adam-lr", type=float, default=2e-3)
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--fp32", action="store_true", help="don't compute in bfloat16")
+    parser.add_argument("--winograd", action="store_true", help="compute with winograd.cpp, in float32; needs a C++ compiler")
     parser.add_argument("--measure-every", type=float, default=500e3, help="positions between measurements")
     parser.add_argument("--pause-file", type=Path, help="training rests while this file exists")
     parser.add_argument("--port", type=int, default=29511)
@@ -57,10 +67,12 @@ class Trainer:
     def __init__(self, arguments: argparse.Namespace, rank: int, parent: int) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(0)
+        if arguments.winograd:
+            winograd.enable(arguments.run)
         self.arguments, self.rank, self.world = arguments, rank, arguments.processes
         self.table = table.Table(arguments.table)
         flags = self.table.labels()
-        self.sampler = sampler.Sampler(flags, arguments.batch, rank, self.world)
+        self.sampler = sampler.Sampler(flags, arguments.teacher_share, arguments.batch, rank, self.world)
         held_out = {
             "tournament": sampler.held_out(flags, 0, 12000),
             "teacher": sampler.held_out(flags, table.TEACHER, 6000),
@@ -68,18 +80,30 @@ class Trainer:
         # A few games may have nothing to measure on.
         self.held_out = {name: rows for name, rows in held_out.items() if len(rows)}
         self.network = Network(arguments.blocks, arguments.channels).to(memory_format=torch.channels_last)
+        self.checkpoint = arguments.run / "checkpoint.pt"
+        if arguments.init and not self.checkpoint.exists():
+            self.begin_with(arguments.init, flags)
         self.optimizers = Optimizers(self.network, arguments.adam_lr, arguments.muon_lr)
         self.average = {name: value.clone() for name, value in self.network.state_dict().items()}
         self.step = self.seen = 0
         self.seconds = 0.0
+        # The share of the schedule that is left, which the processes agree on, and what it was when this process began.
+        self.left = self.left_at_start = 1.0
+        self.started = time.time()
         # A worker that is told to stop, or whose parent was, finishes its step, and the first one saves.
         self.parent = parent
         self.stopping = False
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.stop)
-        self.checkpoint = arguments.run / "checkpoint.pt"
         if self.checkpoint.exists():
             self.load()
+
+    def begin_with(self, file: Path, flags: np.ndarray) -> None:
+        """Takes the weights of a network file; all processes make batch norm's statistics of the same positions."""
+        exported.read_into(self.network, file)
+        indices, _ = next(sampler.Sampler(flags, self.arguments.teacher_share, NORM_POSITIONS, 0, 1).batches(0))
+        nothing = np.zeros(len(indices), bool)
+        exported.restore_norms(self.network, losses.planes_tensor(self.table.batch(indices, nothing, nothing)))
 
     def stop(self, *_: object) -> None:
         """The handler of signals."""
@@ -91,6 +115,7 @@ class Trainer:
         self.optimizers.load_state_dict(state["optimizers"])
         self.average = state["average"]
         self.step, self.seen, self.seconds = state["step"], state["seen"], state["seconds"]
+        self.left = self.left_at_start = state["left"]
 
     def save(self) -> None:
         state = {
@@ -102,6 +127,7 @@ class Trainer:
             "step": self.step,
             "seen": self.seen,
             "seconds": self.seconds,
+            "left": self.left,
         }
         unfinished = self.checkpoint.with_suffix(".tmp")
         torch.save(state, unfinished)
@@ -109,13 +135,20 @@ class Trainer:
 
     def rate(self) -> float:
         """The share of the full learning rate at this step."""
+        return min(1.0, (self.step + 1) / WARMUP_STEPS, max(0.02, self.left / self.arguments.decay))
+
+    def schedule_left(self) -> float:
+        """The share of the schedule that is left by the positions seen, or by the clock if that is less."""
         left = 1 - self.seen / self.arguments.positions
-        return min(1.0, (self.step + 1) / WARMUP_STEPS, max(0.02, left / self.arguments.decay))
+        until = self.arguments.until
+        if until is None:
+            return left
+        return min(left, self.left_at_start * (until - time.time()) / (until - self.started))
 
     def train_step(self, indices: np.ndarray, rng: np.random.Generator) -> losses.Outputs:
         no_history = rng.random(len(indices)) < sampler.NO_HISTORY_SHARE
         batch = self.table.batch(indices, no_history, rng.random(len(indices)) < 0.5)
-        out = losses.evaluate_batch(self.network, batch, bf16=not self.arguments.fp32)
+        out = losses.evaluate_batch(self.network, batch, bf16=not (self.arguments.fp32 or self.arguments.winograd))
         self.network.zero_grad()
         out.total().backward()
         self.share_gradients()
@@ -127,16 +160,19 @@ class Trainer:
         return out
 
     def share_gradients(self) -> None:
-        """Averages the gradients over the processes, which also agree whether to stop."""
+        """Averages the gradients over the processes, which also agree whether to stop and what is left of the schedule."""
         self.stopping |= os.getppid() != self.parent
+        self.left = self.schedule_left()
         if self.world == 1:
             return
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
-        flat: Tensor = torch.cat([g.flatten() for g in gradients] + [torch.tensor([float(self.stopping)])])
+        facts = torch.tensor([float(self.stopping), self.left])
+        flat: Tensor = torch.cat([g.flatten() for g in gradients] + [facts])
         dist.all_reduce(flat)
-        self.stopping = bool(flat[-1] > 0)
+        self.stopping = bool(flat[-2] > 0)
         flat /= self.world
-        for gradient, part in zip(gradients, flat[:-1].split([g.numel() for g in gradients]), strict=True):
+        self.left = float(flat[-1])
+        for gradient, part in zip(gradients, flat[:-2].split([g.numel() for g in gradients]), strict=True):
             gradient.copy_(part.view_as(gradient))
 
     @torch.no_grad()
@@ -166,7 +202,7 @@ class Trainer:
         next_measurement = self.seen + self.arguments.measure_every
         sums, count = np.zeros(3), 0
         for indices, rng in self.sampler.batches(self.step):
-            if self.seen >= self.arguments.positions or self.stopping:
+            if self.left <= 0 or self.stopping:
                 break
             self.rest_while_asked()
             began = time.monotonic()
