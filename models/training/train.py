@@ -92,6 +92,8 @@ class Trainer:
         self.started = time.time()
         # A worker that is told to stop, or whose parent was, finishes its step, and the first one saves.
         self.parent = parent
+        self.told_to_stop = False
+        # What the processes have agreed on: one that stopped alone would leave the others waiting for its gradients.
         self.stopping = False
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self.stop)
@@ -107,7 +109,7 @@ class Trainer:
 
     def stop(self, *_: object) -> None:
         """The handler of signals."""
-        self.stopping = True
+        self.told_to_stop = True
 
     def load(self) -> None:
         state = torch.load(self.checkpoint, weights_only=False)
@@ -161,12 +163,13 @@ class Trainer:
 
     def share_gradients(self) -> None:
         """Averages the gradients over the processes, which also agree whether to stop and what is left of the schedule."""
-        self.stopping |= os.getppid() != self.parent
+        told_to_stop = self.told_to_stop or os.getppid() != self.parent
         self.left = self.schedule_left()
         if self.world == 1:
+            self.stopping = told_to_stop
             return
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
-        facts = torch.tensor([float(self.stopping), self.left])
+        facts = torch.tensor([float(told_to_stop), self.left])
         flat: Tensor = torch.cat([g.flatten() for g in gradients] + [facts])
         dist.all_reduce(flat)
         self.stopping = bool(flat[-2] > 0)
