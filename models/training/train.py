@@ -230,7 +230,7 @@ class Trainer:
 
     def rest_while_asked(self) -> None:
         pause = self.arguments.pause_file
-        while pause is not None and pause.exists():
+        while pause is not None and pause.exists() and not self.told_to_stop:
             time.sleep(1)
 
 
