@@ -13,7 +13,7 @@ from network import PLIES_PER_UNIT, Network
 from table import Batch
 
 #: Weights of the three losses.
-POLICY_WEIGHT, VALUE_WEIGHT, MOVES_LEFT_WEIGHT = 1.0, 1.5, 0.2
+POLICY_WEIGHT, VALUE_WEIGHT, MOVES_LEFT_WEIGHT = 1.0, 1.0, 0.2
 
 
 @dataclass
