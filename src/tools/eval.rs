@@ -38,11 +38,11 @@ struct PositionReport {
     /// Plies to the end; `None` without a Moves Left Head.
     m: Option<f32>,
     /// Legal moves, likeliest first.
-    policy: Vec<MoveReport>,
+    policy: Vec<MovePolicy>,
 }
 
 #[derive(Serialize)]
-struct MoveReport {
+struct MovePolicy {
     r#move: String,
     index: u16,
     logit: f32,
@@ -167,11 +167,11 @@ impl PositionEvaluator {
 fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> PositionReport {
     let Queued { text, history, legal } = queued;
     let evaluation = slot.evaluation;
-    let mut policy: Vec<MoveReport> = legal
+    let mut policy: Vec<MovePolicy> = legal
         .iter()
         .zip(&slot.moves)
         .zip(slot.logits.iter().zip(slot.policy()))
-        .map(|((&m, &index), (&logit, p))| MoveReport { r#move: history.format_move(m), index, logit, p })
+        .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: history.format_move(m), index, logit, p })
         .collect();
     policy.sort_by(|a, b| b.p.total_cmp(&a.p));
     PositionReport {

@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move};
-use zeitnot::lab::training::game::{
-    CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice,
-};
+use zeitnot::lab::training::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use zeitnot::lab::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_code, gap_of};
 use zeitnot::lab::training::table::{ROW, TableWriter};
 use zeitnot::lab::training::{TrainingDataError, pgn, teacher};
@@ -184,8 +182,8 @@ fn random_game(choices: &[(u16, u8, i16)]) -> LabelledGame {
         if legal.is_empty() {
             break;
         }
-        let candidates: Vec<CandidateMove> = (0..legal.len().min(MAX_CANDIDATES))
-            .map(|i| CandidateMove {
+        let candidates: Vec<TeacherMove> = (0..legal.len().min(MAX_CANDIDATES))
+            .map(|i| TeacherMove {
                 r#move: legal[(usize::from(which) + i) % legal.len()],
                 centipawns: centipawns - i as i16 * 25,
             })

@@ -15,12 +15,12 @@ const CAPACITY: usize = 100_000;
 
 /// The outputs of a network for a position.
 #[derive(Debug)]
-struct CachedEvaluation {
+struct SharedEvaluation {
     evaluation: Evaluation,
     logits: Box<[f32]>,
 }
 
-type Generation = HashMap<u64, CachedEvaluation, BuildHasherDefault<KeyHasher>>;
+type Generation = HashMap<u64, SharedEvaluation, BuildHasherDefault<KeyHasher>>;
 
 /// A network behind a cache that all games of a thread share. When the young generation is full it becomes the old one, which is
 /// dropped.
@@ -68,7 +68,7 @@ impl SharedEvalCache {
         }
         for (&place, slot) in self.misses.iter().zip(evaluated.iter()) {
             let entry =
-                CachedEvaluation { evaluation: slot.evaluation, logits: slot.logits.as_slice().into() };
+                SharedEvaluation { evaluation: slot.evaluation, logits: slot.logits.as_slice().into() };
             self.young.insert(self.keys[place], entry);
         }
         if self.young.len() >= CAPACITY {

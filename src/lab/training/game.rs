@@ -103,7 +103,7 @@ impl MoveChoice {
 
 /// A move that was considered, with its evaluation in centipawns from the side to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CandidateMove {
+pub struct TeacherMove {
     /// The move.
     pub r#move: Move,
     /// Centipawns; a mate in n plies is 32000 − n, being mated n − 32000.
@@ -117,10 +117,10 @@ pub struct LabelledPly {
     pub played: Move,
     /// The reason why it was played.
     pub choice: MoveChoice,
-    /// The player's evaluation in centipawns from the side to move, with mates as in [`CandidateMove`].
+    /// The player's evaluation in centipawns from the side to move, with mates as in [`TeacherMove`].
     pub centipawns: Option<i16>,
     /// The teacher's moves, best first; empty where only the move played is known.
-    pub candidates: Vec<CandidateMove>,
+    pub candidates: Vec<TeacherMove>,
 }
 
 impl LabelledPly {

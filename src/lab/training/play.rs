@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use super::TrainingDataError;
-use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
+use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use super::uci_teacher::UciTeacher;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
 
@@ -220,7 +220,7 @@ fn choose_style(rng: &mut fastrand::Rng) -> Style {
 }
 
 fn choose_move(
-    candidates: &[CandidateMove],
+    candidates: &[TeacherMove],
     legal: &[Move],
     style: Style,
     varied: bool,
@@ -245,9 +245,9 @@ fn choose_move(
 }
 
 /// Draws a candidate by softmax of the compressed evaluations.
-fn draw(candidates: &[CandidateMove], temperature: f64, rng: &mut fastrand::Rng) -> CandidateMove {
+fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -> TeacherMove {
     let best = compress(candidates[0].centipawns);
-    let weight = |candidate: &CandidateMove| ((compress(candidate.centipawns) - best) / temperature).exp();
+    let weight = |candidate: &TeacherMove| ((compress(candidate.centipawns) - best) / temperature).exp();
     let total: f64 = candidates.iter().map(weight).sum();
     let mut left = rng.f64() * total;
     for candidate in candidates {

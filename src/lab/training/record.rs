@@ -30,7 +30,7 @@ use std::io::Write;
 use super::TrainingDataError;
 use super::bytes::ByteReader;
 use super::cursor::GameCursor;
-use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
+use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 
 const MAGIC: &[u8; 5] = b"ZNTG\x01";
 const TEACHER: u8 = 1;
@@ -242,7 +242,7 @@ fn decode_ply(bytes: &mut ByteReader, replay: &GameCursor) -> Result<LabelledPly
     for (place, gap) in places.iter().zip(std::iter::once(&0).chain(gaps)) {
         let candidate = move_at(*place).ok_or_else(|| bytes.fault("a move that is not legal"))?;
         let centipawns = (i32::from(evaluation) - gap_of(*gap)).max(-32000) as i16;
-        candidates.push(CandidateMove { r#move: candidate, centipawns });
+        candidates.push(TeacherMove { r#move: candidate, centipawns });
     }
     let played = match head >> 5 {
         NOT_A_CANDIDATE => move_at(bytes.u8()?),

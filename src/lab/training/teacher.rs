@@ -6,7 +6,7 @@
 
 use super::TrainingDataError;
 use super::bytes::ByteReader;
-use super::game::{CandidateMove, Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice};
+use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use crate::chess::Move;
 
 /// The number of games of which one is held out.
@@ -46,7 +46,7 @@ fn read_game(reader: &mut ByteReader, held_out: bool) -> Result<LabelledGame, Tr
         ply.choice = MoveChoice::from_code(choice).ok_or_else(|| reader.fault("unknown kind of move"))?;
         for _ in 0..count {
             let candidate = Move::from_bits(reader.u16()?);
-            ply.candidates.push(CandidateMove { r#move: candidate, centipawns: reader.i16()? });
+            ply.candidates.push(TeacherMove { r#move: candidate, centipawns: reader.i16()? });
         }
         ply.centipawns = ply.candidates.first().map(|best| best.centipawns);
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use super::TrainingDataError;
-use super::game::CandidateMove;
+use super::game::TeacherMove;
 use super::record::MAX_CANDIDATES;
 use crate::chess::History;
 
@@ -89,7 +89,7 @@ impl UciTeacher {
         position: &str,
         history: &History,
         nodes: u64,
-    ) -> Result<Vec<CandidateMove>, TrainingDataError> {
+    ) -> Result<Vec<TeacherMove>, TrainingDataError> {
         self.send(&format!("position {position}"))?;
         self.send(&format!("go nodes {nodes}"))?;
         let mut latest: Vec<Option<VariationScore>> = vec![None; MAX_CANDIDATES];
@@ -100,13 +100,13 @@ impl UciTeacher {
                 *slot = Some(score);
             }
         }
-        let mut candidates: Vec<CandidateMove> = Vec::new();
+        let mut candidates: Vec<TeacherMove> = Vec::new();
         for score in latest.into_iter().flatten() {
             let candidate =
                 history.parse_move(&score.first_move).map_err(|error| self.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
-                candidates.push(CandidateMove { r#move: candidate, centipawns: score.centipawns });
+                candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns });
             }
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));

@@ -15,7 +15,7 @@ const ENDGAME_SPEED: f64 = 1.6;
 
 /// The part of the output of `bench --json` that is read.
 #[derive(Deserialize)]
-struct BenchReport {
+struct ReplaySpeedReport {
     positions: Vec<BenchPosition>,
 }
 
@@ -44,7 +44,7 @@ fn measured(file: &str) -> Result<SpeedModel, Failure> {
         ))
     };
     let reader = BufReader::new(File::open(file).map_err(|error| fault(&error))?);
-    let report: BenchReport = serde_json::from_reader(reader).map_err(|error| fault(&error))?;
+    let report: ReplaySpeedReport = serde_json::from_reader(reader).map_err(|error| fault(&error))?;
     let mut by_pieces = BTreeMap::<u32, Vec<f64>>::new();
     for BenchPosition { position, nps } in report.positions {
         let history = History::to_evaluate(&position, Variant::Chess960).map_err(|error| fault(&error))?;
