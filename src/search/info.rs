@@ -90,14 +90,16 @@ pub struct SearchInfo {
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Returns whether something has changed since `other` that a spectator wants to see at once.
+    /// Returns whether something has changed since `other` that a spectator wants to see at once. Without a new visit nothing
+    /// has: a line of moves is read from the tree a little later than the numbers, and may be ahead of them.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
             (info.depth, info.seldepth, lines)
         };
         let has_moved = |(a, b): (&PvLine, &PvLine)| (a.wl - b.wl).abs() >= FINEST_SCORE_STEP;
-        head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved)
+        let has_news = || head(self) != head(other) || self.lines.iter().zip(&other.lines).any(has_moved);
+        self.nodes != other.nodes && has_news()
     }
 
     /// Returns the number of lines of text that report all this.
