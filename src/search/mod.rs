@@ -32,6 +32,7 @@ mod stats;
 mod stepped;
 mod stop_controller;
 mod summary;
+mod sync;
 mod temperature;
 #[cfg(test)]
 mod tests;

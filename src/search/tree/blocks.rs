@@ -4,14 +4,9 @@
 //! pages where the system has them, so that a descent through a large tree finds most of its way in the processor's table of
 //! pages. Used by [`super::slab`]. All `unsafe` code of the search is here.
 
-use std::sync::OnceLock;
-
 use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
+use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, OnceLock, zeroed_block};
 
-/// The number of slots of the first block.
-const FIRST: u32 = 1 << 16;
-/// The number of blocks that a 32-bit index can tell apart; together they have 2³² − 2¹⁶ slots.
-const BLOCKS: usize = 16;
 /// The size in bytes from which on a block is put on large pages, by which its resident memory then grows.
 const LARGE: usize = 4 << 20;
 
@@ -46,12 +41,12 @@ pub(super) fn share_block(a: u32, b: u32) -> bool {
 }
 
 /// The number of indices that exist.
-pub(super) const END: u32 = u32::MAX - FIRST;
+pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
 impl<T: Zeroed> Blocks<T> {
     /// Returns slots without any memory yet.
     pub(super) fn new() -> Blocks<T> {
-        Blocks { blocks: [const { OnceLock::new() }; BLOCKS] }
+        Blocks { blocks: std::array::from_fn(|_| OnceLock::new()) }
     }
 
     /// Returns one slot; `index` is below [`END`].
@@ -98,11 +93,11 @@ impl<T: Zeroed> Blocks<T> {
 
 #[cold]
 fn take_block<T: Zeroed>(len: usize) -> Box<[T]> {
-    let block = Box::new_zeroed_slice(len);
+    let block = zeroed_block(len);
     if size_of_val(&*block) >= LARGE {
         prefer_huge_pages(&block);
     }
-    // SAFETY: zeroed, which is a value by the contract of `Zeroed`.
+    // SAFETY: zeroed (or a default, in models), which is a value by the contract of `Zeroed`.
     unsafe { block.assume_init() }
 }
 

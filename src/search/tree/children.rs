@@ -3,11 +3,10 @@
 //! They lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
 //! next run. An eighth of all nodes is room for more children.
 
-use std::sync::atomic::Ordering;
-
 use super::slab::Run;
 use super::{Edge, NO_RANK, Node, NodeId, TAKEN, Tree, TreeFull, Unvisited, best_rank};
 use crate::chess::Move;
+use crate::search::sync::atomic::Ordering;
 
 /// A run of siblings.
 pub(super) struct ChildRun {

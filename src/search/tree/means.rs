@@ -3,9 +3,8 @@
 //! Both lie in one atomic, so that they change together. Where the node's result is certain they are those of that
 //! result, and no visit changes them. Used by [`super::node`].
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::value::{NodeValue, Proof, ProofOutcome};
+use crate::search::sync::atomic::{AtomicU64, Ordering};
 
 /// The sign bits of the two numbers, which are not negative, serve as flags. With this one the result is certain …
 const CERTAIN: u64 = 1 << 63;

@@ -13,6 +13,8 @@ mod blocks;
 mod children;
 mod edge;
 mod means;
+#[cfg(test)]
+pub(crate) mod models;
 mod node;
 mod prune;
 mod reclaim;
@@ -26,14 +28,13 @@ pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::GameTree;
 pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};
 
-use std::sync::RwLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-
 use thiserror::Error;
 
 use slab::{Run, Slab, Slot};
 
 use crate::network::cache;
+use crate::search::sync::RwLock;
+use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The place of a node. Valid until the node's subtree is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

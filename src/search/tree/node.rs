@@ -4,13 +4,12 @@
 //! so that a parent prefers the child with the largest value. Writers: any worker, at any time; see each method
 //! for the ordering.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
-
 use super::blocks::Zeroed;
 use super::edge::Edge;
 use super::means::Means;
 use super::slab::Slot;
 use super::value::{Correction, NodeValue, Proof, ProofOutcome, VALUE_SCALE, VisitSum, fixed};
+use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
 mod meta {

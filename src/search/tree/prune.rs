@@ -3,11 +3,12 @@
 //! A pruned node keeps its visits and their mean; what lay below it is freed, and found again when it is visited
 //! again. So a search goes on at its limit, with its best lines untouched. Called by `worker`.
 
-use std::sync::atomic::Ordering;
-use std::sync::{PoisonError, RwLockReadGuard};
+use std::sync::PoisonError;
 
 use super::reclaim::release_subtree;
 use super::{NodeId, NodeState, Tree};
+use crate::search::sync::RwLockReadGuard;
+use crate::search::sync::atomic::Ordering;
 
 /// Nodes with more visits are never pruned.
 const MAX_PRUNED_VISITS: usize = 4096;

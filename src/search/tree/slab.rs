@@ -5,12 +5,13 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use crossbeam::utils::CachePadded;
 
 use super::blocks::{self, Blocks, Zeroed};
+use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::{Mutex, MutexGuard};
 
 /// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
 /// seldom meet where slots are given out.
@@ -21,6 +22,7 @@ const SHARES: usize = 16;
 thread_local! {
     /// Index of the chunk that this thread takes slots from, in `Slab::chunks`.
     static SHARE: usize = {
+        use std::sync::atomic::AtomicUsize;
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         THREADS.fetch_add(1, Ordering::Relaxed) % SHARES
     };
@@ -104,7 +106,7 @@ impl<T: Slot> Slab<T> {
             next: CachePadded::new(AtomicU32::new(1)),
             chunks: std::array::from_fn(|_| CachePadded::default()),
             idle: AtomicU64::new(0),
-            free: [const { AtomicU64::new(0) }; CLASSES],
+            free: std::array::from_fn(|_| AtomicU64::new(0)),
             joined: Mutex::default(),
         }
     }

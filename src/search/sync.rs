@@ -1,0 +1,20 @@
+//! The atomics, locks and memory that the search tree is made of: those of the standard library.
+//!
+//! `tests/models` compiles the files of `tree` with a module of the same name in the place of this one, which takes atomics
+//! and locks from loom and makes the blocks small. So the models run the tree's own code, and cost nothing here.
+
+pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, atomic};
+#[cfg(test)]
+pub(crate) use std::thread;
+
+use std::mem::MaybeUninit;
+
+/// The number of slots of the first block of a slab, a power of two.
+pub(crate) const FIRST_BLOCK: u32 = 1 << 16;
+/// The number of blocks that a 32-bit index can tell apart; together they have 2³² − 2¹⁶ slots.
+pub(crate) const BLOCKS: usize = 16;
+
+/// Returns memory for `len` values that comes from the system zeroed and untouched.
+pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
+    Box::new_zeroed_slice(len)
+}

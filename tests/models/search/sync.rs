@@ -1,0 +1,43 @@
+//! What the tree is made of in models: loom's atomics and locks, and blocks of a few slots.
+
+pub(crate) use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
+pub(crate) use loom::thread;
+
+use std::mem::MaybeUninit;
+
+use atomic::{AtomicBool, Ordering};
+
+/// The number of slots of the first block: each slot costs time in each of the many runs of a model.
+pub(crate) const FIRST_BLOCK: u32 = 8;
+/// The number of blocks, so that a slab ends soon.
+pub(crate) const BLOCKS: usize = 3;
+
+/// Returns `len` values that are what zeroed memory is in the engine.
+pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
+    (0..len).map(|_| MaybeUninit::new(T::default())).collect()
+}
+
+/// A cell that is written once. Loom has none of its own, and does not see what that of the standard library orders.
+#[derive(Debug)]
+pub(crate) struct OnceLock<T> {
+    value: std::sync::OnceLock<T>,
+    is_set: AtomicBool,
+    lock: Mutex<()>,
+}
+
+impl<T> OnceLock<T> {
+    /// Returns an empty cell.
+    pub(crate) fn new() -> OnceLock<T> {
+        OnceLock { value: std::sync::OnceLock::new(), is_set: AtomicBool::new(false), lock: Mutex::new(()) }
+    }
+
+    /// Returns the value, made by `make` if there is none.
+    pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
+        if !self.is_set.load(Ordering::Acquire) {
+            let _alone = self.lock.lock().unwrap();
+            self.value.get_or_init(make);
+            self.is_set.store(true, Ordering::Release);
+        }
+        self.value.get().unwrap()
+    }
+}
