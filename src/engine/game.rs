@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::memory::tree_limit;
 use super::root_tablebase::RootTablebase;
-use super::{EngineError, GoRequest, Settings, wait_for};
+use super::{Draining, EngineError, GoRequest, Settings, wait_for};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
@@ -34,7 +34,7 @@ pub(super) struct SearchResources<'a> {
     /// The network on its device.
     pub(super) backend: &'a Arc<dyn Backend>,
     /// Earlier searches with workers that may still touch the tree.
-    pub(super) draining: &'a [Arc<Search>],
+    pub(super) draining: &'a [Draining],
 }
 
 /// The state that lives as long as a game.
@@ -125,13 +125,14 @@ impl GameState {
         history: &History,
         params: &SearchParams,
         rescale: Rescale,
-        draining: &[Arc<Search>],
+        draining: &[Draining],
     ) -> Result<(Arc<Tree>, NodeId), EngineError> {
         let old = &self.made_with;
         let same_edges =
             (old.policy_temperature, old.history_fill) == (params.policy_temperature, params.history_fill);
-        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) {
-            self.tree = None;
+        let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree().is_damaged());
+        if !same_edges || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
+            self.release_tree();
         }
         self.made_with = params.clone();
         self.rescaled_by = rescale;
@@ -144,6 +145,13 @@ impl GameState {
             None => self.tree.insert(GameTree::new(history.clone())?),
         };
         Ok((tree.tree().clone(), tree.root()))
+    }
+
+    /// Lets go of the tree; nobody waits until its memory is free.
+    fn release_tree(&mut self) {
+        if let Some(tree) = self.tree.take() {
+            self.reclaimer.release_tree(tree);
+        }
     }
 
     /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is the number of moves that the
@@ -225,9 +233,7 @@ impl GameState {
 
 impl Drop for GameState {
     fn drop(&mut self) {
-        if let Some(tree) = self.tree.take() {
-            self.reclaimer.release_tree(tree);
-        }
+        self.release_tree();
     }
 }
 
@@ -238,4 +244,87 @@ impl Drop for GameState {
 pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
     let named = Some(options.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
     manager_with_slowmover(named, options.slowmover)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::network::{BackendError, EvalSlot, Evaluator, backends};
+    use crate::search::{WorkerPool, run};
+
+    /// A backend with an evaluator that panics once, at its third batch.
+    #[derive(Debug)]
+    struct PanickingOnce {
+        backend: Arc<dyn Backend>,
+        is_done: Arc<AtomicBool>,
+    }
+
+    struct PanickingEvaluator {
+        evaluator: Box<dyn Evaluator>,
+        batches: u32,
+        is_done: Arc<AtomicBool>,
+    }
+
+    impl Backend for PanickingOnce {
+        fn info(&self) -> &BackendInfo {
+            self.backend.info()
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            let (evaluator, is_done) = (self.backend.evaluator()?, self.is_done.clone());
+            Ok(Box::new(PanickingEvaluator { evaluator, batches: 0, is_done }))
+        }
+    }
+
+    impl Evaluator for PanickingEvaluator {
+        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+            self.batches += 1;
+            let panics = self.batches > 2 && !self.is_done.swap(true, Ordering::Relaxed);
+            assert!(!panics, "this is how the test wants it");
+            self.evaluator.evaluate(batch)
+        }
+    }
+
+    /// A regression: the claims and visits under way of a search thread that had panicked stayed in the tree for the rest of
+    /// the game, so that no search ever came to what they held.
+    #[test]
+    fn a_tree_in_which_a_search_thread_died_is_dropped() {
+        let settings = Settings::default();
+        let config = backends::BackendConfig::parse("random", "").unwrap();
+        let backend: Arc<dyn Backend> = Arc::new(PanickingOnce {
+            backend: backends::create(&config, None).unwrap(),
+            is_done: Arc::default(),
+        });
+        let workers = WorkerPool::new(&*backend, 1).unwrap();
+        let mut game = GameState::new(&settings).unwrap();
+        let position = History::start();
+        let tables = RootTablebase::default();
+        let cache = Arc::new(EvalCache::new(0));
+        let mut failures = Vec::new();
+        for _ in 0..2 {
+            let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
+            let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+            let resources = SearchResources {
+                settings: &settings,
+                tables: &tables,
+                cache: &cache,
+                backend: &backend,
+                draining: &[],
+            };
+            let search = Arc::new(game.begin_search(&position, request, &resources).unwrap());
+            workers.assign(&search);
+            let result = run(&search, &mut |_| {}, |_, _| {});
+            search.progress.wait_idle(Duration::from_secs(60));
+            let in_flight = search.context.root_node().in_flight();
+            failures.push((
+                result.failure.is_some(),
+                in_flight > 0,
+                result.summary.nodes == result.summary.new_nodes,
+            ));
+        }
+        assert_eq!(failures, [(true, true, true), (false, false, true)]);
+    }
 }

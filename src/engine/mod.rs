@@ -17,11 +17,13 @@ mod settings;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossbeam::utils::CachePadded;
+
 use crate::chess::{History, Variant};
 use crate::network::BackendInfo;
 use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
-use crate::search::Search;
+use crate::search::{Search, WorkerProgress};
 
 use active_search::{ActiveSearch, SearchReporter};
 pub use error::EngineError;
@@ -53,8 +55,8 @@ pub struct Engine {
     /// The listener that hears only after `stop` or `ponderhit` that there is no move, and the position that this is
     /// for.
     pending_answer: Option<(Box<dyn Listener>, History)>,
-    /// Searches with workers that may still touch the tree.
-    draining: Vec<Arc<Search>>,
+    /// The progress of searches with workers that may still touch the tree.
+    draining: Vec<Draining>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -219,7 +221,7 @@ impl Engine {
             Some(game) => game,
             None => GameState::new(&self.settings)?,
         };
-        self.draining.retain(|search| !search.progress.is_idle());
+        self.draining.retain(|progress| !progress.is_idle());
         if self.settings.contempt.lacks_side(request.limits.infinite)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
@@ -234,8 +236,8 @@ impl Engine {
         if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }
-        self.draining.push(search.clone());
-        network.workers().assign(search.clone());
+        self.draining.push(search.progress.clone());
+        network.workers().assign(&search);
         Ok((search, game))
     }
 
@@ -323,9 +325,12 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search itself.
+type Draining = Arc<CachePadded<WorkerProgress>>;
+
 /// Waits until no worker of `searches` can touch the tree any more.
-fn wait_for(searches: Vec<Arc<Search>>) {
-    for search in searches {
-        search.progress.wait_idle(Duration::MAX);
+fn wait_for(searches: Vec<Draining>) {
+    for progress in searches {
+        progress.wait_idle(Duration::MAX);
     }
 }

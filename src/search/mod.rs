@@ -64,3 +64,4 @@ pub(crate) use stats::{root_evaluation, root_visits};
 pub(crate) use stepped::SteppedSearch;
 pub(crate) use worker::WorkerPool;
 pub use worker::WorkerPoolError;
+pub(crate) use worker_progress::WorkerProgress;

@@ -1,6 +1,7 @@
 //! One search as its threads share it: its workers, its controller, and whoever started it.
 
 use std::num::NonZero;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -45,7 +46,7 @@ pub(crate) struct Search {
     /// The counters, which all workers write.
     pub(crate) counters: CachePadded<SearchCounters>,
     /// The progress of its workers.
-    pub(crate) progress: CachePadded<WorkerProgress>,
+    pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
     /// Decides when it ends.
     pub(crate) stop_controller: StopController,
     /// Visits that the root had when the search began.
@@ -62,7 +63,7 @@ impl Search {
             root_policy: RootPolicy::new(&context),
             budget: CachePadded::new(VisitBudget::new(visits)),
             counters: CachePadded::new(SearchCounters::new(tablebase_hits)),
-            progress: CachePadded::default(),
+            progress: Arc::default(),
             stop_controller: StopController::new(chain),
             reused_visits: context.root_node().visits(),
             root_draw_score: context.params.draw_score_for(context.history.current().turn()),
@@ -120,6 +121,14 @@ impl Search {
     pub(crate) fn is_ahead_of_its_pace(&self) -> bool {
         let limit = self.context.params.nps_limit;
         limit > 0.0 && self.counters.visits() as f64 > limit * self.context.started.elapsed().as_secs_f64()
+    }
+
+    /// Makes room in the tree if it is full. The caller must not be inside ([`super::tree::Tree::enter`]).
+    pub(crate) fn make_room(&self) {
+        let tree = &self.context.tree;
+        if tree.is_full() {
+            tree.prune(self.context.root, || self.progress.is_stopped());
+        }
     }
 
     /// Takes in a batch of `leaves` that came back from the backend and was backed up.

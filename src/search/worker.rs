@@ -5,7 +5,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -25,8 +25,9 @@ const PACE_WAIT: Duration = Duration::from_millis(1);
 /// The search that workers are to take part in.
 #[derive(Debug, Default)]
 struct SearchAssignment {
-    /// The present search.
-    search: Option<Arc<Search>>,
+    /// The present search, which lives as long as its owner and those who take part want it: the tree that it holds on to
+    /// may be large.
+    search: Weak<Search>,
     /// A number that grows with each new search.
     number: u64,
     /// True if the pool is gone, so that the workers end.
@@ -96,9 +97,9 @@ impl WorkerPool {
     }
 
     /// Lets all workers take part in `search`; those that are still busy with an earlier one come when they are done.
-    pub(crate) fn assign(&self, search: Arc<Search>) {
+    pub(crate) fn assign(&self, search: &Arc<Search>) {
         let mut assignment = self.mailbox.lock();
-        assignment.search = Some(search);
+        assignment.search = Arc::downgrade(search);
         assignment.number += 1;
         drop(assignment);
         self.mailbox.changed.notify_all();
@@ -120,13 +121,13 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
         let search = {
             let assignment = mailbox
                 .changed
-                .wait_while(mailbox.lock(), |a| !a.closed && (a.search.is_none() || a.number == seen))
+                .wait_while(mailbox.lock(), |a| !a.closed && a.number == seen)
                 .unwrap_or_else(PoisonError::into_inner);
             if assignment.closed {
                 return;
             }
             seen = assignment.number;
-            let Some(search) = assignment.search.clone() else { continue };
+            let Some(search) = assignment.search.upgrade() else { continue };
             if !search.progress.try_enter() {
                 continue;
             }
@@ -135,6 +136,7 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
         // A panic here is a bug of ours or of a backend; the search ends, the process lives.
         let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, evaluator.as_mut())));
         if outcome.is_err() {
+            search.context.tree.mark_damaged();
             search.fail("a search thread panicked; its batch is lost".into());
         }
         search.progress.leave();
@@ -145,9 +147,7 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
 fn take_part(search: &Search, evaluator: &mut dyn Evaluator) {
     let mut gatherer = Gatherer::new(search.context.history.clone());
     while !search.progress.is_stopped() {
-        if search.context.tree.is_full() {
-            search.context.tree.prune(search.context.root, || search.progress.is_stopped());
-        }
+        search.make_room();
         let epoch = search.progress.epoch();
         if search.is_ahead_of_its_pace() {
             search.progress.wait_for_change(epoch, PACE_WAIT);

@@ -80,7 +80,7 @@ impl TestBench {
         };
         let chain = Chain::new(&facts, &options, None);
         let search = Arc::new(Search::new(SearchSpec { context, chain, visits, tablebase_hits: 0 }));
-        self.pool.assign(search.clone());
+        self.pool.assign(&search);
         search
     }
 }

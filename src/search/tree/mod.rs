@@ -55,6 +55,8 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
     full: AtomicBool,
+    /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
+    damaged: AtomicBool,
     /// The lock that all who use nodes that may be pruned hold shared, and the one who prunes alone.
     traffic: RwLock<()>,
 }
@@ -116,11 +118,17 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
 impl Tree {
     /// Returns a tree without nodes and without a limit.
     pub(crate) fn new() -> Tree {
+        Tree::with_policies(Slab::new())
+    }
+
+    /// Returns a tree without nodes whose policies `policies` will hold.
+    fn with_policies(policies: Slab<AtomicU32>) -> Tree {
         Tree {
             nodes: Slab::new(),
-            policies: Slab::new(),
+            policies,
             limit: AtomicU64::new(u64::MAX),
             full: AtomicBool::new(false),
+            damaged: AtomicBool::new(false),
             traffic: RwLock::new(()),
         }
     }
@@ -147,19 +155,25 @@ impl Tree {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
 
-    fn is_limited(&self) -> bool {
-        self.limit.load(Ordering::Relaxed) < u64::MAX - u64::MAX / PRUNING_PART
-    }
-
     /// Returns whether anything has found no room since the tree was last pruned.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
+    /// Notes that a thread has died at work in the tree: its claims and visits under way will stay.
+    pub(crate) fn mark_damaged(&self) {
+        self.damaged.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether claims and visits under way may stay for ever, so that the tree is of no more use.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
     /// Takes a run from `slab`; at the limit only what was given back before.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
-        let grown = || if !self.is_limited() || fits() { slab.grow(len) } else { slab.carve(len) };
+        let grown = || if fits() { slab.grow(len) } else { slab.carve(len) };
         slab.allocate(class, len).or_else(grown).ok_or_else(|| {
             self.full.store(true, Ordering::Relaxed);
             TreeFull
