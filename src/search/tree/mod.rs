@@ -170,11 +170,11 @@ impl Tree {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Takes a run from `slab`; at the limit only what was given back before.
+    /// Takes a run from `slab`; at the limit, and where all indices are in use, only what was given back before.
     fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
-        let grown = || if fits() { slab.grow(len) } else { slab.carve(len) };
-        slab.allocate(class, len).or_else(grown).ok_or_else(|| {
+        let grown = || if fits() { slab.grow(len) } else { None };
+        slab.allocate(class, len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
             self.full.store(true, Ordering::Relaxed);
             TreeFull
         })

@@ -3,7 +3,7 @@
 //! A pruned node keeps its visits and their mean; what lay below it is freed, and found again when it is visited
 //! again. So a search goes on at its limit, with its best lines untouched. Called by `worker`.
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 
 use super::reclaim::release_subtree;
 use super::{NodeId, NodeState, Tree};
@@ -25,7 +25,11 @@ impl Tree {
 
     /// Returns the guard of [`Tree::enter`], unless the tree is being pruned or about to be.
     pub(crate) fn try_enter(&self) -> Option<RwLockReadGuard<'_, ()>> {
-        self.traffic.try_read().ok()
+        match self.traffic.try_read() {
+            Ok(inside) => Some(inside),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Frees about a quarter of the nodes below `root`, those in whose parents the fewest visits are; nothing if another
@@ -99,6 +103,7 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::chess::Move;
+    use crate::search::tree::slab::Slab;
     use crate::search::tree::{NodeValue, VisitSum};
 
     /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of `path` too.
@@ -115,6 +120,20 @@ mod tests {
         Some(child)
     }
 
+    /// Returns a random path, more often to earlier children; it ends where a child is made.
+    fn random_path(tree: &Tree, root: NodeId, rng: &mut fastrand::Rng) -> Vec<NodeId> {
+        let mut path = vec![root];
+        while let Some(next) =
+            tree.children(tree.node(path[path.len() - 1])).nth((rng.f32().powi(4) * 11.0) as usize)
+        {
+            if tree.node(next.0).state() != NodeState::Expanded {
+                break;
+            }
+            path.push(next.0);
+        }
+        path
+    }
+
     #[test]
     fn a_full_tree_loses_its_least_visited_nodes_and_stays_within_its_limit() {
         const LIMIT: u64 = 14_000_000;
@@ -126,16 +145,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut prunings = 0;
         for _ in 0..1_000_000 {
-            // A random path, more often to earlier children; it ends where a child is made.
-            let mut path = vec![root];
-            while let Some(next) =
-                tree.children(tree.node(path[path.len() - 1])).nth((rng.f32().powi(4) * 11.0) as usize)
-            {
-                if tree.node(next.0).state() != NodeState::Expanded {
-                    break;
-                }
-                path.push(next.0);
-            }
+            let path = random_path(&tree, root, &mut rng);
             let _ = grow(&tree, &path);
             if tree.is_full() {
                 let kept = tree.children(tree.node(root)).next().unwrap().0;
@@ -149,6 +159,29 @@ mod tests {
             assert!(tree.reserved_bytes() <= LIMIT);
         }
         assert!(prunings > 3, "{prunings}");
+    }
+
+    /// A regression: where all indices of policies were in use, pruning made room that was never used again, so that every
+    /// further expansion pruned in vain.
+    #[test]
+    fn a_tree_whose_indices_are_all_in_use_is_pruned_and_grows_on() {
+        // Five cells for each policy: room for 26,000 of them.
+        let tree = Tree::with_policies(Slab::ending_at(1 << 17));
+        let root = tree.new_root().unwrap();
+        assert!(tree.node(root).claim());
+        tree.expand(root, &[0.1; 10]).unwrap();
+        let mut rng = fastrand::Rng::with_seed(1);
+        let (mut prunings, mut grown) = (0, 0);
+        for _ in 0..100_000 {
+            let path = random_path(&tree, root, &mut rng);
+            grown += u32::from(grow(&tree, &path).is_some());
+            if tree.is_full() {
+                tree.prune(root, || false);
+                prunings += 1;
+            }
+        }
+        assert!(prunings > 0 && prunings < grown / 1000, "{prunings} prunings for {grown} new nodes");
+        assert!(grown > 40_000, "{grown}");
     }
 
     #[test]

@@ -79,6 +79,8 @@ struct Joined {
 /// Slots that are handed out and taken back in runs. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
     blocks: Blocks<T>,
+    /// The number of indices that may be handed out.
+    end: u32,
     /// The first slot that no chunk contains so far.
     next: CachePadded<AtomicU32>,
     /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the lower.
@@ -101,8 +103,14 @@ impl<T> fmt::Debug for Slab<T> {
 impl<T: Slot> Slab<T> {
     /// Returns a slab that has taken no memory yet.
     pub(super) fn new() -> Slab<T> {
+        Slab::ending_at(blocks::END)
+    }
+
+    /// Returns a slab without memory that has no indices from `end` on.
+    pub(super) fn ending_at(end: u32) -> Slab<T> {
         Slab {
             blocks: Blocks::new(),
+            end,
             next: CachePadded::new(AtomicU32::new(1)),
             chunks: std::array::from_fn(|_| CachePadded::default()),
             idle: AtomicU64::new(0),
@@ -281,7 +289,7 @@ impl<T: Slot> Slab<T> {
         loop {
             let room = blocks::room(next);
             let start = if room >= len { next } else { next.checked_add(room)? };
-            let end = start.checked_add(CHUNK.min(blocks::room(start))).filter(|&end| end <= blocks::END)?;
+            let end = start.checked_add(CHUNK.min(blocks::room(start))).filter(|&end| end <= self.end)?;
             match self.next.compare_exchange_weak(next, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
                     self.park(next..start);
@@ -365,6 +373,18 @@ mod tests {
         assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
         // Six slots are left of each chunk, at 155 and at 355.
         assert!(matches!(again(&slab, 3, 3), Some(155 | 355)));
+    }
+
+    #[test]
+    fn a_slab_at_its_end_still_hands_out_what_came_back() {
+        let slab = Slab::<AtomicU32>::ending_at(3 * CHUNK);
+        let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4, 4)).collect();
+        // The first slot and the last chunk, which has no room behind it, are never handed out.
+        assert_eq!(runs.len() as u32, (2 * CHUNK) / 4);
+        runs[..100].iter().for_each(|&run| slab.release(4, run, 4));
+        assert_eq!(take(&slab, 8, 8), None, "nothing of that class");
+        assert_eq!(slab.join_free_runs(|class| class as u32), 400);
+        assert_eq!(std::iter::from_fn(|| again(&slab, 8, 8)).count(), 50);
     }
 
     #[test]
