@@ -111,7 +111,7 @@ impl EnginePlayer {
         let mut settings = setup.settings.clone();
         settings.search.seed = 1 + seed % (i32::MAX as u64);
         let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
-        let cache = Arc::new(EvalCache::new(settings.memory.nn_cache_size));
+        let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
         Ok(EnginePlayer { setup, settings, game, cache, stepped: None, started: Instant::now() })
     }
 
@@ -189,5 +189,49 @@ impl EnginePlayer {
         };
         let best = result.best.or_else(fallback);
         Some(PlayerMove { best, used, result, report })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZero;
+
+    use super::*;
+    use crate::search::EndReason;
+    use crate::time::StopReason;
+
+    /// A regression: once the tree had grown to its limit, every further move was played without a search.
+    #[test]
+    fn a_game_under_a_memory_limit_searches_every_move() {
+        const NODES: u64 = 60_000;
+        let mut settings = Settings::default();
+        settings.network.backend = "trivial".into();
+        // So many threads would take up what the limit leaves: the tree has no more than the least.
+        settings.network.threads = NonZero::new(64);
+        settings.memory.ram_limit_mb = NonZero::new(20);
+        settings.memory.nn_cache_size = 0;
+        settings.stoppers.smart_pruning_factor = 0.0;
+        settings.search.minibatch_size = NonZero::new(64);
+        let mut player = EnginePlayer::new(Arc::new(EngineSetup::new(settings).unwrap()), 0).unwrap();
+        let mut evaluator = player.setup().backend().evaluator().unwrap();
+        let mut position = History::start();
+        for _ in 0..2 {
+            let limits = GoLimits { nodes: Some(Nodes(NODES)), ..GoLimits::default() };
+            player.begin_move(&position, limits).unwrap();
+            let mut slots = Vec::new();
+            while player.advance() == NextStep::Evaluate {
+                slots.resize_with(player.waiting(), EvalSlot::default);
+                player.swap_slots(&mut slots);
+                evaluator.evaluate(&mut slots).unwrap();
+                player.swap_slots(&mut slots);
+                player.evaluated();
+            }
+            let played = player.end_move().unwrap();
+            let summary = &played.result.summary;
+            assert_eq!(played.result.reason, EndReason::Rule(StopReason::Nodes), "{summary:?}");
+            assert_eq!(summary.nodes, NODES);
+            assert!(summary.tree_bytes < 7_500_000);
+            position.push(played.best.unwrap());
+        }
     }
 }

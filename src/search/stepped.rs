@@ -10,7 +10,11 @@ use super::controller::{self, SearchResult};
 use super::gather::Gatherer;
 use super::shared::Search;
 use super::stop_controller::EndReason;
+use super::tree::TreeFull;
 use crate::network::EvalSlot;
+
+/// The number of times that room is made in a full tree without use before the search gives up.
+const MAX_FRUITLESS: u32 = 100;
 
 /// The next thing that a search needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,16 +52,24 @@ impl SteppedSearch {
 
     /// Gathers until a batch waits for evaluation or the search is over.
     pub(crate) fn advance(&mut self) -> NextStep {
+        let mut fruitless = 0;
         while !self.search.progress.is_stopped() {
+            self.search.make_room();
             let progress = self.gatherer.gather(&self.search);
             if !self.gatherer.batch.leaves.is_empty() {
                 return NextStep::Evaluate;
             }
             backup::release_collisions(&self.search, &self.gatherer.batch);
             self.search.check_stoppers();
-            if !progress && !self.search.progress.is_stopped() {
+            if progress || self.search.progress.is_stopped() {
+                fruitless = 0;
+            } else if !self.search.context.tree.is_full() {
                 // Nothing is left to search, and nobody else will bring anything.
                 self.search.request_stop();
+            } else if fruitless < MAX_FRUITLESS {
+                fruitless += 1;
+            } else {
+                self.search.fail(TreeFull.to_string());
             }
         }
         NextStep::Over
