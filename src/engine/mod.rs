@@ -157,6 +157,12 @@ impl Engine {
         self.position = History::start();
     }
 
+    /// Throws away all evaluations that are kept for positions met again. A new game alone keeps them.
+    pub fn clear_cache(&mut self) {
+        self.finish();
+        self.new_cache();
+    }
+
     /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`.
     ///
     /// # Errors

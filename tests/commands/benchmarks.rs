@@ -123,3 +123,42 @@ fn benchmark_needs_an_end() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("need an end"));
 }
+
+#[test]
+fn spoil_compares_with_batches_of_one_and_no_row_depends_on_those_before() {
+    let rows = |batches: &str| -> Vec<Value> {
+        let line = [
+            "bench",
+            "--spoil",
+            "--backend=random",
+            "--nodes=60",
+            "--batches",
+            batches,
+            "--thread-counts=1,2",
+            "--repeats=2",
+        ];
+        let report = json(&run(&[&line[..], &["--json"]].concat()));
+        assert_eq!((report["nodes"].as_u64(), report["positions"].as_u64()), (Some(60), Some(60)));
+        report["rows"].as_array().unwrap().clone()
+    };
+    let (few, many) = (rows("16"), rows("4,16,0,1"));
+    let manner = |row: &Value| ["threads", "batch", "repeats"].map(|key| row[key].as_u64().unwrap());
+    assert_eq!(few.iter().map(manner).collect::<Vec<_>>(), [[1, 1, 1], [1, 16, 1], [2, 16, 2]]);
+    assert_eq!(few[0]["distance"], 0.0, "the reference");
+    assert_eq!(few[0]["same_best_move"], 1.0);
+    assert!(few[1]["distance"].as_f64().unwrap() > 0.0);
+    assert!(few[1]["largest_distance"].as_f64() > few[1]["distance"].as_f64());
+    assert!(few[1]["mean_batch"].as_f64().unwrap() > 1.0);
+    let same = many.iter().find(|row| manner(row) == [1, 16, 1]).unwrap();
+    assert_eq!(same["distance"], few[1]["distance"]);
+    assert_eq!(many.len(), 1 + 3 + 4, "one thread with batches of one is the reference itself");
+}
+
+#[test]
+fn spoil_refuses_what_it_sets_itself() {
+    for flag in ["--threads=2", "--minibatch-size=8"] {
+        let output = run(&["bench", "--spoil", "--backend=random", flag]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("--thread-counts"), "{}", stderr(&output));
+    }
+}

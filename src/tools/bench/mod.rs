@@ -2,6 +2,7 @@
 
 mod positions;
 mod report;
+mod spoil;
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -23,17 +24,20 @@ pub(super) use crate::cpu_time::cpu_time;
 pub(super) use positions::read as read_positions;
 pub(super) use report::{BenchFigures, BenchRow, HEAD};
 use report::{BenchReport, MoveVisits, Signature};
+use spoil::SpoilArgs;
 
 /// The number of nodes per position unless the user says something else.
 const DEFAULT_NODES: u64 = 2000;
+/// The same with `--spoil`: small trees are where batches cost most.
+const DEFAULT_SPOIL_NODES: u64 = 400;
 /// The backends whose answers are the same on every machine.
 const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
 
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
-    /// Visits per position
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_NODES, value_parser = clap::value_parser!(u64).range(1..))]
-    nodes: u64,
+    /// Visits per position [default: 2000, with --spoil 400]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Option<u64>,
     /// Search each position for this long instead, ms
     #[arg(long, value_name = "MS", conflicts_with = "nodes", value_parser = clap::value_parser!(u64).range(1..))]
     movetime: Option<u64>,
@@ -41,11 +45,23 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
     #[command(flatten)]
+    spoil: SpoilArgs,
+    #[command(flatten)]
     settings: Settings,
+}
+
+impl BenchArgs {
+    /// Returns the visits per position.
+    fn nodes(&self) -> u64 {
+        self.nodes.unwrap_or(if self.spoil.spoil { DEFAULT_SPOIL_NODES } else { DEFAULT_NODES })
+    }
 }
 
 /// Runs the command.
 pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if args.spoil.spoil {
+        return spoil::run(args, output);
+    }
     let positions = match &args.positions {
         Some(file) => positions::read(file)?,
         None => positions::BUILT_IN.map(String::from).into(),
@@ -118,7 +134,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
 fn limits(args: &BenchArgs) -> GoLimits {
     match args.movetime {
         Some(ms) => GoLimits { movetime: Some(Millis(ms as f64)), ..GoLimits::default() },
-        None => GoLimits { nodes: Some(Nodes(args.nodes)), ..GoLimits::default() },
+        None => GoLimits { nodes: Some(Nodes(args.nodes())), ..GoLimits::default() },
     }
 }
 

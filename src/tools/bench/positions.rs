@@ -1,4 +1,4 @@
-//! Holds the positions to bench on: ten built-in ones, or a file's.
+//! Holds the positions to bench on: ten built-in ones, sixty for `--spoil`, or a file's.
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +19,14 @@ pub(super) const BUILT_IN: [&str; 10] = [
     "fen 8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
 ];
 
+/// The positions of `--spoil`, in the form that [`read`] takes.
+const FOR_SPOIL: &str = include_str!("spoil_positions.txt");
+
+/// Returns the positions of `--spoil`.
+pub(super) fn for_spoil() -> Vec<String> {
+    parse(FOR_SPOIL)
+}
+
 /// Reads positions, one a line: `startpos …`, `fen …`, or a FEN or EPD. Empty lines and `#` comments are passed over.
 ///
 /// # Errors
@@ -26,12 +34,16 @@ pub(super) const BUILT_IN: [&str; 10] = [
 pub(in crate::tools) fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let positions: Vec<_> = lines.map(uci_position).collect();
+    let positions = parse(&text);
     if positions.is_empty() {
         return Err(Failure::Input(format!("{}: no position in it", file.display())));
     }
     Ok(positions)
+}
+
+fn parse(text: &str) -> Vec<String> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(uci_position).collect()
 }
 
 /// Returns a line as UCI's `position` takes it. After the four fields of an EPD come operations, not the two counters.
@@ -52,8 +64,11 @@ mod tests {
 
     #[test]
     fn built_in_positions_are_positions() {
-        for text in BUILT_IN {
-            History::from_uci_position(text, Variant::Standard).unwrap();
+        let for_spoil = for_spoil();
+        assert_eq!(for_spoil.len(), 60);
+        for text in BUILT_IN.into_iter().chain(for_spoil.iter().map(String::as_str)) {
+            let history = History::from_uci_position(text, Variant::Standard).unwrap();
+            assert!(history.legal_moves().len() > 1, "{text}");
         }
     }
 
