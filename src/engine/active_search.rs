@@ -7,8 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::game::GameState;
-use super::{Listener, SearchAnswer};
-use crate::chess::Move;
+use super::{Listener, SearchAnswer, quick_look};
 use crate::network::Backend;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 
@@ -81,8 +80,6 @@ impl ActiveSearch {
 pub(super) struct SearchReporter {
     /// The listener that hears the reports.
     pub(super) listener: Box<dyn Listener>,
-    /// The move to play if the search knows none.
-    pub(super) fallback: Move,
     /// The backend whose notes are passed on.
     pub(super) backend: Arc<dyn Backend>,
 }
@@ -107,10 +104,14 @@ impl SearchReporter {
                 result.reason
             ));
         }
+        let context = &search.context;
         if result.best.is_none() && result.failure.is_none() {
-            self.listener.note("no evaluation has come back in time: the move is any legal one");
+            self.listener.note(
+                "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
+            );
         }
-        let best = result.best.or_else(|| search.context.root_moves.first().copied()).or(Some(self.fallback));
+        let best =
+            result.best.or_else(|| quick_look(&context.history, &context.root_moves, &context.cache));
         let answer = SearchAnswer { best, ponder: result.ponder, result: Some(result) };
         self.listener.answer(&search.context.history, answer);
     }

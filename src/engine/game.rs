@@ -114,7 +114,9 @@ impl GameState {
         Ok(Search::new(SearchSpec {
             context,
             chain,
-            visits: limit.unwrap_or(Nodes::MAX).min(affordable).min(MAX_VISITS.saturating_sub(visits)).0,
+            // A root without visits needs one to have a move at all, also for `go nodes 0`.
+            visits: (limit.unwrap_or(Nodes::MAX).min(affordable).min(MAX_VISITS.saturating_sub(visits)).0)
+                .max((visits == Nodes(0)).into()),
             tablebase_hits: tables.hits,
         }))
     }

@@ -11,6 +11,7 @@ mod listener;
 mod loading;
 mod memory;
 mod player;
+mod quick_look;
 mod root_tablebase;
 mod settings;
 
@@ -35,6 +36,7 @@ pub use loading::{NetworkOptions, open_backend};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
+use quick_look::quick_look;
 use root_tablebase::RootTablebase;
 pub use root_tablebase::TablebaseOptions;
 pub use settings::Settings;
@@ -176,8 +178,7 @@ impl Engine {
     /// Starts a search of the present position; a search that still runs is ended first.
     pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) {
         self.finish();
-        let legal = self.position.legal_moves();
-        let Some(&fallback) = legal.first() else {
+        if self.position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position");
             listener.game_is_over(self.position.current().is_check());
             self.pending_answer = Some((listener, self.position.clone()));
@@ -185,17 +186,19 @@ impl Engine {
                 self.send_pending_answer();
             }
             return;
-        };
+        }
+        let root_moves = request.root_moves.clone();
         match self.begin(request, &mut *listener) {
             Ok((search, game)) => {
                 let Some(network) = &self.network else { unreachable!("the search has begun with one") };
-                let reporter = SearchReporter { listener, fallback, backend: network.backend().clone() };
+                let reporter = SearchReporter { listener, backend: network.backend().clone() };
                 self.active = Some(ActiveSearch::start(search, game, reporter));
             }
             Err(error) => {
                 listener.note(&format!("error: {error}"));
-                listener.note("without a search the first legal move is played");
-                let answer = SearchAnswer { best: Some(fallback), ponder: None, result: None };
+                listener.note("without a search the move is taken from a quick look at mates and captures");
+                let best = quick_look(&self.position, &root_moves, &self.cache);
+                let answer = SearchAnswer { best, ponder: None, result: None };
                 listener.answer(&self.position, answer);
             }
         }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::game::{GameState, SearchResources};
 use super::root_tablebase::RootTablebase;
-use super::{EngineError, GoRequest, Settings, check, loading};
+use super::{EngineError, GoRequest, Settings, check, loading, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
@@ -179,15 +179,8 @@ impl EnginePlayer {
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
-        let fallback = || {
-            search
-                .context
-                .root_moves
-                .first()
-                .copied()
-                .or_else(|| search.context.history.legal_moves().first().copied())
-        };
-        let best = result.best.or_else(fallback);
+        let context = &search.context;
+        let best = result.best.or_else(|| quick_look(&context.history, &context.root_moves, &context.cache));
         Some(PlayerMove { best, used, result, report })
     }
 }

@@ -22,6 +22,11 @@ const GAP_PER_LINE: Duration = Duration::from_millis(25);
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// The time that a search without a clock that ended by itself waits for batches in flight.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
+/// The time that a search waits after `stop` for the evaluation of its root, if that is not back yet: a network that
+/// is slow on its device may take as long, and a device that hangs must not hold up the GUI.
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
+/// The time between two looks for that evaluation.
+const ROOT_TICK: Duration = Duration::from_millis(1);
 
 /// The end of a search: its move, the reason, and the last figures.
 #[derive(Clone, Debug)]
@@ -64,10 +69,13 @@ pub(crate) fn run(
             }
         }
     };
+    if reason != EndReason::Failure {
+        wait_for_root(search);
+    }
     search.progress.stop();
-    let has_deadline = search.stop_controller.with_chain(|chain| chain.deadline().is_some());
-    if matches!(reason, EndReason::Rule(_)) && !has_deadline {
-        search.progress.wait_idle(LAST_BATCH_WAIT);
+    if matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none() {
+        let is_stopped = || search.stop_controller.is_stop_requested();
+        search.progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
     }
     let snapshot = RootSnapshot::read(search);
     let mut result = result_of(search, &snapshot, reason);
@@ -78,6 +86,25 @@ pub(crate) fn run(
         (reporter.observer)(info);
     }
     result
+}
+
+/// Waits, at the end of a search, for the evaluation of its root if that is not back yet: any move by it is better than one
+/// without. The wait goes on up to the clock's deadline, which allows for it; without a clock for a long time, but not long
+/// after `stop`.
+fn wait_for_root(search: &Search) {
+    let (ended, mut stopped) = (Instant::now(), None);
+    while !search.has_evaluated_root() && search.progress.failure().is_none() {
+        let epoch = search.progress.epoch();
+        if search.stop_controller.is_stop_requested() {
+            stopped.get_or_insert_with(Instant::now);
+        }
+        let is_long = stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
+        let is_late = search.stop_controller.ready_at().is_some_and(|at| search.context.started.elapsed() >= at);
+        if is_long || is_late {
+            break;
+        }
+        search.progress.wait_for_change(epoch, ROOT_TICK);
+    }
 }
 
 /// Returns the result of a search that has ended, with its state as seen without the figures of the root moves.

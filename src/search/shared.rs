@@ -13,7 +13,7 @@ use super::root_policy::RootPolicy;
 use super::root_snapshot::RootSnapshot;
 use super::stats;
 use super::stop_controller::StopController;
-use super::tree::{Node, Unvisited};
+use super::tree::{Node, NodeState, Unvisited};
 use super::visit_budget::VisitBudget;
 use super::worker_progress::WorkerProgress;
 use crate::time::{Chain, SearchStats};
@@ -147,7 +147,7 @@ impl Search {
     /// Asks the stoppers with fresh figures, and ends the search if one of them says so.
     pub(crate) fn check_stoppers(&self) {
         if self.stop_controller.check(&self.stats(), self.visits_left()) {
-            self.progress.stop();
+            self.dismiss_workers();
         }
     }
 
@@ -155,7 +155,7 @@ impl Search {
     /// so.
     pub(crate) fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
         if self.stop_controller.check_by_clock(&stats::of(snapshot), self.visits_left()) {
-            self.progress.stop();
+            self.dismiss_workers();
         }
     }
 
@@ -164,8 +164,27 @@ impl Search {
         self.budget.total().saturating_sub(self.counters.visits())
     }
 
+    /// Returns whether the root is evaluated: from then on there is something to choose a move by.
+    pub(crate) fn has_evaluated_root(&self) -> bool {
+        self.context.root_node().state() == NodeState::Expanded
+    }
+
+    /// Lets the workers of a search that is over leave. Before the root is evaluated they go on: without that the move
+    /// would be a guess. The controller bounds how long.
+    fn dismiss_workers(&self) {
+        if self.has_evaluated_root() {
+            self.progress.stop();
+        }
+    }
+
     /// Ends the search as `stop` does: `bestmove` goes out also after `infinite` and `ponder`.
     pub(crate) fn request_stop(&self) {
+        self.stop_controller.request_stop();
+        self.dismiss_workers();
+    }
+
+    /// Ends the search as [`Search::request_stop`] does, whether the root is evaluated or not.
+    pub(crate) fn give_up(&self) {
         self.stop_controller.request_stop();
         self.progress.stop();
     }

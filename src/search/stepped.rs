@@ -65,7 +65,7 @@ impl SteppedSearch {
                 fruitless = 0;
             } else if !self.search.context.tree.is_full() {
                 // Nothing is left to search, and nobody else will bring anything.
-                self.search.request_stop();
+                self.search.give_up();
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
             } else {

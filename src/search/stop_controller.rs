@@ -129,7 +129,7 @@ impl StopController {
             let ready = ready_at(&state.chain)?;
             (stats.elapsed >= ready.into()).then_some(EndReason::Deadline)
         });
-        let is_over = reason.is_some();
+        let is_over = reason.is_some() || state.end.is_some();
         if let Some(reason) = reason {
             self.end(state, reason);
         }
@@ -164,6 +164,16 @@ impl StopController {
     /// Returns why the search is over, if it is.
     pub(crate) fn end_reason(&self) -> Option<EndReason> {
         self.state().end
+    }
+
+    /// Returns whether `stop` has come, or what counts as it.
+    pub(crate) fn is_stop_requested(&self) -> bool {
+        self.state().stop_requested
+    }
+
+    /// Returns when the search must end by the clock, from its start; `None` if no clock limits it.
+    pub(crate) fn ready_at(&self) -> Option<Duration> {
+        ready_at(&self.state().chain)
     }
 
     /// Lets the caller work on the chain, under the lock.

@@ -130,6 +130,12 @@ impl WorkerProgress {
 
     /// Waits until no worker is in this search, or `timeout` has passed. The search must have been stopped.
     pub(crate) fn wait_idle(&self, timeout: Duration) {
-        drop(self.wait_while(timeout, |state| state.workers > 0));
+        self.wait_idle_unless(timeout, || false);
+    }
+
+    /// Waits as [`WorkerProgress::wait_idle`] does, but no longer than until `is_urgent`, which is asked again after
+    /// [`WorkerProgress::stop`].
+    pub(crate) fn wait_idle_unless(&self, timeout: Duration, is_urgent: impl Fn() -> bool) {
+        drop(self.wait_while(timeout, |state| state.workers > 0 && !is_urgent()));
     }
 }

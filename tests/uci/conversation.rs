@@ -83,6 +83,46 @@ fn a_slow_device_is_waited_for() {
     assert!(lines.iter().any(|line| line.contains(" nodes 1 ")), "{lines:#?}");
 }
 
+/// A regression: a search that was ended before its first evaluation was back played the first legal move.
+#[test]
+fn no_move_is_played_blindly() {
+    const MATE_IN_ONE: &str = "position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+    let slow = || Engine::start(&["--threads=1", "--backend=simulated(latency-us=400000)"]);
+    for go in ["go movetime 300", "go wtime 1 btime 1"] {
+        let mut engine = slow();
+        engine.ask(&["isready"], "readyok");
+        engine.send(MATE_IN_ONE);
+        assert_eq!(engine.best_move(&[go]), "d1d8", "{go}");
+    }
+    // `stop` and `quit` wait for the evaluation.
+    for end in ["stop", "quit"] {
+        let mut engine = slow();
+        engine.ask(&["isready"], "readyok");
+        engine.send("position startpos");
+        engine.send("go infinite");
+        engine.send(end);
+        let lines = engine.read_until("bestmove");
+        assert!(lines.iter().any(|line| line.contains(" nodes 1 ")), "{end}: {lines:#?}");
+    }
+}
+
+/// A regression: `stop` and `quit` were not heard while a batch was under way after a limit had been reached.
+#[test]
+fn a_device_that_hangs_does_not_hold_up_stop() {
+    let mut engine = Engine::start(&["--threads=2", "--backend=simulated(latency-us=10000000)"]);
+    engine.ask(&["isready"], "readyok");
+    let began = Instant::now();
+    for go in ["go infinite", "go nodes 0", "go depth 0"] {
+        engine.send("position fen 6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1");
+        engine.send(go);
+        assert_eq!(engine.best_move(&["stop"]), "a1a5");
+    }
+    engine.send("go nodes 0");
+    engine.send("quit");
+    assert!(engine.process.wait().unwrap().success());
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
+}
+
 /// A regression: a search without an end of its own went on after the GUI had gone.
 #[test]
 fn a_search_ends_when_nobody_listens() {

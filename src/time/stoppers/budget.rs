@@ -6,8 +6,11 @@ use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 use crate::time::units::Millis;
 
-/// Share of the clock, less the reserve, that the wait for the first evaluation may take.
+/// Share of the clock, less the reserve, that the wait for the first evaluation may take …
 const GRACE_SHARE: f64 = 0.1;
+/// … but on a clock that is nearly empty up to this, if that is not more than half of it: a tenth would be over before any
+/// thread has begun.
+const LEAST_GRACE: Millis = Millis(5.0);
 
 /// Stops when a fixed budget of time is spent.
 #[derive(Clone, Debug)]
@@ -28,7 +31,8 @@ impl BudgetLimit {
 /// evaluation loses games, a tenth of the clock does not, and a clock that loses a tenth at a time never runs out.
 pub fn first_evaluation_grace(facts: &MoveFacts) -> Millis {
     let clock = facts.limits.mover_clock().unwrap_or_default();
-    (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE
+    let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
+    share.max(LEAST_GRACE.min(clock.time / 2.0))
 }
 
 impl Stopper for BudgetLimit {

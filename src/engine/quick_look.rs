@@ -1,0 +1,222 @@
+//! Chooses a move without a search, where no evaluation has come back in time or there is no network.
+//!
+//! It takes a mate, else what the cache thinks of the position, else the move after which the captures that follow leave
+//! most material, by at most [`MAX_POSITIONS`] positions: about a millisecond.
+
+use std::cmp::Reverse;
+
+use shakmaty::{Role, Square};
+
+use crate::chess::{History, Move, Position};
+use crate::network::cache::EvalCache;
+
+/// The most positions that one look makes.
+const MAX_POSITIONS: u32 = 20_000;
+/// The most plies of captures that follow a move.
+const MAX_CAPTURES: u32 = 6;
+/// The balance of a mate, centipawns.
+const MATE: i32 = 100_000;
+
+/// Returns a move for the last position of `game`, one of `allowed` unless that is empty; `None` only where there is no legal
+/// move.
+pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<Move> {
+    let legal = game.legal_moves();
+    let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
+    let is_mate = |mv: &Move| is_mate(&game.current().play(*mv));
+    if let Some(mate) = candidates().find(is_mate) {
+        return Some(mate);
+    }
+    let mut policy = Vec::new();
+    if cache.get(game.evaluation_key(), legal.len(), &mut policy).is_some() {
+        let rated = legal.iter().zip(policy).filter(|(mv, _)| allowed.is_empty() || allowed.contains(mv));
+        return rated.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(mv, _)| *mv);
+    }
+    let mut exchanges = Exchanges { positions_left: MAX_POSITIONS };
+    let mut game = game.clone();
+    candidates().max_by_key(|&mv| {
+        let placement = placement(game.current(), mv);
+        game.push(mv);
+        let (balance, replies) = exchanges.after_move(&game);
+        game.pop();
+        (balance, placement, Reverse(replies))
+    })
+}
+
+fn is_mate(position: &Position) -> bool {
+    position.is_check() && position.legal_moves().is_empty()
+}
+
+/// Follows captures.
+struct Exchanges {
+    positions_left: u32,
+}
+
+impl Exchanges {
+    /// Returns the balance for the side that has just moved to the last position of `game`, in centipawns, and the number of
+    /// replies.
+    fn after_move(&mut self, game: &History) -> (i32, usize) {
+        let (position, replies) = (game.current(), game.legal_moves());
+        if game.terminal(&replies).is_some() {
+            return (0, replies.len());
+        }
+        let is_mated = replies.iter().any(|&reply| self.take_one() && is_mate(&position.play(reply)));
+        let theirs = if is_mated { MATE } else { self.best(position, -MATE, MATE, MAX_CAPTURES) };
+        (-theirs, replies.len())
+    }
+
+    /// Returns the balance that the side to move can reach by captures and promotions, if it need not make any, in
+    /// centipawns within `alpha..=beta`.
+    fn best(&mut self, position: &Position, alpha: i32, beta: i32, plies: u32) -> i32 {
+        let balance = balance(position);
+        if plies == 0 || balance >= beta || !self.take_one() {
+            return balance.min(beta);
+        }
+        let mut captures: Vec<_> = position.legal_moves().iter().map(|&mv| (gain(position, mv), mv)).collect();
+        if captures.is_empty() {
+            return if position.is_check() { -MATE } else { 0 };
+        }
+        captures.retain(|(gain, _)| *gain > 0);
+        captures.sort_by_key(|(gain, _)| Reverse(*gain));
+        let mut best = balance.max(alpha);
+        for (_, mv) in captures {
+            best = best.max(-self.best(&position.play(mv), -beta, -best, plies - 1));
+            if best >= beta {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Takes one position of those that are left; returns whether there was one.
+    fn take_one(&mut self) -> bool {
+        let is_left = self.positions_left > 0;
+        self.positions_left = self.positions_left.saturating_sub(1);
+        is_left
+    }
+}
+
+/// Returns the worth of a piece, centipawns.
+fn worth(role: Role) -> i32 {
+    match role {
+        Role::Pawn => 100,
+        Role::Knight => 300,
+        Role::Bishop => 310,
+        Role::Rook => 500,
+        Role::Queen => 900,
+        Role::King => 0,
+    }
+}
+
+/// Returns the material of the side to move less that of the other, centipawns.
+fn balance(position: &Position) -> i32 {
+    let board = position.board();
+    let pieces = |role| (board.by_role(role) & board.by_color(position.turn())).count() as i32;
+    let all = |role| board.by_role(role).count() as i32;
+    Role::ALL.iter().map(|&role| worth(role) * (2 * pieces(role) - all(role))).sum()
+}
+
+/// Returns what a move takes or gains by promotion, centipawns.
+fn gain(position: &Position, mv: Move) -> i32 {
+    let board = position.board();
+    let is_en_passant = board.role_at(mv.from_square()) == Some(Role::Pawn)
+        && mv.from_square().file() != mv.to_square().file()
+        && board.role_at(mv.to_square()).is_none();
+    let is_theirs = board.by_color(!position.turn()).contains(mv.to_square());
+    let taken = match board.role_at(mv.to_square()).filter(|_| is_theirs) {
+        Some(role) => worth(role),
+        None if is_en_passant => worth(Role::Pawn),
+        None => 0,
+    };
+    taken + mv.promotion().map_or(0, |role| worth(role) - worth(Role::Pawn))
+}
+
+/// Returns what speaks for a quiet move by itself: it brings a piece or pawn towards the centre, or castles.
+fn placement(position: &Position, mv: Move) -> i32 {
+    let board = position.board();
+    if position.castling_rook(position.turn(), shakmaty::CastlingSide::KingSide) == Some(mv.to_square()) {
+        return 2;
+    }
+    match board.role_at(mv.from_square()) {
+        Some(Role::King | Role::Rook | Role::Queen) | None => 0,
+        Some(_) => centrality(mv.to_square()) - centrality(mv.from_square()),
+    }
+}
+
+/// Returns 0 at the edge to 3 in the centre.
+fn centrality(square: Square) -> i32 {
+    let from_edge = |coordinate: u32| coordinate.min(7 - coordinate) as i32;
+    from_edge(u32::from(square.file())).min(from_edge(u32::from(square.rank())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chess::Variant;
+    use crate::network::Evaluation;
+
+    fn look(fen: &str, allowed: &[&str], cache: &EvalCache) -> String {
+        let game = History::from_fen(fen, Variant::Standard).unwrap();
+        let allowed: Vec<_> = allowed.iter().filter_map(|text| game.parse_move(text).ok()).collect();
+        quick_look(&game, &allowed, cache).map_or_else(String::new, |mv| game.format_move(mv))
+    }
+
+    fn blind(fen: &str) -> String {
+        look(fen, &[], &EvalCache::new(0))
+    }
+
+    #[test]
+    fn mates_and_what_can_be_won_are_seen() {
+        for (fen, expected) in [
+            ("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "d1d8"),
+            ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", "f7g7"),
+            // The queen hangs.
+            ("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "a1a5"),
+            ("8/P6k/8/8/8/8/8/K7 w - - 0 1", "a7a8q"),
+            // En passant is the only capture.
+            ("4k3/8/8/1pP5/8/8/8/4K3 w - b6 0 2", "c5b6"),
+        ] {
+            assert_eq!(blind(fen), expected, "{fen}");
+        }
+    }
+
+    #[test]
+    fn what_loses_by_the_next_moves_is_seen() {
+        for (fen, bad, why) in [
+            ("4k3/8/3p4/4p3/8/6B1/8/4K3 w - - 0 1", "g3e5", "a bishop for a pawn"),
+            ("3r2k1/5pp1/7p/8/8/8/p4PPP/R5K1 w - - 0 1", "a1a2", "mate on the back rank"),
+            ("7k/8/6Q1/8/8/8/8/K7 w - - 0 1", "g6f7", "stalemate"),
+        ] {
+            assert_ne!(blind(fen), bad, "{fen}: {why}");
+        }
+    }
+
+    /// A regression: where there was no evaluation, the first legal move was played.
+    #[test]
+    fn it_is_not_the_first_of_the_list() {
+        let start = History::start();
+        let best = quick_look(&start, &[], &EvalCache::new(0)).unwrap();
+        assert_ne!(Some(&best), start.legal_moves().first());
+        assert!(["e2e4", "d2d4", "b1c3", "g1f3"].contains(&start.format_move(best).as_str()), "{best:?}");
+    }
+
+    #[test]
+    fn what_the_cache_knows_counts_more_than_captures_and_less_than_mate() {
+        let cache = EvalCache::new(100);
+        for fen in ["6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"] {
+            let game = History::from_fen(fen, Variant::Standard).unwrap();
+            let moves = game.legal_moves();
+            let policy: Vec<_> = moves.iter().map(|mv| if game.format_move(*mv) == "h2h3" { 0.6 } else { 0.01 }).collect();
+            cache.insert(game.evaluation_key(), Evaluation::default(), &policy);
+        }
+        assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &[], &cache), "h2h3");
+        assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &["a1a5", "g2g3"], &cache).len(), 4);
+        assert_eq!(look("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", &[], &cache), "d1d8");
+    }
+
+    #[test]
+    fn only_allowed_moves_are_taken() {
+        let fen = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+        assert_eq!(look(fen, &["h2h3"], &EvalCache::new(0)), "h2h3");
+        assert_eq!(blind("7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"), "", "it is mate");
+    }
+}
