@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::game::GameState;
 use super::{Listener, SearchAnswer, quick_look};
+use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
 
@@ -80,6 +81,8 @@ impl ActiveSearch {
 pub(super) struct SearchReporter {
     /// The listener that hears the reports.
     pub(super) listener: Box<dyn Listener>,
+    /// True if the GUI may ponder: then a reply is expected even where the search has looked at none.
+    pub(super) wants_reply: bool,
     /// The backend whose notes are passed on.
     pub(super) backend: Arc<dyn Backend>,
 }
@@ -105,16 +108,27 @@ impl SearchReporter {
             ));
         }
         let context = &search.context;
-        if result.best.is_none() && result.failure.is_none() {
+        let has_choice = context.history.legal_moves().len() > 1;
+        if result.best.is_none() && result.failure.is_none() && has_choice {
             self.listener.note(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
             );
         }
-        let best =
-            result.best.or_else(|| quick_look(&context.history, &context.root_moves, &context.cache));
-        let answer = SearchAnswer { best, ponder: result.ponder, result: Some(result) };
+        let best = result.best.or_else(|| quick_look(&context.history, &context.root_moves, &context.cache));
+        let ponder = result.ponder.or_else(|| {
+            let after = play(&context.history, best.filter(|_| self.wants_reply || !has_choice)?);
+            quick_look(&after, &[], &context.cache)
+        });
+        let answer = SearchAnswer { best, ponder, result: Some(result) };
         self.listener.answer(&search.context.history, answer);
     }
+}
+
+/// Returns the game after one more move.
+fn play(game: &History, mv: Move) -> History {
+    let mut game = game.clone();
+    game.push(mv);
+    game
 }
 
 #[cfg(test)]
@@ -123,7 +137,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::chess::History;
     use crate::engine::Settings;
     use crate::engine::{Engine, GoRequest};
     use crate::time::GoLimits;

@@ -191,7 +191,11 @@ impl Engine {
         match self.begin(request, &mut *listener) {
             Ok((search, game)) => {
                 let Some(network) = &self.network else { unreachable!("the search has begun with one") };
-                let reporter = SearchReporter { listener, backend: network.backend().clone() };
+                let reporter = SearchReporter {
+                    listener,
+                    wants_reply: self.settings.ponder,
+                    backend: network.backend().clone(),
+                };
                 self.active = Some(ActiveSearch::start(search, game, reporter));
             }
             Err(error) => {

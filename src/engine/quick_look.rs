@@ -71,7 +71,8 @@ impl Exchanges {
         if plies == 0 || balance >= beta || !self.take_one() {
             return balance.min(beta);
         }
-        let mut captures: Vec<_> = position.legal_moves().iter().map(|&mv| (gain(position, mv), mv)).collect();
+        let mut captures: Vec<_> =
+            position.legal_moves().iter().map(|&mv| (gain(position, mv), mv)).collect();
         if captures.is_empty() {
             return if position.is_check() { -MATE } else { 0 };
         }
@@ -205,7 +206,8 @@ mod tests {
         for fen in ["6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1"] {
             let game = History::from_fen(fen, Variant::Standard).unwrap();
             let moves = game.legal_moves();
-            let policy: Vec<_> = moves.iter().map(|mv| if game.format_move(*mv) == "h2h3" { 0.6 } else { 0.01 }).collect();
+            let policy: Vec<_> =
+                moves.iter().map(|mv| if game.format_move(*mv) == "h2h3" { 0.6 } else { 0.01 }).collect();
             cache.insert(game.evaluation_key(), Evaluation::default(), &policy);
         }
         assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &[], &cache), "h2h3");

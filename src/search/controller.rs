@@ -12,7 +12,7 @@ use super::stop_controller::{EndReason, Wake};
 use super::summary::{self, SearchSummary};
 use super::{move_stats, stats};
 use crate::chess::Move;
-use crate::time::SearchStats;
+use crate::time::{SearchStats, StopReason};
 
 /// The time between two looks of the controller.
 const TICK: Duration = Duration::from_millis(10);
@@ -69,7 +69,8 @@ pub(crate) fn run(
             }
         }
     };
-    if reason != EndReason::Failure {
+    // An only move has been waited for as long as it is worth.
+    if !matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove)) {
         wait_for_root(search);
     }
     search.progress.stop();
@@ -98,8 +99,10 @@ fn wait_for_root(search: &Search) {
         if search.stop_controller.is_stop_requested() {
             stopped.get_or_insert_with(Instant::now);
         }
-        let is_long = stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
-        let is_late = search.stop_controller.ready_at().is_some_and(|at| search.context.started.elapsed() >= at);
+        let is_long =
+            stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
+        let is_late =
+            search.stop_controller.ready_at().is_some_and(|at| search.context.started.elapsed() >= at);
         if is_long || is_late {
             break;
         }

@@ -65,7 +65,7 @@ impl Gatherer {
         self.history = history;
     }
 
-    /// Fills the batch. Returns whether any visit was begun or ended: if not, all that is left to do is under
+    /// Fills the batch. Returns whether any visit was begun or ended, or a leaf made: if not, all that is left to do is under
     /// evaluation by others.
     pub(super) fn gather(&mut self, search: &Search) -> bool {
         let _inside = search.context.tree.enter();
@@ -94,7 +94,7 @@ impl Gatherer {
             }
         }
         search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
-        !self.batch.leaves.is_empty() || self.counts.known > 0
+        !self.batch.leaves.is_empty() || self.counts.known + self.counts.reopened > 0
     }
 
     /// Takes `visits` visits into the node that stands for the last position of `history`.
@@ -128,12 +128,13 @@ impl Gatherer {
 
     /// Returns whether this terminal node, if it is a draw by repetition within the tree, still is one below the present
     /// root. If not, it becomes a leaf again, for the next visit.
-    fn still_repeats(&self, search: &Search, node: &Node) -> bool {
+    fn still_repeats(&mut self, search: &Search, node: &Node) -> bool {
         let depth = self.path.len() - 1;
         let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
         if !repeats {
             let reverted = search.context.tree.revert_two_fold_draw(&self.path);
             search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
+            self.counts.reopened += 1;
         }
         repeats
     }

@@ -45,6 +45,8 @@ pub(super) struct GatherCounts {
     pub(super) collisions: u32,
     /// Visits that were not needed: the leaf took one visit only.
     pub(super) spare: u32,
+    /// Draws by repetition that were none any more and became leaves again.
+    pub(super) reopened: u32,
 }
 
 /// The bounds of one gathering.

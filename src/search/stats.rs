@@ -5,6 +5,9 @@ use super::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
 use crate::network::BackendInfo;
 use crate::time::{Millis, Nodes, Nps, Plies, RootEvaluation, SearchStats};
 
+/// The value at or below which a move loses nearly for certain, as Lc0 has it.
+const RESIGNABLE_Q: f32 = -0.98;
+
 /// Returns the figures of `snapshot` that the stoppers are asked with.
 pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
     let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
@@ -34,6 +37,9 @@ pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
         proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
         root_is_certain: root.proof.is_some(),
         losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
+        is_resignable: allowed()
+            .filter(|root_move| root_move.is_visited())
+            .all(|root_move| root_move.q <= RESIGNABLE_Q),
         // The root keeps the first mate that was found; a shorter one can follow.
         mate_in: proofs().filter(is_win_by_mate).map(|proof| moves_to_mate(proof.plies + 1.0)).min(),
         // The root's proof is for the side that moved last.

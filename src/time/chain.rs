@@ -30,6 +30,9 @@ option_group! {
     }
 }
 
+/// The time after the first evaluation for which an only move may wait for a reply to ponder on.
+const REPLY_PATIENCE: Millis = Millis(50.0);
+
 /// The numbers of a ponder search at `ponderhit`, which are subtracted from its later statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct StatsOffset {
@@ -207,7 +210,8 @@ fn push_limits_after_manager(
     if options.smart_pruning_factor > 0.0 {
         let batches = options.smart_pruning_minimum_batches;
         let pruning = SmartPruning::new(options.smart_pruning_factor, batches, facts.legal_moves);
-        stoppers.push(Box::new(pruning));
+        let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
+        stoppers.push(Box::new(pruning.wait_for_reply(reply_patience)));
     }
 }
 

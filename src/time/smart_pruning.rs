@@ -10,19 +10,42 @@ const TOLERANCE: Millis = Millis(200.0);
 /// Nodes that are added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
 
+/// The time that a clock may give to the evaluation of an only move, which changes nothing but the score that is shown.
+const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
+
 /// The rule during one search.
 #[derive(Clone, Debug)]
 pub struct SmartPruning {
     factor: f64,
     minimum_batches: u64,
     legal_moves: u32,
+    reply_patience: Millis,
 }
 
 impl SmartPruning {
     /// Makes the rule. `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
     /// `searchmoves`, or 0 if unknown.
     pub fn new(factor: f64, minimum_batches: u64, legal_moves: u32) -> Self {
-        SmartPruning { factor, minimum_batches, legal_moves }
+        SmartPruning { factor, minimum_batches, legal_moves, reply_patience: Millis::ZERO }
+    }
+
+    /// Lets the search of an only move go on until a reply is known that can be pondered on, but not for longer than `time`
+    /// after the first evaluation.
+    pub fn wait_for_reply(self, time: Millis) -> Self {
+        SmartPruning { reply_patience: time, ..self }
+    }
+
+    /// Returns whether nothing more is wanted of the search of an only move: it has its score, and a reply if one is wanted. On
+    /// a clock it does not wait long for either.
+    fn is_only_move_ready(&self, stats: &SearchStats, hints: &Hints) -> bool {
+        let has_clock = hints.remaining_time < Millis::INFINITY;
+        if stats.root.is_none() {
+            return has_clock && stats.elapsed >= ONLY_MOVE_PATIENCE;
+        }
+        // The first visit of the move evaluates it, the second one a reply.
+        let has_reply = stats.most_visits().best > 1 || stats.root_is_certain;
+        let is_late = |since| since >= self.reply_patience;
+        has_reply || self.reply_patience == Millis::ZERO || stats.since_first_eval.is_some_and(is_late)
     }
 
     /// Returns the visits that the search may still make, divided by the factor.
@@ -44,12 +67,14 @@ fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
 impl Stopper for SmartPruning {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         if self.legal_moves == 1 {
-            return Some(StopReason::OnlyMove);
+            return self.is_only_move_ready(stats, hints).then_some(StopReason::OnlyMove);
         }
         if stats.proven_win {
             return Some(StopReason::ProvenWin);
         }
-        if self.legal_moves > 1 && stats.losing_moves + 1 >= self.legal_moves {
+        // Where every move seems to lose the last one is looked into as well: the mate is proven, and its score shown.
+        let left_open = if stats.is_resignable { 0 } else { 1 };
+        if self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
             return Some(StopReason::OthersLose);
         }
         hints.prunes_root_moves = true;
@@ -68,6 +93,7 @@ impl Stopper for SmartPruning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::facts::RootEvaluation;
     use crate::time::units::{ExpectedNodes, Nodes};
 
     /// Returns the statistics 1 s after the first evaluation, with 1,000 new nodes and visits 900 and 400.
@@ -129,12 +155,53 @@ mod tests {
         assert_eq!(ask(&mut pruning, Some(200.0), 10), Some(StopReason::SmartPruning));
     }
 
+    /// A regression: an only move was played before the root was evaluated, so that there was neither a score nor a reply to
+    /// ponder on.
     #[test]
-    fn forced_moves_and_proven_results_stop_at_once() {
+    fn an_only_move_gets_a_score_and_a_reply_to_ponder_on() {
+        let root = Some(RootEvaluation::default());
+        let at = |elapsed, since: Option<f64>, visits: &[u32], root| SearchStats {
+            elapsed: Millis(elapsed),
+            since_first_eval: since.map(Millis),
+            root_visits: visits.into(),
+            root,
+            ..SearchStats::default()
+        };
+        let ask = |pruning: SmartPruning, stats: &SearchStats, clock| {
+            pruning.clone().should_stop(stats, &mut hints(None, clock))
+        };
+        let (no_clock, only_move) = (f64::INFINITY, Some(StopReason::OnlyMove));
+        let plain = || SmartPruning::new(1.33, 0, 1);
+        assert_eq!(ask(plain(), &at(10.0, None, &[], None), 1e4), None, "no score yet");
+        assert_eq!(ask(plain(), &at(200.0, None, &[], None), 1e4), only_move, "the clock runs");
+        assert_eq!(ask(plain(), &at(900.0, None, &[], None), no_clock), None);
+        assert_eq!(ask(plain(), &at(10.0, Some(0.0), &[], root), 1e4), only_move);
+        assert_eq!(ask(plain(), &at(10.0, None, &[], root), 1e4), only_move, "a reused tree");
+        let pondering = || plain().wait_for_reply(Millis(50.0));
+        assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[1], root), 1e4), None, "no reply yet");
+        assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[2], root), 1e4), only_move);
+        assert_eq!(ask(pondering(), &at(60.0, Some(50.0), &[1], root), 1e4), only_move, "long enough");
+        let mated = SearchStats { root_is_certain: true, ..at(10.0, Some(0.0), &[0], root) };
+        assert_eq!(ask(pondering(), &mated, 1e4), only_move, "there is no reply");
+    }
+
+    /// A regression: the last move that was not proven to lose was played at once, however lost it was, and the mate not shown.
+    #[test]
+    fn a_lost_position_is_searched_until_the_mate_is_proven() {
+        let ask = |losing_moves, is_resignable| {
+            let stats = SearchStats { losing_moves, is_resignable, ..SearchStats::default() };
+            SmartPruning::new(1.33, 0, 5).should_stop(&stats, &mut Hints::default())
+        };
+        assert_eq!(ask(4, true), None);
+        assert_eq!(ask(5, true), Some(StopReason::OthersLose));
+        assert_eq!(ask(4, false), Some(StopReason::OthersLose));
+    }
+
+    #[test]
+    fn proven_results_stop_at_once() {
         let ask = |legal, stats: SearchStats| {
             SmartPruning::new(1.33, 0, legal).should_stop(&stats, &mut Hints::default())
         };
-        assert_eq!(ask(1, SearchStats::default()), Some(StopReason::OnlyMove));
         let won = SearchStats { proven_win: true, ..SearchStats::default() };
         assert_eq!(ask(5, won), Some(StopReason::ProvenWin));
         let losing = |losing_moves| SearchStats { losing_moves, ..SearchStats::default() };

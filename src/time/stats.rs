@@ -36,6 +36,8 @@ pub struct SearchStats {
     pub root_is_certain: bool,
     /// Root moves that are proven to lose.
     pub losing_moves: u32,
+    /// True if every root move that was searched loses nearly for certain, so that a better score is worth more than time.
+    pub is_resignable: bool,
     /// Moves to the mate that was found for the side to move, if any.
     pub mate_in: Option<u32>,
     /// Moves to the mate that was found against the side to move, if any.

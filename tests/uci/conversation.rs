@@ -123,6 +123,30 @@ fn a_device_that_hangs_does_not_hold_up_stop() {
     assert!(began.elapsed() < Duration::from_secs(40), "{:?}", began.elapsed());
 }
 
+/// A regression: an only move was answered before the root was evaluated, with a note that no evaluation had come in time,
+/// without a score and without a move to ponder on.
+#[test]
+fn an_only_move_comes_with_a_score_and_a_reply() {
+    for args in [&["--backend=random"][..], &["--threads=1", "--backend=simulated(latency-us=100000)"]] {
+        let mut engine = Engine::start(args);
+        engine.send("setoption name Ponder value true");
+        engine.ask(&["isready"], "readyok");
+        engine.send("position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1");
+        engine.send("go wtime 60000 btime 60000");
+        let lines = engine.read_until("bestmove");
+        assert!(lines.iter().any(|line| line.contains(" score ") && line.contains(" pv h1h2")), "{lines:#?}");
+        assert!(!lines.iter().any(|line| line.starts_with("info string no evaluation")), "{lines:#?}");
+        assert!(lines[lines.len() - 1].starts_with("bestmove h1h2 ponder "), "{lines:#?}");
+    }
+    // A device that is too slow for the clock is not waited for: there is nothing to choose.
+    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(latency-us=5000000)"]);
+    engine.ask(&["isready"], "readyok");
+    engine.send("position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1");
+    engine.send("go wtime 60000 btime 60000");
+    let lines = engine.read_until("bestmove");
+    assert!(lines.len() == 1 && lines[0].starts_with("bestmove h1h2 ponder "), "{lines:#?}");
+}
+
 /// A regression: a search without an end of its own went on after the GUI had gone.
 #[test]
 fn a_search_ends_when_nobody_listens() {

@@ -10,9 +10,9 @@ use super::root_snapshot::RootSnapshot;
 use super::tree::{GameTree, NodeState, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
-use crate::network::BackendInfo;
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
+use crate::network::{BackendInfo, EvalSlot};
 use crate::time::{Chain, GoLimits, MoveFacts, Nodes, StopperOptions};
 use invariants::{Made, check_tree};
 
@@ -60,6 +60,13 @@ impl TestBench {
 
     /// Does the same with these limits and at most `visits` visits.
     fn start_within(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
+        let search = self.prepare(limits, visits, root_moves);
+        self.pool.assign(&search);
+        search
+    }
+
+    /// Returns such a search before anybody takes part in it.
+    fn prepare(&self, limits: GoLimits, visits: u64, root_moves: &[&str]) -> Arc<Search> {
         let (tree, root) = (self.tree.tree().clone(), self.tree.root());
         let facts = MoveFacts { limits, legal_moves: 30, ..MoveFacts::default() };
         let options = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
@@ -79,9 +86,7 @@ impl TestBench {
             started: Instant::now(),
         };
         let chain = Chain::new(&facts, &options, None);
-        let search = Arc::new(Search::new(SearchSpec { context, chain, visits, tablebase_hits: 0 }));
-        self.pool.assign(&search);
-        search
+        Arc::new(Search::new(SearchSpec { context, chain, visits, tablebase_hits: 0 }))
     }
 }
 
@@ -277,6 +282,32 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let kept = bench.tree.tree().node(bench.tree.root()).visits();
     let (_, result) = bench.search(u64::from(kept) + 5_000);
     assert_eq!(result.summary.new_nodes, 5_000);
+}
+
+/// A regression: a search that goes step by step ended when a gathering found nothing but draws by repetition to open again.
+#[test]
+fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
+    let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
+    bench.params.minibatch_size = NonZero::new(1);
+    bench.params.max_collision_visits = 1;
+    let mut evaluator = bench.backend.evaluator().unwrap();
+    for _ in 0..6 {
+        let limits = GoLimits { nodes: Some(Nodes(u64::MAX)), ..GoLimits::default() };
+        let search = bench.prepare(limits, 3_000, &[]);
+        let mut stepped = SteppedSearch::new(search.clone());
+        while stepped.advance() == NextStep::Evaluate {
+            let mut slots: Vec<_> = (0..stepped.leaves()).map(|_| EvalSlot::default()).collect();
+            stepped.swap_slots(&mut slots);
+            evaluator.evaluate(&mut slots).unwrap();
+            stepped.swap_slots(&mut slots);
+            stepped.finish_batch();
+        }
+        let result = stepped.result();
+        assert_eq!(result.summary.new_nodes, 3_000, "{}", result.reason);
+        let mut history = search.context.history.clone();
+        result.info.unwrap().lines[0].moves[..2].iter().for_each(|&mv| history.push(mv));
+        bench.tree.advance(history, &Reclaimer::in_place(), || {}).unwrap();
+    }
 }
 
 /// The mean of M over the tree is kept by the nodes; its spread is read off the lines below the root.

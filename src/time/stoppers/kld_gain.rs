@@ -28,8 +28,9 @@ impl Stopper for KldGain {
         if now < before + self.interval {
             return None;
         }
-        let comparable = before > 0 && self.earlier.len() == stats.root_visits.len();
-        let gain = comparable.then(|| divergence(&self.earlier, &stats.root_visits) / (now - before) as f64);
+        // Moves that were tried since are new at the end; the earlier ones keep their places.
+        let gain =
+            (before > 0).then(|| divergence(&self.earlier, &stats.root_visits) / (now - before) as f64);
         self.earlier.clone_from(&stats.root_visits);
         gain.is_some_and(|gain| gain < self.minimum).then_some(StopReason::KldGain)
     }
@@ -51,7 +52,7 @@ fn divergence(old: &[u32], new: &[u32]) -> f64 {
 mod tests {
     use super::*;
 
-    fn stats(visits: [u32; 2]) -> SearchStats {
+    fn stats(visits: &[u32]) -> SearchStats {
         SearchStats { root_visits: visits.into(), ..SearchStats::default() }
     }
 
@@ -66,9 +67,18 @@ mod tests {
     fn stops_when_the_distribution_has_settled() {
         let mut stopper = KldGain::new(1e-4, 100);
         let mut ask = |visits| stopper.should_stop(&stats(visits), &mut Hints::default());
-        assert_eq!(ask([50, 50]), None);
-        assert_eq!(ask([80, 60]), None, "the interval is not over");
-        assert_eq!(ask([150, 50]), None, "a gain of 0.1438 in 100 nodes");
-        assert_eq!(ask([225, 75]), Some(StopReason::KldGain), "the same shares again");
+        assert_eq!(ask(&[50, 50]), None);
+        assert_eq!(ask(&[80, 60]), None, "the interval is not over");
+        assert_eq!(ask(&[150, 50]), None, "a gain of 0.1438 in 100 nodes");
+        assert_eq!(ask(&[225, 75]), Some(StopReason::KldGain), "the same shares again");
+    }
+
+    /// A regression: a look was skipped whenever a move had been tried for the first time since the last one.
+    #[test]
+    fn a_new_move_does_not_hide_that_the_others_have_settled() {
+        let mut stopper = KldGain::new(1e-4, 100);
+        let mut ask = |visits| stopper.should_stop(&stats(visits), &mut Hints::default());
+        assert_eq!(ask(&[75, 25]), None);
+        assert_eq!(ask(&[150, 50, 1]), Some(StopReason::KldGain));
     }
 }
