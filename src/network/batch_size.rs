@@ -15,7 +15,7 @@ const WINDOWS: usize = 3;
 /// A size is worth doubling while that makes evaluation faster by this factor …
 const CLEARLY_FASTER: f64 = 1.05;
 /// … and the smallest size stays that is not slower than the best by more than this.
-const ABOUT_AS_FAST: f64 = 0.98;
+const ABOUT_AS_FAST: f64 = 0.97;
 /// If no batch comes for this long, no search is running, and a measurement begins anew.
 const IDLE: Duration = Duration::from_millis(50);
 

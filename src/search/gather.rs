@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use super::backup;
 use super::batch::Batch;
 use super::quota::{GatherCounts, Quota};
-use super::select::{self, Candidate, CandidateMove, MovesLeftUtility};
+use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
 use super::shared::Search;
 use super::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
 use crate::chess::{History, MoveList, Terminal};
@@ -18,15 +18,6 @@ use crate::tablebase;
 
 /// The largest number of visits that are sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
-
-/// The terms of the formula that the moves of one node without a child share.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct UnvisitedTerms {
-    /// First-play urgency.
-    fpu: f32,
-    /// Factor on the policy, as [`select::exploration`] has it.
-    exploration: f32,
-}
 
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
@@ -183,26 +174,31 @@ impl Gatherer {
     /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
     fn choose(&mut self, search: &Search, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
-        let terms = self.push_children(search, node);
+        let mut terms = self.push_children(search, node);
         let mut last = None;
-        let mut fresh = self.push_unvisited(search, node, &mut last, terms);
+        let mut fresh = self.push_unvisited(search, node, &mut last, &terms);
         let mut left = visits;
         while left > 0 {
             let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
             let candidate = &mut self.candidates[first + best];
             let is_fresh = fresh == Some(first + best);
-            // A new leaf takes one visit; the next unvisited move then becomes a candidate.
-            let run = if is_fresh { 1 } else { candidate.visits_until_below(rival, left) };
-            candidate.take(run);
-            left -= run;
+            if candidate.started > 0 {
+                let run = candidate.visits_until_below(rival, left);
+                candidate.take(run);
+                left -= run;
+                continue;
+            }
+            terms.begin_first_visit(candidate);
+            left -= 1;
             if is_fresh {
-                fresh = self.push_unvisited(search, node, &mut last, terms);
+                // The next unvisited move becomes a candidate.
+                fresh = self.push_unvisited(search, node, &mut last, &terms);
             }
         }
         left
     }
 
-    /// Puts the children on the stack. Returns what the moves without a child have in common.
+    /// Puts the children on the stack. Returns what the moves without a visit have in common.
     fn push_children(&mut self, search: &Search, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
@@ -212,6 +208,9 @@ impl Gatherer {
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;
         let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
+        let parent_q = select::parent_q(mean, draw_score);
+        let mut terms =
+            UnvisitedTerms::new(fpu, parent_q, search.context.params.pending_visit_gain, exploration);
         let mut visited_policy = 0.0;
         let mut has_unvisited = false;
         for (id, child) in search.context.tree.children(node) {
@@ -225,19 +224,22 @@ impl Gatherer {
             }
             let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
-            if finished == 0 {
+            if started == 0 {
                 has_unvisited = true;
             } else {
                 visited_policy += policy;
+                q = terms.pending_q;
+            }
+            if finished > 0 {
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
             self.candidates.push(Candidate::new(q, policy * exploration, started, CandidateMove::Child(id)));
         }
-        let fpu = select::fpu(fpu, select::parent_q(mean, draw_score), visited_policy);
+        terms.count_visited(visited_policy);
         if has_unvisited {
             for candidate in self.candidates[first..].iter_mut().filter(|candidate| candidate.q.is_nan()) {
-                *candidate = Candidate::new(fpu, candidate.pu, candidate.started, candidate.target);
+                *candidate = Candidate::new(terms.fpu, candidate.pu, candidate.started, candidate.target);
             }
         }
         if plies == 0 {
@@ -245,7 +247,7 @@ impl Gatherer {
             let least = search.visits_to_stay_in_the_race();
             self.candidates.retain(|candidate| candidate.started >= least);
         }
-        UnvisitedTerms { fpu, exploration }
+        terms
     }
 
     /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
@@ -254,7 +256,7 @@ impl Gatherer {
         let terms = self.push_children(search, node);
         let mut last = None;
         for _ in 0..fresh {
-            if self.push_unvisited(search, node, &mut last, terms).is_none() {
+            if self.push_unvisited(search, node, &mut last, &terms).is_none() {
                 break;
             }
         }
@@ -268,7 +270,7 @@ impl Gatherer {
         search: &Search,
         node: &Node,
         last: &mut Option<Unvisited>,
-        UnvisitedTerms { fpu, exploration }: UnvisitedTerms,
+        terms: &UnvisitedTerms,
     ) -> Option<usize> {
         let is_root = self.path.len() == 1;
         let edge = if is_root {
@@ -279,7 +281,7 @@ impl Gatherer {
         *last = Some(edge);
         let policy = if is_root { search.root_policy.of_unvisited(edge) } else { edge.policy() };
         let target = CandidateMove::Unvisited(edge);
-        self.candidates.push(Candidate::new(fpu, policy * exploration, 0, target));
+        self.candidates.push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
         Some(self.candidates.len() - 1)
     }
 

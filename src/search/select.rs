@@ -31,6 +31,13 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
     }
 }
 
+/// Returns the value taken for a move whose first visit is under way, at a parent with the value `parent_q` for its side to
+/// move: what a first visit returns is better than the first-play urgency, which falls as siblings are visited, since the
+/// search goes to promising moves first. `gain` is the amount above the parent's value.
+pub(crate) fn pending_q(parent_q: f32, gain: f32) -> f32 {
+    (parent_q + gain).min(1.0)
+}
+
 /// Returns what a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
 #[inline]
 pub(crate) fn child_q(mean: NodeValue, draw_score: f32) -> f32 {
@@ -80,6 +87,46 @@ impl<'a> MovesLeftUtility<'a> {
             params.moves_left_quadratic_factor,
         );
         -length * q.signum() * (constant + linear * x + square * x * x)
+    }
+}
+
+/// What the moves of one node that have no visit share in the formula.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnvisitedTerms {
+    strategy: FirstPlayUrgency,
+    parent_q: f32,
+    /// Value of a move whose first visit is under way.
+    pub pending_q: f32,
+    /// Policy of all moves that have a visit, finished or under way.
+    visited_policy: f32,
+    /// First-play urgency.
+    pub fpu: f32,
+    /// Factor on the policy, as [`exploration`] has it.
+    pub exploration: f32,
+}
+
+impl UnvisitedTerms {
+    /// Returns the terms at a node with the value `parent_q` for its side to move, before any move counts as visited.
+    pub(crate) fn new(strategy: FirstPlayUrgency, parent_q: f32, pending_gain: f32, exploration: f32) -> UnvisitedTerms {
+        let pending_q = pending_q(parent_q, pending_gain);
+        let fpu = fpu(strategy, parent_q, 0.0);
+        UnvisitedTerms { strategy, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
+    }
+
+    /// Takes in that moves with this much policy in all are visited.
+    pub(crate) fn count_visited(&mut self, policy: f32) {
+        self.visited_policy += policy;
+        self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
+    }
+
+    /// Gives `candidate`, which has none, its first visit: from now on it counts as visited, with the value that is expected of
+    /// it.
+    pub(crate) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
+        // Without exploration there is no policy to be had from `pu`, and none counts.
+        let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
+        self.count_visited(policy);
+        candidate.q = self.pending_q;
+        candidate.take(1);
     }
 }
 
@@ -185,6 +232,22 @@ mod tests {
         // 0.25 − 0.33 · √0.49
         assert!((fpu(strategy, 0.25, 0.49) - 0.019).abs() < 1e-6);
         assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
+    }
+
+    /// A regression: a move whose first visit was under way kept the first-play urgency, which did not fall for its siblings
+    /// either, so that one batch spread over moves that single visits would not have gone to.
+    #[test]
+    fn a_first_visit_under_way_counts_as_visited() {
+        let strategy = SearchParams::default().fpu();
+        let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
+        let mut terms = UnvisitedTerms::new(strategy, 0.25, 0.1, 2.0);
+        let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
+        terms.begin_first_visit(&mut candidate);
+        // 0.25 + 0.1, and 0.25 − 0.33 · √0.49 for the moves that have no visit yet
+        assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
+        assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
+        assert_eq!((candidate.started, candidate.taken), (1, 1));
+        assert_eq!(UnvisitedTerms::new(strategy, 0.95, 0.1, 2.0).pending_q, 1.0);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::visit_budget::VisitBudget;
 use super::worker_progress::WorkerProgress;
 use crate::time::{Chain, SearchStats};
 
-/// A batch has at most one position per this many visits of the root.
+/// At most one visit is under way, on all threads together, per this many visits of the root.
 const VISITS_PER_LEAF: u32 = 8;
 
 /// The parts that a search is made from.
@@ -109,12 +109,18 @@ impl Search {
     }
 
     /// Returns the number of positions for the next batch: the backend's best size, but fewer in a small tree, where
-    /// visits that don't know of each other's results are ill spent, and fewer when the clock or another limit is near.
+    /// visits that don't know of each other's results are ill spent (those of other threads count), and fewer when the clock or another limit is near.
     pub(crate) fn batch_size(&self) -> u32 {
         let chosen = self.context.params.minibatch_size;
         let wanted = chosen.map_or_else(|| self.context.backend.batch_size(), NonZero::get);
         let size = wanted.clamp(1, self.context.backend_info.max_batch) as u32;
-        size.min(self.root_visits() / VISITS_PER_LEAF).min(self.stop_controller.batch_cap()).max(1)
+        size.min(self.visits_that_may_begin()).min(self.stop_controller.batch_cap()).max(1)
+    }
+
+    /// Returns the visits that a tree of this size may have under way, less those that are already.
+    pub(super) fn visits_that_may_begin(&self) -> u32 {
+        let (finished, started) = self.context.root_node().finished_and_started();
+        (finished / VISITS_PER_LEAF).saturating_sub(started - finished)
     }
 
     /// Returns whether the search has made more visits than `NodesPerSecondLimit` allows up to now.

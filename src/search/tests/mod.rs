@@ -155,6 +155,21 @@ fn one_thread_is_deterministic() {
     assert_eq!(visits(), visits());
 }
 
+/// A regression: each thread took up to an eighth of the tree's visits, so that eight threads could have as many under way as
+/// the tree had.
+#[test]
+fn threads_share_the_visits_that_may_be_under_way() {
+    let bench = TestBench::new("random", 1, KIWIPETE);
+    let (search, _) = bench.search(400);
+    let root = search.context.root_node();
+    assert_eq!(search.visits_that_may_begin(), 50);
+    for left in [8, 0] {
+        root.start_visits(42);
+        assert_eq!(search.visits_that_may_begin(), left);
+    }
+    root.cancel_visits(84);
+}
+
 #[test]
 fn a_batch_of_one_never_collides() {
     let mut bench = TestBench::new("random", 1, "startpos");

@@ -7,6 +7,7 @@
 //! `unsafe` code. Weights are immutable and shared; each evaluator has its scratch.
 
 mod attention;
+mod best_batch;
 mod body;
 mod buffer;
 mod convolution;
@@ -89,8 +90,8 @@ impl Native {
             has_wdl: network.has_wdl(),
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
-            preferred_batch: model.group(),
-            // It works on groups of that size, whatever the batch.
+            preferred_batch: best_batch::measure(&model, network.input_format),
+            // It is measured already.
             measures_batch: false,
             processor: Processor::Cpu,
             preferred_threads: cores(),
