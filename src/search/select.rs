@@ -107,7 +107,12 @@ pub(crate) struct UnvisitedTerms {
 
 impl UnvisitedTerms {
     /// Returns the terms at a node with the value `parent_q` for its side to move, before any move counts as visited.
-    pub(crate) fn new(strategy: FirstPlayUrgency, parent_q: f32, pending_gain: f32, exploration: f32) -> UnvisitedTerms {
+    pub(crate) fn new(
+        strategy: FirstPlayUrgency,
+        parent_q: f32,
+        pending_gain: f32,
+        exploration: f32,
+    ) -> UnvisitedTerms {
         let pending_q = pending_q(parent_q, pending_gain);
         let fpu = fpu(strategy, parent_q, 0.0);
         UnvisitedTerms { strategy, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
@@ -239,7 +244,9 @@ mod tests {
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu();
-        let target = CandidateMove::Child(crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root());
+        let target = CandidateMove::Child(
+            crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root(),
+        );
         let mut terms = UnvisitedTerms::new(strategy, 0.25, 0.1, 2.0);
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
         terms.begin_first_visit(&mut candidate);

@@ -45,7 +45,8 @@ pub(super) fn measure(model: &Model, format: InputFormat) -> usize {
             break;
         }
     }
-    let rates: Vec<_> = sizes.iter().zip(best).map(|(&size, seconds)| (size, size as f64 / seconds)).collect();
+    let rates: Vec<_> =
+        sizes.iter().zip(best).map(|(&size, seconds)| (size, size as f64 / seconds)).collect();
     smallest_fast(&rates)
 }
 
@@ -65,7 +66,8 @@ mod tests {
         // Two machines, the same network.
         let rates = [(1, 7060.0), (2, 8460.0), (3, 9200.0), (4, 8550.0), (8, 7650.0), (16, 8200.0)];
         assert_eq!(smallest_fast(&rates), 3);
-        let rates = [(1, 2091.0), (2, 2999.0), (3, 3489.0), (4, 3884.0), (6, 4210.0), (8, 4210.0), (16, 4227.0)];
+        let rates =
+            [(1, 2091.0), (2, 2999.0), (3, 3489.0), (4, 3884.0), (6, 4210.0), (8, 4210.0), (16, 4227.0)];
         assert_eq!(smallest_fast(&rates), 6);
     }
 }
