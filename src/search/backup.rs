@@ -47,7 +47,7 @@ pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
             return;
         }
         let Some(proof) = proof_from_children(&search.context.tree, node) else { return };
-        let mut correction = node.prove(proof);
+        let Some(mut correction) = node.prove(proof) else { return };
         for &ancestor in path[..depth].iter().rev() {
             correction = correction.at_parent();
             if !search.context.tree.node(ancestor).correct(correction) {

@@ -4,7 +4,6 @@
 //! and locks from loom and makes the blocks small. So the models run the tree's own code, and cost nothing here.
 
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, atomic};
-#[cfg(test)]
 pub(crate) use std::thread;
 
 use std::mem::MaybeUninit;
@@ -17,4 +16,11 @@ pub(crate) const BLOCKS: usize = 16;
 /// Returns memory for `len` values that comes from the system zeroed and untouched.
 pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
     Box::new_zeroed_slice(len)
+}
+
+/// Waits a moment for a lock that is held for a few instructions and was not free when it was asked for `tries` times before:
+/// its holder may have been taken off the processor.
+#[cold]
+pub(crate) fn wait_for_lock(tries: u32) {
+    if tries < 64 { std::hint::spin_loop() } else { thread::yield_now() }
 }

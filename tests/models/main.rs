@@ -30,10 +30,11 @@ fn main() {
         let counted = runs.clone();
         let mut explorer = loom::model::Builder::new();
         explorer.max_branches = 20_000;
+        println!("{name} …");
         explorer.check(move || {
             counted.fetch_add(1, Ordering::Relaxed);
             model();
         });
-        println!("{name}: {} orders, {:.1} s", runs.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
+        println!("    {} orders, {:.1} s", runs.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
     }
 }

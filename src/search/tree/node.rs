@@ -2,7 +2,9 @@
 //!
 //! Every value is from the point of view of the side that moved into the node (the side to move at its parent),
 //! so that a parent prefers the child with the largest value. Writers: any worker, at any time; see each method
-//! for the ordering.
+//! for the ordering. Values, means and finished visits change together, under a lock of one bit that is held for a few
+//! instructions, so that no visit is lost or counted at the wrong worth when a node is proven. Descents don't take it: they begin and
+//! cancel visits and read, and what they read may lack a part of a visit that ends at that moment.
 
 use super::blocks::Zeroed;
 use super::edge::Edge;
@@ -10,6 +12,7 @@ use super::means::Means;
 use super::slab::Slot;
 use super::value::{Correction, NodeValue, Proof, ProofOutcome, VALUE_SCALE, VisitSum, fixed};
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::wait_for_lock;
 
 /// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
 mod meta {
@@ -28,6 +31,11 @@ mod meta {
     /// Plies back to the position that a draw by repetition within the tree repeats; 0 for other nodes.
     pub(super) const CYCLE_SHIFT: u32 = 24;
 }
+
+/// The bit of `Node::counts` by which one thread at a time changes the sums and the finished visits.
+const SUMS_LOCK: u64 = 1 << 31;
+/// The bits of `Node::counts` with the visits under way.
+const IN_FLIGHT: u64 = SUMS_LOCK - 1;
 
 /// The states of a node in the course of its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +57,7 @@ pub(crate) struct Node {
     value_sum: AtomicI64,
     /// Mean draw probability and mean plies left.
     means: Means,
-    /// Finished visits in the upper half, and below them visits under way (virtual loss).
+    /// Finished visits in the upper half, below them the lock of the sums, and visits under way (virtual loss).
     counts: AtomicU64,
     /// Index of the run with its policy; see [`super::Tree`].
     policy: AtomicU32,
@@ -78,7 +86,7 @@ impl Node {
     /// Makes a fresh node of a slot that may have been used before. The caller publishes it.
     pub(super) fn reset(&self, edge: Edge) {
         self.value_sum.store(0, Ordering::Relaxed);
-        self.means.reset(0.0, 0.0);
+        self.means.set(0.0, 0.0);
         self.counts.store(0, Ordering::Relaxed);
         self.policy.store(0, Ordering::Relaxed);
         self.edge.store(edge.0, Ordering::Relaxed);
@@ -95,7 +103,7 @@ impl Node {
     /// Returns the number of visits under way.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
-        self.counts.load(Ordering::Relaxed) as u32
+        (self.counts.load(Ordering::Relaxed) & IN_FLIGHT) as u32
     }
 
     /// Returns the number of finished visits, and that of all visits begun.
@@ -103,7 +111,7 @@ impl Node {
     pub(crate) fn finished_and_started(&self) -> (u32, u32) {
         let counts = self.counts.load(Ordering::Relaxed);
         let finished = (counts >> 32) as u32;
-        (finished, finished + counts as u32)
+        (finished, finished + (counts & IN_FLIGHT) as u32)
     }
 
     /// Returns the edge that leads here; it is meaningless for a root.
@@ -136,8 +144,9 @@ impl Node {
 
     /// Returns the mean of all visits.
     pub(crate) fn mean(&self) -> NodeValue {
+        // What a proof changes below may arrive before the visits that it revalues, and take the means out of their range.
         let (d, m) = self.means.get();
-        NodeValue { v: self.q(), d, m }
+        NodeValue { v: self.q(), d: d.clamp(0.0, 1.0), m: m.max(0.0) }
     }
 
     /// Returns the number of legal moves; 0 before the node is expanded.
@@ -164,6 +173,39 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
+    /// Takes the lock of the sums and returns the number of finished visits. Acquire: sums and proof are seen as whoever held
+    /// it last has left them.
+    #[inline]
+    fn lock_sums(&self) -> u32 {
+        let mut counts = self.counts.load(Ordering::Relaxed);
+        let mut tries = 0;
+        loop {
+            if counts & SUMS_LOCK != 0 {
+                wait_for_lock(tries);
+                tries += 1;
+                counts = self.counts.load(Ordering::Relaxed);
+                continue;
+            }
+            // The number of visits comes from the load, so that what follows from it is computed while the lock is taken.
+            let locked = counts | SUMS_LOCK;
+            match self.counts.compare_exchange_weak(counts, locked, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return (counts >> 32) as u32,
+                Err(now) => counts = now,
+            }
+        }
+    }
+
+    /// Releases the lock of the sums.
+    fn unlock_sums(&self) {
+        self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
+    }
+
+    /// Adds to the sum of values. The caller holds the lock of the sums.
+    #[inline]
+    fn add_value(&self, sum: i64) {
+        self.value_sum.store(self.value_sum.load(Ordering::Relaxed) + sum, Ordering::Relaxed);
+    }
+
     /// Ends visits that were under way with the results in `sum`, or, where the node's result is certain, with that. Returns
     /// how they have ended.
     #[inline]
@@ -172,26 +214,37 @@ impl Node {
             self.cancel_visits(sum.cancelled);
             return sum;
         }
-        let share = sum.finished as f32 / (self.visits() + sum.finished) as f32;
-        let certain = self.means.change(|d, m| (d + (sum.d - d) * share, m + (sum.m - m) * share));
-        let sum = certain.map_or(sum, |value| sum.with(value));
-        self.value_sum.fetch_add(sum.value_sum, Ordering::Relaxed);
-        // One more finished is one less under way.
+        let visits = self.lock_sums();
+        let sum = match self.proof() {
+            Some(proof) => sum.with(proof.value()),
+            None => {
+                let share = sum.finished as f32 / (visits + sum.finished) as f32;
+                let (d, m) = self.means.get();
+                self.means.set(d + (sum.d - d) * share, m + (sum.m - m) * share);
+                sum
+            }
+        };
+        self.add_value(sum.value_sum);
+        // One more finished is one less under way. Release: as in `unlock_sums`.
         let ended = u64::from(sum.finished) + u64::from(sum.cancelled);
-        self.counts.fetch_add((u64::from(sum.finished) << 32) - ended, Ordering::Relaxed);
+        self.counts.fetch_add((u64::from(sum.finished) << 32) - ended - SUMS_LOCK, Ordering::Release);
         sum
     }
 
     /// Takes back `visits` finished visits, all of which had the result `value`, or the certain one of this node. Returns
     /// the result.
     pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
-        let all = self.visits();
-        let left = all.saturating_sub(visits).max(1) as f32;
-        let without = |mean: f32, part: f32| (mean * all as f32 - part * visits as f32).max(0.0) / left;
-        let certain = self.means.change(|d, m| (without(d, value.d).min(1.0), without(m, value.m)));
-        let value = certain.unwrap_or(value);
-        self.value_sum.fetch_sub(fixed(value.v) * i64::from(visits), Ordering::Relaxed);
-        self.counts.fetch_sub(u64::from(visits) << 32, Ordering::Relaxed);
+        let all = self.lock_sums();
+        let proof = self.proof();
+        if proof.is_none() {
+            let left = all.saturating_sub(visits).max(1) as f32;
+            let without = |mean: f32, part: f32| (mean * all as f32 - part * visits as f32) / left;
+            let (d, m) = self.means.get();
+            self.means.set(without(d, value.d), without(m, value.m));
+        }
+        let value = proof.map_or(value, Proof::value);
+        self.add_value(-fixed(value.v) * i64::from(visits));
+        self.counts.fetch_sub((u64::from(visits) << 32) + SUMS_LOCK, Ordering::Release);
         value
     }
 
@@ -216,14 +269,15 @@ impl Node {
 
     /// Makes the claimed node terminal: the game is over here, for certain.
     pub(crate) fn set_terminal(&self, proof: Proof) {
-        self.means.settle(proof);
+        let NodeValue { d, m, .. } = proof.value();
+        self.means.set(d, m);
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
     /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is taken for a draw as
     /// long as the root does not move past that.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) {
-        self.means.reset(NodeValue::DRAW.d, NodeValue::DRAW.m);
+        self.means.set(NodeValue::DRAW.d, NodeValue::DRAW.m);
         self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
     }
 
@@ -237,13 +291,14 @@ impl Node {
     /// it repeats. Returns the visits that it had as a draw, which are to be taken back; `None` if another thread has
     /// done it.
     pub(super) fn reopen(&self) -> Option<u32> {
-        let visits = self.visits();
+        let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
         let is_done = now >> meta::CYCLE_SHIFT > 0
             && self
                 .meta
                 .compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok();
+        self.unlock_sums();
         is_done.then_some(visits)
     }
 
@@ -266,28 +321,36 @@ impl Node {
     }
 
     /// Marks an expanded node as decided: its visits so far get the certain value. Returns what that changes for its
-    /// ancestors.
-    pub(crate) fn prove(&self, proof: Proof) -> Correction {
+    /// ancestors; `None` if another thread has decided it, whose proof stays.
+    pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
-        let visits = self.visits();
-        let (d, m) = self.means.settle(proof);
-        let certain = fixed(value.v) * i64::from(visits);
-        let old = self.value_sum.swap(certain, Ordering::Relaxed);
-        self.meta.fetch_or(proof_bits(proof), Ordering::Release);
-        let n = visits as f32;
-        Correction { value_sum: certain - old, d_sum: (value.d - d) * n, m_sum: (value.m - m) * n }
+        let visits = self.lock_sums();
+        let is_open = self.proof().is_none();
+        let correction = is_open.then(|| {
+            let (d, m) = self.means.get();
+            let certain = fixed(value.v) * i64::from(visits);
+            let old = self.value_sum.load(Ordering::Relaxed);
+            self.means.set(value.d, value.m);
+            self.value_sum.store(certain, Ordering::Relaxed);
+            self.meta.fetch_or(proof_bits(proof), Ordering::Release);
+            let n = visits as f32;
+            Correction { value_sum: certain - old, d_sum: (value.d - d) * n, m_sum: (value.m - m) * n }
+        });
+        self.unlock_sums();
+        correction
     }
 
     /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where
     /// its own result is certain; returns whether that is not so.
     pub(crate) fn correct(&self, by: Correction) -> bool {
-        let n = self.visits().max(1) as f32;
-        let shifted = |mean: f32, sum: f32| (mean + sum / n).max(0.0);
-        let is_open =
-            self.means.change(|d, m| (shifted(d, by.d_sum).min(1.0), shifted(m, by.m_sum))).is_none();
+        let n = self.lock_sums().max(1) as f32;
+        let is_open = self.proof().is_none();
         if is_open {
-            self.value_sum.fetch_add(by.value_sum, Ordering::Relaxed);
+            let (d, m) = self.means.get();
+            self.means.set(d + by.d_sum / n, m + by.m_sum / n);
+            self.add_value(by.value_sum);
         }
+        self.unlock_sums();
         is_open
     }
 

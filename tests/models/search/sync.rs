@@ -17,6 +17,11 @@ pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
     (0..len).map(|_| MaybeUninit::new(T::default())).collect()
 }
 
+/// Lets the other threads go on, one of which holds the lock that is wanted.
+pub(crate) fn wait_for_lock(_tries: u32) {
+    thread::yield_now();
+}
+
 /// A cell that is written once. Loom has none of its own, and does not see what that of the standard library orders.
 #[derive(Debug)]
 pub(crate) struct OnceLock<T> {

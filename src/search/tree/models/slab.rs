@@ -1,4 +1,4 @@
-//! The stacks of free runs.
+//! The stacks of free runs, and the chunks that threads share.
 
 use std::sync::Arc;
 
@@ -13,15 +13,22 @@ const LEN: u32 = 1;
 /// A slab, and for each of its first slots a mark of the thread that owns it; 0 for none.
 struct Ledger {
     slab: Slab<AtomicU32>,
-    owners: [AtomicU32; 8],
+    owners: [AtomicU32; 16],
 }
 
 impl Ledger {
-    /// Takes a free run, if there is one, and marks it.
+    fn new() -> Arc<Ledger> {
+        let ledger = Ledger { slab: Slab::new(), owners: Default::default() };
+        let first = ledger.slab.grow(LEN);
+        assert_eq!(first, Some(1));
+        Arc::new(ledger)
+    }
+
+    /// Takes a run, if there is one, and marks it.
     fn take(&self, thread: u32) -> Option<u32> {
         let start = self.slab.allocate(CLASS, LEN)?;
         let owner = &self.owners[start as usize];
-        // Relaxed: the mark that the last owner took away is seen because the stack orders what its users do.
+        // Relaxed: that the last owner took its mark away is seen because the slab orders what owners do.
         assert_eq!(owner.load(Ordering::Relaxed), 0, "a run has two owners");
         owner.store(thread, Ordering::Relaxed);
         Some(start)
@@ -35,11 +42,12 @@ impl Ledger {
     }
 }
 
-/// One thread takes runs while another takes two and gives back the one that was on top: the ABA problem.
-pub(super) fn a_run_has_one_owner_at_a_time() {
-    let ledger = Arc::new(Ledger { slab: Slab::new(), owners: Default::default() });
-    let runs = [(); 3].map(|()| ledger.slab.allocate(CLASS, LEN).or_else(|| ledger.slab.grow(LEN)).unwrap());
-    runs.into_iter().for_each(|run| ledger.slab.release(CLASS, run, LEN));
+/// Two runs are free; one thread takes one while the other takes both and gives the one that was on top back (the ABA
+/// problem).
+pub(super) fn a_free_run_that_is_taken_has_one_owner() {
+    let ledger = Ledger::new();
+    let next = ledger.slab.allocate(CLASS, LEN).unwrap();
+    [next, 1].into_iter().for_each(|run| ledger.slab.release(CLASS, run, LEN));
     let other = {
         let ledger = ledger.clone();
         thread::spawn(move || {
@@ -48,11 +56,30 @@ pub(super) fn a_run_has_one_owner_at_a_time() {
             next
         })
     };
-    let taken = [ledger.take(2), ledger.take(2)];
-    let kept = other.join().unwrap();
-    let rest = std::iter::from_fn(|| ledger.take(3));
-    let mut all: Vec<u32> = taken.into_iter().flatten().chain(kept).chain(rest).collect();
-    all.sort();
-    all.truncate(3);
-    assert_eq!(all, [1, 2, 3], "no run is lost");
+    let mut held: Vec<u32> = [ledger.take(2)].into_iter().chain([other.join().unwrap()]).flatten().collect();
+    assert_eq!(ledger.slab.used(), held.len() as u64);
+    // The stack is whole: what it still holds is nobody's.
+    held.extend([ledger.take(3), ledger.take(3)].into_iter().flatten());
+    held.sort();
+    assert!(held.is_sorted_by(|a, b| a < b), "{held:?}");
+}
+
+/// Two threads take more than is left of the chunk that they share, so that one of them replaces it.
+pub(super) fn threads_that_share_a_chunk_cut_it_at_different_places() {
+    const LONG: u32 = 4;
+    let ledger = Ledger::new();
+    let take = |ledger: &Ledger, thread: u32| {
+        let start = ledger.slab.allocate(LONG as usize, LONG).or_else(|| ledger.slab.grow(LONG)).unwrap();
+        for owner in &ledger.owners[start as usize..(start + LONG) as usize] {
+            assert_eq!(owner.swap(thread, Ordering::Relaxed), 0, "a run has two owners");
+        }
+    };
+    // On real threads the chunks are much longer, and each thread has its own.
+    let other = {
+        let ledger = ledger.clone();
+        thread::spawn(move || take(&ledger, 1))
+    };
+    take(&ledger, 2);
+    other.join().unwrap();
+    assert_eq!(ledger.slab.used(), u64::from(1 + 2 * LONG));
 }
