@@ -7,48 +7,83 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::game::GameState;
-use super::{Listener, SearchAnswer, quick_look};
+use super::{GoRequest, Listener, SearchAnswer, quick_look};
 use crate::chess::{History, Move};
 use crate::network::Backend;
 use crate::search::{EndReason, Search, SearchInfo, SearchResult, SearchSummary, conclude, run};
+use crate::time::GoLimits;
+
+/// A search that was asked for: the position, which has a legal move, and the limits.
+#[derive(Clone, Debug)]
+pub(super) struct SearchOrder {
+    /// The game up to the position.
+    pub(super) position: History,
+    /// The command.
+    pub(super) request: GoRequest,
+}
+
+impl SearchOrder {
+    /// Returns the search of the move that was pondered on, now that it has been played, as was read at `received`.
+    pub(super) fn after_ponder_hit(self, received: Instant) -> SearchOrder {
+        let limits = GoLimits { ponder: false, ..self.request.limits };
+        SearchOrder { request: GoRequest { limits, received, ..self.request }, ..self }
+    }
+}
+
+/// The end of a search's thread.
+pub(super) struct SearchEnd {
+    /// The game; `None` if the thread panicked and the game is lost.
+    pub(super) game: Option<GameState>,
+    /// The order and the listener of a search that was handed over before it had answered.
+    pub(super) unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
+}
 
 /// The running search. Its thread has the game until it ends.
 pub(super) struct ActiveSearch {
     search: Arc<Search>,
-    thread: JoinHandle<GameState>,
+    thread: JoinHandle<SearchEnd>,
+    is_pondering: bool,
     /// True when the answer is out, or about to be; the thread may still be learning from the move.
     answered: Arc<AtomicBool>,
+    /// True if the search is to end without an answer: another one goes on from it.
+    handed_over: Arc<AtomicBool>,
 }
 
 impl ActiveSearch {
-    /// Starts the thread that watches over `search`.
+    /// Starts the thread that watches over `search`, which `order` asked for.
     pub(super) fn start(
         search: Arc<Search>,
+        order: SearchOrder,
         mut game: GameState,
         mut reporter: SearchReporter,
     ) -> ActiveSearch {
         let answered = Arc::new(AtomicBool::new(false));
-        let (watched, answering) = (search.clone(), answered.clone());
+        let handed_over = Arc::new(AtomicBool::new(false));
+        let is_pondering = order.request.limits.ponder;
+        let (watched, answering, leaving) = (search.clone(), answered.clone(), handed_over.clone());
         let thread = std::thread::spawn(move || {
             let search = watched;
             let mut inform = |info: &SearchInfo| {
                 reporter.pass_on_notes();
-                reporter.listener.info(&search.context.history, info);
+                reporter.listener.info(&order.position, info);
             };
-            let watch = || run(&search, &mut inform, |search, received| game.ponder_hit(search, received));
+            let watch = || run(&search, &mut inform);
             // A panic here is a bug of ours; the game goes on with what the search has found so far.
             let result = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
                 search.fail("the search's controller panicked".into());
                 conclude(&search, EndReason::Failure)
             });
+            if leaving.load(Ordering::Acquire) {
+                return SearchEnd { game: Some(game), unanswered: Some((order, reporter.listener)) };
+            }
             let (end, stats) = (result.reason, result.stats.clone());
             // Whoever hears the answer finds no search running.
             answering.store(true, Ordering::Release);
-            reporter.answer(&search, result);
+            reporter.answer(&search, &order, result);
             game.finish_move(&search, end, &stats);
-            game
+            SearchEnd { game: Some(game), unanswered: None }
         });
-        ActiveSearch { search, thread, answered }
+        ActiveSearch { search, thread, is_pondering, answered, handed_over }
     }
 
     /// Ends the search; its answer goes out at once.
@@ -56,9 +91,16 @@ impl ActiveSearch {
         self.search.request_stop();
     }
 
-    /// Passes on that the move that is pondered on was played, as was read at `received`.
-    pub(super) fn ponder_hit(&self, received: Instant) {
-        self.search.ponder_hit(received);
+    /// Returns whether the search ponders, and nobody has stopped it.
+    pub(super) fn is_pondering(&self) -> bool {
+        self.is_pondering && !self.is_answered() && !self.search.stop_controller.is_stop_requested()
+    }
+
+    /// Ends the search without an answer.
+    pub(super) fn hand_over(self) -> SearchEnd {
+        self.handed_over.store(true, Ordering::Release);
+        self.search.give_up();
+        self.join()
     }
 
     /// Returns whether the answer is out, or about to be.
@@ -71,9 +113,9 @@ impl ActiveSearch {
         self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
     }
 
-    /// Waits for the end and gives the game back; `None` if the thread panicked and the game is lost.
-    pub(super) fn join(self) -> Option<GameState> {
-        self.thread.join().ok()
+    /// Waits for the end and gives the game back.
+    pub(super) fn join(self) -> SearchEnd {
+        self.thread.join().unwrap_or(SearchEnd { game: None, unanswered: None })
     }
 }
 
@@ -94,7 +136,7 @@ impl SearchReporter {
     }
 
     /// Reports how the time was used, and answers.
-    fn answer(&mut self, search: &Search, result: SearchResult) {
+    fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
             self.listener.note(&format!("error: {reason}"));
@@ -107,20 +149,23 @@ impl SearchReporter {
                 result.reason
             ));
         }
-        let context = &search.context;
-        let has_choice = context.history.legal_moves().len() > 1;
-        if result.best.is_none() && result.failure.is_none() && has_choice {
+        let (position, cache) = (&order.position, &search.context.cache);
+        let has_choice = position.legal_moves().len() > 1;
+        let is_pondering = order.request.limits.ponder;
+        if result.best.is_none() && result.failure.is_none() && has_choice && !is_pondering {
             self.listener.note(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
             );
         }
-        let best = result.best.or_else(|| quick_look(&context.history, &context.root_moves, &context.cache));
+        // The root moves of a ponder search are the opponent's.
+        let allowed = if is_pondering { &order.request.root_moves } else { &search.context.root_moves };
+        let best = result.best.or_else(|| quick_look(position, allowed, cache));
         let ponder = result.ponder.or_else(|| {
-            let after = play(&context.history, best.filter(|_| self.wants_reply || !has_choice)?);
-            quick_look(&after, &[], &context.cache)
+            let after = play(position, best.filter(|_| self.wants_reply || !has_choice)?);
+            quick_look(&after, &[], cache)
         });
         let answer = SearchAnswer { best, ponder, result: Some(result) };
-        self.listener.answer(&search.context.history, answer);
+        self.listener.answer(position, answer);
     }
 }
 
@@ -137,9 +182,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::engine::Engine;
     use crate::engine::Settings;
-    use crate::engine::{Engine, GoRequest};
-    use crate::time::GoLimits;
 
     /// Panics at the first information about a search.
     struct PanickingListener(Sender<SearchAnswer>);

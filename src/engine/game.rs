@@ -1,8 +1,8 @@
 //! The state of one game: its tree and its timekeeper.
 
 use std::sync::Arc;
-use std::time::Instant;
 
+use super::before_pondering::BeforePondering;
 use super::memory::tree_limit;
 use super::root_tablebase::RootTablebase;
 use super::{Draining, EngineError, GoRequest, Settings, wait_for};
@@ -15,7 +15,7 @@ use crate::search::{
     EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
 use crate::time::{
-    Chain, DEFAULT_MANAGER, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason,
+    Chain, DEFAULT_MANAGER, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason,
     TimeManager, TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
@@ -46,8 +46,9 @@ pub(super) struct GameState {
     rescaled_by: Rescale,
     reclaimer: Reclaimer,
     timekeeper: Timekeeper,
-    /// The facts of the present search.
-    facts: MoveFacts,
+    /// What the tree held when pondering began, until the next move of ours.
+    before_pondering: Option<BeforePondering>,
+    /// Moves made with a clock running.
     moves_made: u32,
 }
 
@@ -69,12 +70,13 @@ impl GameState {
             rescaled_by: Rescale::default(),
             reclaimer,
             timekeeper: Timekeeper::new(manager, settings.stoppers.clone()),
-            facts: MoveFacts::default(),
+            before_pondering: None,
             moves_made: 0,
         })
     }
 
-    /// Prepares a search of the last position of `position`.
+    /// Prepares a search of the last position of `position`; for pondering one of the position before its last move, so that
+    /// every reply keeps what is found below it, whichever the opponent plays.
     ///
     /// # Errors
     /// Fails if an option is refused or the tree is full.
@@ -87,11 +89,18 @@ impl GameState {
         let settings = resources.settings;
         let rescale = settings.contempt.rescale(position.current().turn(), request.limits.infinite)?;
         let params = &settings.search;
-        let (tree, root) = self.set_position(position, params, rescale, resources.draining)?;
+        let (searched, expected_move) =
+            if request.limits.ponder { before_last_move(position) } else { (position.clone(), None) };
+        let (tree, root) = self.set_position(&searched, params, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let visits = Nodes::from(tree.node(root).visits());
-        let tables = resources.tables.filter_root_moves(position, request.root_moves, &settings.tablebase);
-        request.root_moves = tables.root_moves;
+        if request.limits.ponder {
+            self.note_replies(&searched);
+        }
+        let wanted = if expected_move.is_some() { Vec::new() } else { request.root_moves };
+        let tables = resources.tables.filter_root_moves(&searched, wanted, &settings.tablebase);
+        // The opponent may play any move.
+        request.root_moves = if expected_move.is_some() { Vec::new() } else { tables.root_moves };
         let chain = self.start_move(&request, tables.sound_moves, resources);
         let limit = request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
             if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
@@ -100,7 +109,8 @@ impl GameState {
         let context = SearchContext {
             tree,
             root,
-            history: position.clone(),
+            history: searched,
+            expected_move,
             root_moves: request.root_moves,
             params: params.clone(),
             rescale,
@@ -165,11 +175,14 @@ impl GameState {
         resources: &SearchResources<'_>,
     ) -> Chain {
         self.timekeeper.set_options(resources.settings.stoppers.clone());
-        self.facts = self.facts(request, resources.settings, resources.backend.info());
+        let mut facts = self.facts(request, resources.settings, resources.backend.info());
         if let Some(choices) = sound_moves {
-            self.facts.legal_moves = choices as u32;
+            facts.legal_moves = choices as u32;
         }
-        self.timekeeper.start_move(&self.facts)
+        if !request.limits.ponder {
+            self.before_pondering = None;
+        }
+        self.timekeeper.start_move(&facts)
     }
 
     /// Returns the facts of a search that is about to begin.
@@ -193,25 +206,19 @@ impl GameState {
             facts.legal_moves = legal.len() as u32;
             facts.tactical_moves = legal.iter().filter(is_tactical).count() as u32;
             facts.reused_nodes = root.visits().into();
+            let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
+            facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
             facts.root_visits = root_visits(tree.tree(), tree.root());
             facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts
     }
 
-    /// Goes on with the ponder search as a regular one.
-    pub(super) fn ponder_hit(&mut self, search: &Search, received: Instant) {
-        let stats = search.stats();
-        let facts = MoveFacts {
-            limits: GoLimits { ponder: false, ..self.facts.limits.clone() },
-            elapsed: received.elapsed().into(),
-            reused_nodes: stats.nodes,
-            root_visits: stats.root_visits.clone(),
-            root: stats.root,
-            ..self.facts.clone()
-        };
-        search.stop_controller.with_chain(|chain| self.timekeeper.ponder_hit(chain, &facts, &stats));
-        self.facts = facts;
+    /// Notes down what the tree holds of the position to ponder, unless it was pondered before.
+    fn note_replies(&mut self, position: &History) {
+        if self.before_pondering.as_ref().is_none_or(|before| !before.is_of(position)) {
+            self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
+        }
     }
 
     /// Returns the timekeeper's message for people, if one has come up since it was last asked.
@@ -221,7 +228,8 @@ impl GameState {
 
     /// Lets the timekeeper learn from the move that was made. `stats` are the last figures of its search.
     pub(super) fn finish_move(&mut self, search: &Search, end: EndReason, stats: &SearchStats) {
-        self.moves_made += 1;
+        let has_clock = search.stop_controller.with_chain(|chain| chain.report().is_some());
+        self.moves_made += u32::from(has_clock);
         let reason = match end {
             EndReason::Rule(rule) => Some(rule),
             EndReason::Deadline => Some(StopReason::Budget),
@@ -239,6 +247,15 @@ impl Drop for GameState {
     }
 }
 
+/// Returns the game before its last move, and that move; all of the game where it has none.
+fn before_last_move(game: &History) -> (History, Option<Move>) {
+    let mut before = game.clone();
+    before.pop();
+    let leads_back = |mv: &Move| before.current().play(*mv).key() == game.current().key();
+    let last_move = before.legal_moves().into_iter().find(leads_back).filter(|_| before.len() < game.len());
+    if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
+}
+
 /// Returns the time manager that the options choose.
 ///
 /// # Errors
@@ -251,11 +268,12 @@ pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::network::{BackendError, EvalSlot, Evaluator, backends};
     use crate::search::{WorkerPool, run};
+    use crate::time::GoLimits;
 
     /// A backend with an evaluator that panics once, at its third batch.
     #[derive(Debug)]
@@ -318,7 +336,7 @@ mod tests {
             };
             let search = Arc::new(game.begin_search(&position, request, &resources).unwrap());
             workers.assign(&search);
-            let result = run(&search, &mut |_| {}, |_, _| {});
+            let result = run(&search, &mut |_| {});
             search.progress.wait_idle(Duration::from_secs(60));
             let in_flight = search.context.root_node().in_flight();
             failures.push((

@@ -4,6 +4,7 @@
 //! reports to a [`Listener`]. Whatever fails, settings, game and process survive.
 
 mod active_search;
+mod before_pondering;
 mod error;
 mod game;
 mod info_options;
@@ -26,7 +27,7 @@ use crate::network::backends::BackendConfig;
 use crate::network::cache::EvalCache;
 use crate::search::{Search, WorkerProgress};
 
-use active_search::{ActiveSearch, SearchReporter};
+use active_search::{ActiveSearch, SearchOrder, SearchReporter};
 pub use error::EngineError;
 use game::{GameState, SearchResources};
 pub use info_options::{InfoOptions, ScoreType};
@@ -187,8 +188,12 @@ impl Engine {
             }
             return;
         }
-        let root_moves = request.root_moves.clone();
-        match self.begin(request, &mut *listener) {
+        self.start(SearchOrder { position: self.position.clone(), request }, listener);
+    }
+
+    /// Starts the search of a position with a legal move; no other one may be running.
+    fn start(&mut self, order: SearchOrder, mut listener: Box<dyn Listener>) {
+        match self.begin(&order, &mut *listener) {
             Ok((search, game)) => {
                 let Some(network) = &self.network else { unreachable!("the search has begun with one") };
                 let reporter = SearchReporter {
@@ -196,14 +201,14 @@ impl Engine {
                     wants_reply: self.settings.ponder,
                     backend: network.backend().clone(),
                 };
-                self.active = Some(ActiveSearch::start(search, game, reporter));
+                self.active = Some(ActiveSearch::start(search, order, game, reporter));
             }
             Err(error) => {
                 listener.note(&format!("error: {error}"));
                 listener.note("without a search the move is taken from a quick look at mates and captures");
-                let best = quick_look(&self.position, &root_moves, &self.cache);
+                let best = quick_look(&order.position, &order.request.root_moves, &self.cache);
                 let answer = SearchAnswer { best, ponder: None, result: None };
-                listener.answer(&self.position, answer);
+                listener.answer(&order.position, answer);
             }
         }
     }
@@ -211,7 +216,7 @@ impl Engine {
     /// Prepares everything for a search and lets the workers begin.
     fn begin(
         &mut self,
-        request: GoRequest,
+        order: &SearchOrder,
         listener: &mut dyn Listener,
     ) -> Result<(Arc<Search>, GameState), EngineError> {
         match self.prepare() {
@@ -235,7 +240,7 @@ impl Engine {
             None => GameState::new(&self.settings)?,
         };
         self.draining.retain(|progress| !progress.is_idle());
-        if self.settings.contempt.lacks_side(request.limits.infinite)? {
+        if self.settings.contempt.lacks_side(order.request.limits.infinite)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
         let resources = SearchResources {
@@ -245,7 +250,7 @@ impl Engine {
             backend: network.backend(),
             draining: &self.draining,
         };
-        let search = Arc::new(game.begin_search(&self.position, request, &resources)?);
+        let search = Arc::new(game.begin_search(&order.position, order.request.clone(), &resources)?);
         if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }
@@ -269,11 +274,15 @@ impl Engine {
         }
     }
 
-    /// Goes on with the ponder search on our own clock: the opponent has played the move that is pondered on.
+    /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on. The tree below it is
+    /// kept.
     pub fn ponder_hit(&mut self, received: Instant) {
         self.send_pending_answer();
-        if let Some(active) = &self.active {
-            active.ponder_hit(received);
+        let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return };
+        let end = active.hand_over();
+        self.game = end.game;
+        if let Some((order, listener)) = end.unanswered {
+            self.start(order.after_ponder_hit(received), listener);
         }
     }
 
@@ -312,7 +321,7 @@ impl Engine {
     pub fn wait(&mut self) {
         if let Some(active) = self.active.take() {
             // Where the game is lost, the next search begins with an empty tree.
-            self.game = active.join();
+            self.game = active.join().game;
         }
     }
 

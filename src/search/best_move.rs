@@ -33,7 +33,7 @@ pub(crate) fn choose<'a>(
 fn draw_candidates(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove]) -> Vec<DrawCandidate> {
     let visited = ranked.iter().filter(|root_move| root_move.is_visited());
     let visited_policy = visited.map(|root_move| root_move.policy).sum();
-    let parent_q = select::parent_q(snapshot.root.mean, search.draw_score(0));
+    let parent_q = select::parent_q(snapshot.root.mean, search.draw_score(snapshot.plies));
     let fpu = select::fpu(search.context.params.root_fpu(), parent_q, visited_policy);
     let candidate = |root_move: &&RootMove| DrawCandidate {
         visits: root_move.node.visits,
@@ -43,15 +43,16 @@ fn draw_candidates(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove
     ranked.iter().map(candidate).collect()
 }
 
-/// Returns the expected line that begins with `first`, that move included.
-pub(crate) fn principal_variation(search: &Search, first: &RootMove) -> Vec<Move> {
+/// Returns the expected line that begins with `first`, that move included, which is played `plies` below the root.
+pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usize) -> Vec<Move> {
     let mut line = vec![first.mv];
     let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
     let tree = &search.context.tree;
     // Nobody waits for a tree that is being pruned, the clock least of all.
     let Some(_inside) = tree.try_enter() else { return line };
     while line.len() < MAX_PV {
-        let Some((next, child)) = best_child(tree, tree.node(id), search.draw_score(line.len())) else {
+        let Some((next, child)) = best_child(tree, tree.node(id), search.draw_score(plies + line.len()))
+        else {
             break;
         };
         line.push(child.edge().mv());

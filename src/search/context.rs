@@ -19,6 +19,8 @@ pub(crate) struct SearchContext {
     pub(crate) root: NodeId,
     /// The game up to the root.
     pub(crate) history: History,
+    /// While pondering, the move that the opponent is expected to play at the root: what is reported follows it.
+    pub(crate) expected_move: Option<Move>,
     /// Root moves that may be searched; empty means all.
     pub(crate) root_moves: Vec<Move>,
     /// The options of the search.

@@ -47,21 +47,12 @@ pub struct SearchResult {
     pub stats: SearchStats,
 }
 
-/// Watches over `search` until it ends, and reports to `observer`. `ponder_hit` is called with the time of `ponderhit`.
-pub(crate) fn run(
-    search: &Search,
-    observer: &mut dyn FnMut(&SearchInfo),
-    mut ponder_hit: impl FnMut(&Search, Instant),
-) -> SearchResult {
+/// Watches over `search` until it ends, and reports to `observer`.
+pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
     let mut reporter = InfoReporter { observer, last: None };
     let reason = loop {
         match search.stop_controller.wait(search.context.started, TICK) {
             Wake::End(reason) => break reason,
-            Wake::PonderHit(time) => {
-                ponder_hit(search, time);
-                search.check_stoppers();
-                reporter.report_if_news(search, &RootSnapshot::read(search));
-            }
             Wake::Tick => {
                 let snapshot = RootSnapshot::read(search);
                 search.check_stoppers_by_clock(&snapshot);
@@ -69,8 +60,9 @@ pub(crate) fn run(
             }
         }
     };
-    // An only move has been waited for as long as it is worth.
-    if !matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove)) {
+    // An only move has been waited for as long as it is worth; and when pondering ends our clock may be running.
+    let is_enough = matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove));
+    if !is_enough && search.context.expected_move.is_none() {
         wait_for_root(search);
     }
     search.progress.stop();
@@ -81,7 +73,7 @@ pub(crate) fn run(
     let snapshot = RootSnapshot::read(search);
     let mut result = result_of(search, &snapshot, reason);
     if let Some(info) = &mut result.info {
-        if search.context.reporting.move_stats != MoveStatsWhen::Never {
+        if search.reports_move_stats(MoveStatsWhen::AtEnd) {
             info.move_stats = Some(move_stats::of(search, &snapshot));
         }
         (reporter.observer)(info);
@@ -91,10 +83,11 @@ pub(crate) fn run(
 
 /// Waits, at the end of a search, for the evaluation of its root if that is not back yet: any move by it is better than one
 /// without. The wait goes on up to the clock's deadline, which allows for it; without a clock for a long time, but not long
-/// after `stop`.
+/// after `stop`. It is in vain where the workers have been told to leave.
 fn wait_for_root(search: &Search) {
     let (ended, mut stopped) = (Instant::now(), None);
-    while !search.has_evaluated_root() && search.progress.failure().is_none() {
+    let is_wanted = || !search.has_evaluated_root() && !search.progress.is_stopped();
+    while is_wanted() && search.progress.failure().is_none() {
         let epoch = search.progress.epoch();
         if search.stop_controller.is_stop_requested() {
             stopped.get_or_insert_with(Instant::now);
@@ -118,13 +111,8 @@ pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
 /// Returns the result of a search: move, last information and figures are all of the same `snapshot`, although workers may
 /// still be finishing a batch.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
-    let ranked = snapshot.ranked_moves();
-    let info = info::of(search, snapshot, &ranked);
-    let line = choose(search, snapshot, &ranked).map(|best| {
-        let reported = info.iter().flat_map(|info| &info.lines).find(|line| line.moves[0] == best.mv);
-        reported.map_or_else(|| principal_variation(search, best), |line| line.moves.clone())
-    });
-    let line = line.unwrap_or_default();
+    let (info, line) =
+        snapshot.reported(search).map(|shown| info_and_line(search, &shown)).unwrap_or_default();
     SearchResult {
         best: line.first().copied(),
         ponder: line.get(1).copied(),
@@ -134,6 +122,17 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
         stats: stats::of(snapshot),
         info,
     }
+}
+
+/// Returns the information of `shown`, and the line that begins with the move to play; it is empty if there is no such move.
+fn info_and_line(search: &Search, shown: &RootSnapshot) -> (Option<SearchInfo>, Vec<Move>) {
+    let ranked = shown.ranked_moves();
+    let info = info::of(search, shown, &ranked);
+    let line = choose(search, shown, &ranked).map(|best| {
+        let reported = info.iter().flat_map(|info| &info.lines).find(|line| line.moves[0] == best.mv);
+        reported.map_or_else(|| principal_variation(search, best, shown.plies), |line| line.moves.clone())
+    });
+    (info, line.unwrap_or_default())
 }
 
 /// Passes news on to the observer, not too often.
@@ -147,13 +146,14 @@ impl InfoReporter<'_> {
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        let Some(mut info) = info::of(search, snapshot, &snapshot.ranked_moves()) else { return };
+        let Some(shown) = snapshot.reported(search) else { return };
+        let Some(mut info) = info::of(search, &shown, &shown.ranked_moves()) else { return };
         let is_news = match &self.last {
             None => true,
             Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,
         };
         if is_news {
-            if search.context.reporting.move_stats == MoveStatsWhen::Always {
+            if search.reports_move_stats(MoveStatsWhen::Always) {
                 info.move_stats = Some(move_stats::of(search, snapshot));
             }
             (self.observer)(&info);

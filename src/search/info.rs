@@ -108,7 +108,7 @@ impl SearchInfo {
     }
 }
 
-/// Returns the information of `snapshot`, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
+/// Returns the information of `snapshot`, a reported one, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
 /// the snapshot's root moves, best first.
 pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove]) -> Option<SearchInfo> {
     if ranked.is_empty() {
@@ -117,8 +117,8 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove])
     let lines = search.context.reporting.lines.max(1);
     let counts = snapshot.counts;
     Some(SearchInfo {
-        depth: counts.mean_depth().max(1),
-        seldepth: counts.max_depth.max(1),
+        depth: counts.mean_depth().saturating_sub(snapshot.plies as u32).max(1),
+        seldepth: counts.max_depth.saturating_sub(snapshot.plies as u32).max(1),
         time: snapshot.elapsed,
         nodes: snapshot.nodes.into(),
         nps: snapshot.per_second(snapshot.new_nodes),
@@ -136,16 +136,18 @@ fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLin
     let node = Some(root_move.node).filter(|node| node.visits > 0);
     // Without visits a move is taken to be worth what the root is.
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
-    let shown = rescale.shown(mean.into(), history.current().turn());
+    let turn = history.current().turn();
+    let mover = if snapshot.plies.is_multiple_of(2) { turn } else { !turn };
+    let shown = rescale.shown(mean.into(), mover);
     PvLine {
-        q: select::child_q(mean, search.draw_score(0)),
+        q: select::child_q(mean, search.draw_score(snapshot.plies)),
         wl: shown.wl,
         d: shown.d,
         mu: shown.mu.filter(|_| backend_info.has_wdl),
         nodes: root_move.node.visits.into(),
         moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
         mate: node.and_then(|node| mate(node.proof)),
-        moves: principal_variation(search, root_move),
+        moves: principal_variation(search, root_move, snapshot.plies),
     }
 }
 

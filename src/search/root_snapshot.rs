@@ -4,9 +4,11 @@
 //! Workers go on while it is read, so that the numbers of two moves may be from moments a little apart; but whoever is given
 //! the same snapshot sees the same numbers.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use super::best_move::MoveRank;
+use super::context::SearchContext;
 use super::counters::CounterValues;
 use super::select;
 use super::shared::Search;
@@ -36,6 +38,8 @@ pub(crate) struct RootSnapshot {
     pub(crate) children: Vec<RootMove>,
     /// Root moves without a child, in the order of the rules.
     pub(crate) unvisited: Vec<RootMove>,
+    /// Plies from the search's root down to this one: 0, or 1 for the position after the move that is pondered on.
+    pub(crate) plies: usize,
 }
 
 /// A node at one moment. Values are from the point of view of the side that moved into it.
@@ -153,7 +157,64 @@ impl RootSnapshot {
             evaluation: root_evaluation(tree, context.root, &context.backend_info),
             children,
             unvisited,
+            plies: 0,
         }
+    }
+
+    /// Returns what is reported of the search: all this, or while pondering what there is of it after the expected move.
+    /// `None` while nothing is known of that.
+    pub(crate) fn reported(&self, search: &Search) -> Option<Cow<'_, RootSnapshot>> {
+        match search.context.expected_move {
+            None => Some(Cow::Borrowed(self)),
+            Some(mv) => self.after(mv, search).map(Cow::Owned),
+        }
+    }
+
+    /// Returns the position after the root move `mv` as if it were the root; the counts stay those of the whole search.
+    fn after(&self, mv: Move, search: &Search) -> Option<RootSnapshot> {
+        let SearchContext { tree, history, backend_info, .. } = &search.context;
+        // Nobody waits for a tree that is being pruned.
+        let _inside = tree.try_enter()?;
+        let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
+        let (node, draw_score) = (tree.node(id), search.draw_score(1));
+        if node.state() != NodeState::Expanded {
+            return None;
+        }
+        let mut after = history.clone();
+        after.push(mv);
+        let moves = after.legal_moves();
+        let unvisited = tree.unvisited(node).map(|edge| RootMove {
+            mv: moves[usize::from(edge.index)],
+            child: None,
+            node: NodeReading::NONE,
+            q: 0.0,
+            network_policy: edge.policy(),
+            policy: edge.policy(),
+            is_allowed: true,
+        });
+        let mut unvisited: Vec<_> = unvisited.collect();
+        let child_move = |(id, child): (NodeId, &Node)| {
+            let (edge, node) = (child.edge(), NodeReading::of(child));
+            RootMove {
+                mv: edge.mv(),
+                child: Some(id),
+                node,
+                q: select::child_q(node.mean, draw_score),
+                network_policy: edge.policy(),
+                policy: edge.policy(),
+                is_allowed: true,
+            }
+        };
+        let children: Vec<_> = tree.children(node).map(child_move).collect();
+        unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
+        Some(RootSnapshot {
+            root: NodeReading::of(node),
+            evaluation: root_evaluation(tree, id, backend_info),
+            children,
+            unvisited,
+            plies: 1,
+            ..*self
+        })
     }
 
     /// Returns all root moves: those with a child first.

@@ -3,12 +3,12 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use crossbeam::utils::CachePadded;
 
 use super::context::SearchContext;
 use super::counters::SearchCounters;
+use super::info::MoveStatsWhen;
 use super::root_policy::RootPolicy;
 use super::root_snapshot::RootSnapshot;
 use super::stats;
@@ -145,6 +145,14 @@ impl Search {
         self.check_stoppers();
     }
 
+    /// Returns whether figures of every root move are reported on this occasion, [`MoveStatsWhen::AtEnd`] or
+    /// [`MoveStatsWhen::Always`]. They are not while pondering, where the root's moves are the opponent's.
+    pub(crate) fn reports_move_stats(&self, occasion: MoveStatsWhen) -> bool {
+        let wanted = self.context.reporting.move_stats;
+        let is_wanted = wanted == MoveStatsWhen::Always || wanted == occasion;
+        is_wanted && self.context.expected_move.is_none()
+    }
+
     /// Reads the figures that stoppers and time managers are asked with.
     pub(crate) fn stats(&self) -> SearchStats {
         stats::of(&RootSnapshot::read(self))
@@ -193,11 +201,6 @@ impl Search {
     pub(crate) fn give_up(&self) {
         self.stop_controller.request_stop();
         self.progress.stop();
-    }
-
-    /// Takes in that our opponent played the expected move, as was read at `received`.
-    pub(crate) fn ponder_hit(&self, received: Instant) {
-        self.stop_controller.ponder_hit(received);
     }
 
     /// Ends the search because it cannot go on; the reason is kept.

@@ -43,8 +43,6 @@ struct StopState {
     end: Option<EndReason>,
     /// True if `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
-    /// The time of a `ponderhit` that the controller has not taken in yet.
-    ponder_hit: Option<Instant>,
 }
 
 /// Asks the chain of stoppers, and wakes the controller when the search is over.
@@ -70,8 +68,6 @@ struct Checked {
 pub(crate) enum Wake {
     /// The search is over.
     End(EndReason),
-    /// `ponderhit` came at this time.
-    PonderHit(Instant),
     /// Time has passed, and nothing has happened.
     Tick,
 }
@@ -80,7 +76,7 @@ impl StopController {
     /// Returns a controller that asks `chain`.
     pub(crate) fn new(chain: Chain) -> StopController {
         StopController {
-            state: Mutex::new(StopState { chain, end: None, stop_requested: false, ponder_hit: None }),
+            state: Mutex::new(StopState { chain, end: None, stop_requested: false }),
             changed: Condvar::new(),
             batch_cap: AtomicU32::new(u32::MAX),
             decisive_lead: AtomicU32::new(u32::MAX),
@@ -155,12 +151,6 @@ impl StopController {
         self.end(state, EndReason::Stopped);
     }
 
-    /// Passes on a `ponderhit` that came at `time`.
-    pub(crate) fn ponder_hit(&self, time: Instant) {
-        self.state().ponder_hit = Some(time);
-        self.changed.notify_all();
-    }
-
     /// Returns why the search is over, if it is.
     pub(crate) fn end_reason(&self) -> Option<EndReason> {
         self.state().end
@@ -181,24 +171,19 @@ impl StopController {
         work(&mut self.state().chain)
     }
 
-    /// Waits until the search is over or `ponderhit` came, but not past the deadline nor longer than `tick`.
+    /// Waits until the search is over, but not past the deadline nor longer than `tick`.
     /// After `infinite` and `ponder` the search is over only when someone says so.
     pub(crate) fn wait(&self, started: Instant, tick: Duration) -> Wake {
         let state = self.state();
         let until_deadline = ready_at(&state.chain).map(|at| at.saturating_sub(started.elapsed()));
         let timeout = until_deadline.map_or(tick, |left| left.min(tick));
         let asleep = Instant::now();
-        let (mut state, waited) = self
+        let (state, waited) = self
             .changed
-            .wait_timeout_while(state, timeout, |state| {
-                state.ponder_hit.is_none() && (state.end.is_none() || !may_report(state))
-            })
+            .wait_timeout_while(state, timeout, |state| state.end.is_none() || !may_report(state))
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
             WAKEUP_LATENCY.woke(timeout, asleep.elapsed());
-        }
-        if let Some(time) = state.ponder_hit.take() {
-            return Wake::PonderHit(time);
         }
         match state.end {
             Some(reason) if may_report(&state) => Wake::End(reason),

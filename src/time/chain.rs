@@ -33,22 +33,12 @@ option_group! {
 /// The time after the first evaluation for which an only move may wait for a reply to ponder on.
 const REPLY_PATIENCE: Millis = Millis(50.0);
 
-/// The numbers of a ponder search at `ponderhit`, which are subtracted from its later statistics.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct StatsOffset {
-    elapsed: Millis,
-    new_nodes: Nodes,
-    batches: u64,
-}
-
 /// The rules of one search. Its workers ask them after every batch, and its controller thread asks them as time passes.
 #[derive(Debug)]
 pub struct Chain {
     stoppers: Vec<Box<dyn Stopper>>,
-    offset: StatsOffset,
     open_ended: bool,
     legal_moves: u32,
-    reused_nodes: Nodes,
     inc: Millis,
     /// The rate of nodes as time; `None` where real time counts.
     node_rate: Option<NodesPerMilli>,
@@ -68,10 +58,8 @@ impl Chain {
         }
         Chain {
             stoppers,
-            offset: StatsOffset::default(),
             open_ended,
             legal_moves: facts.legal_moves,
-            reused_nodes: facts.reused_nodes,
             inc: facts.limits.inc.max(Millis::ZERO),
             node_rate: options.nodestime.rate(facts.pieces),
             clock: facts.limits.mover_clock().map(|clock| clock.time),
@@ -82,7 +70,7 @@ impl Chain {
     /// rule that is asked.
     pub fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         *hints = Hints::default();
-        let stats = self.counted_from_start(stats);
+        let stats = self.on_our_clock(stats);
         let reason = self.stoppers.iter_mut().find_map(|stopper| stopper.should_stop(&stats, hints));
         if let Some(NodesPerMilli(rate)) = self.node_rate {
             // What is left is nodes, not time: batches must not depend on how fast the machine is.
@@ -100,7 +88,7 @@ impl Chain {
             return None;
         }
         let deadlines = self.stoppers.iter().filter_map(|stopper| stopper.deadline());
-        deadlines.reduce(Millis::min).map(|deadline| deadline + self.offset.elapsed)
+        deadlines.reduce(Millis::min)
     }
 
     /// Returns the most new nodes that the clock of `nodestime` allows, at least one: the counterpart of [`Chain::deadline`].
@@ -132,47 +120,17 @@ impl Chain {
         self.legal_moves
     }
 
-    /// Returns the number of nodes that were in the tree when the search began.
-    pub(super) fn reused_nodes(&self) -> Nodes {
-        self.reused_nodes
-    }
-
-    /// Makes time, new nodes and batches count from `stats`, which were taken `since` after the new start.
-    pub(super) fn count_from(&mut self, stats: &SearchStats, since: Millis) {
-        self.offset = StatsOffset {
-            elapsed: (stats.elapsed - since).max(Millis::ZERO),
-            new_nodes: stats.new_nodes,
-            batches: stats.batches,
-        };
-    }
-
     /// Returns the mover's increment.
     pub(super) fn inc(&self) -> Millis {
         self.inc
     }
 
-    /// Returns `stats` as counted from the moment when our clock began to run; under `nodestime` with the time that the
-    /// new nodes stand for.
-    pub(super) fn counted_from_start<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
-        if self.node_rate.is_none() && self.offset == StatsOffset::default() {
-            return Cow::Borrowed(stats);
-        }
-        let new_nodes = stats.new_nodes.saturating_sub(self.offset.new_nodes);
-        let elapsed = match self.node_rate {
-            Some(rate) => rate.time_of(new_nodes),
-            None => (stats.elapsed - self.offset.elapsed).max(Millis::ZERO),
-        };
-        let since_first_eval = match self.node_rate {
-            Some(_) => stats.since_first_eval.map(|_| elapsed),
-            None => stats.since_first_eval.map(|since| since.min(elapsed)),
-        };
-        Cow::Owned(SearchStats {
-            elapsed,
-            since_first_eval,
-            new_nodes,
-            batches: stats.batches.saturating_sub(self.offset.batches),
-            ..stats.clone()
-        })
+    /// Returns `stats` as the rules see them: under `nodestime` with the time that the new nodes stand for.
+    pub(super) fn on_our_clock<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
+        let Some(rate) = self.node_rate else { return Cow::Borrowed(stats) };
+        let elapsed = rate.time_of(stats.new_nodes);
+        let since_first_eval = stats.since_first_eval.map(|_| elapsed);
+        Cow::Owned(SearchStats { elapsed, since_first_eval, ..stats.clone() })
     }
 }
 

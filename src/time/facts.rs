@@ -41,6 +41,9 @@ pub struct MoveFacts {
     pub first_move: bool,
     /// Visits under the root kept from earlier searches.
     pub reused_nodes: Nodes,
+    /// Those of them that were made while pondering on the opponent's move. They are a gift: they shorten no move, and tell
+    /// nothing of how much of a tree survives one.
+    pub pondered_nodes: Nodes,
     /// Visits of the root's moves among them, in any order; empty for a fresh root.
     pub root_visits: Vec<u32>,
     /// The root's evaluation, if the tree was kept.
@@ -68,6 +71,11 @@ impl MoveFacts {
     pub fn time_to_control(&self, moves: f64) -> Option<Millis> {
         let clock = self.limits.mover_clock()?;
         Some((clock.time + clock.inc * (moves - 1.0) - self.overhead).max(Millis::ZERO))
+    }
+
+    /// Returns the visits under the root that would be there without pondering.
+    pub fn kept_nodes(&self) -> Nodes {
+        self.reused_nodes.saturating_sub(self.pondered_nodes)
     }
 
     /// Returns true if there is more than one legal move.

@@ -6,14 +6,14 @@ use super::facts::MoveFacts;
 use super::report::MoveReport;
 use super::stats::SearchStats;
 use super::stopper::{StopReason, Stopper};
-use super::units::{Millis, Nodes};
+use super::units::Millis;
 
 /// The outcome of a move, from which a manager learns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MoveOutcome {
     /// Time from `go` (or `ponderhit`) to `bestmove`.
     pub used: Millis,
-    /// The search's last statistics, counted from `ponderhit` if there was one.
+    /// The search's last statistics.
     pub stats: SearchStats,
     /// Legal moves at the root. Moves without a choice teach a manager nothing.
     pub legal_moves: u32,
@@ -28,17 +28,9 @@ pub trait TimeManager: Send + Debug {
     /// Returns its name as in the option `TimeManager`.
     fn name(&self) -> &'static str;
 
-    /// Budgets a move and returns its stopper; `None` if no clock limits the move (no time given, `infinite`, `ponder`).
+    /// Budgets a move and returns its stopper; `None` if no clock limits the move (no time given, `infinite`). It is not asked
+    /// about `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;
-
-    /// Budgets the move that was pondered, now that the opponent has played it.
-    ///
-    /// `facts` are those of this moment: their limits are without `ponder`, and `reused_nodes` is what is in the tree now.
-    /// Nodes made while pondering do not shorten the move: it gets the budget that it would get if
-    /// only `kept_nodes`, those that were there when pondering began, had been reused.
-    fn ponder_hit(&mut self, facts: &MoveFacts, kept_nodes: Nodes) -> Option<Box<dyn Stopper>> {
-        self.start_move(&MoveFacts { reused_nodes: kept_nodes.min(facts.reused_nodes), ..facts.clone() })
-    }
 
     /// Learns from a finished move that this manager had budgeted.
     fn finish_move(&mut self, outcome: &MoveOutcome);

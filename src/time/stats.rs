@@ -3,7 +3,7 @@
 use super::facts::RootEvaluation;
 use super::units::{ExpectedNodes, Millis, Nodes, Nps};
 
-/// Statistics of a running search. Counters start at `go`, also when the search began as a ponder search.
+/// Statistics of a running search. Counters start at `go`, or at `ponderhit`, where the search of our move begins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchStats {
     /// Time since the `go` line was read.

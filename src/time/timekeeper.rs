@@ -60,8 +60,12 @@ impl Timekeeper {
         self.options = options;
     }
 
-    /// Returns the chain of stoppers for a search.
+    /// Returns the chain of stoppers for a search. A ponder search is none of our moves: nothing is planned for it or learnt
+    /// from it.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
+        if facts.limits.ponder {
+            return Chain::new(facts, &self.options, None);
+        }
         self.clock = facts.limits.time.filter(|_| !facts.limits.infinite);
         if let Some(clock) = self.clock {
             self.lag.clock_read(clock);
@@ -69,18 +73,6 @@ impl Timekeeper {
         let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);
         Chain::new(facts, &self.options, stopper)
-    }
-
-    /// Makes a ponder search go on as a regular one. `facts` are those of this moment: the limits are without
-    /// `ponder`, `reused_nodes` is what is in the tree now, and `elapsed` counts from the `ponderhit` line.
-    /// `stats` are the search's statistics, counted from `go`; the new chain subtracts them from later ones.
-    pub fn ponder_hit(&mut self, chain: &mut Chain, facts: &MoveFacts, stats: &SearchStats) {
-        let facts = &self.prepare(facts);
-        let kept_nodes = chain.reused_nodes();
-        let stopper = self.manager.ponder_hit(facts, kept_nodes);
-        let mut resumed = Chain::new(facts, &self.options, stopper);
-        resumed.count_from(stats, facts.elapsed);
-        *chain = resumed;
     }
 
     /// Takes the message for the user that has come up since the last call, for an `info string`.
@@ -91,7 +83,7 @@ impl Timekeeper {
     /// Tells the manager how the move went. Call it once per search, after `bestmove`.
     pub fn finish_move(&mut self, chain: &Chain, end: &SearchEnd<'_>) {
         let Some(report) = chain.report() else { return };
-        let stats = chain.counted_from_start(end.stats);
+        let stats = chain.on_our_clock(end.stats);
         self.nodestime.press(stats.elapsed, chain.inc());
         if let Some(clock) = self.clock.take() {
             self.lag.move_made(clock, stats.elapsed, chain.inc());

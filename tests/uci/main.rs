@@ -4,3 +4,4 @@
 mod common;
 mod conversation;
 mod info;
+mod pondering;

@@ -46,7 +46,7 @@ impl TestBench {
 
     fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Search>, SearchResult) {
         let search = self.start(Some(nodes), root_moves);
-        let result = run(&search, &mut |_| {}, |_, _| {});
+        let result = run(&search, &mut |_| {});
         search.progress.wait_idle(Duration::from_secs(60));
         (search, result)
     }
@@ -76,6 +76,7 @@ impl TestBench {
             tree,
             root,
             history,
+            expected_move: None,
             params: self.params.clone(),
             rescale: Rescale::default(),
             cache: Arc::new(EvalCache::new(10_000)),
@@ -412,6 +413,6 @@ fn a_search_that_can_make_no_more_visits_ends() {
 
     let bench = TestBench::new("random", 2, "startpos");
     let search = bench.start_within(GoLimits { depth: Some(100), ..GoLimits::default() }, 500, &[]);
-    let result = run(&search, &mut |_| {}, |_, _| {});
+    let result = run(&search, &mut |_| {});
     assert_eq!((result.reason, result.summary.nodes), (EndReason::Rule(StopReason::Nodes), 500));
 }

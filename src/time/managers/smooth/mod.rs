@@ -21,10 +21,11 @@ pub use plan::{PiggybankDeposit, Plan, PlanInput};
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator, decay};
 use crate::time::facts::MoveFacts;
+use crate::time::limits::MoverClock;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::first_evaluation_grace;
-use crate::time::units::{Millis, Nodes};
+use crate::time::units::Millis;
 
 use piggybank::Piggybank;
 use stopper::{MoveContext, SmoothStopper};
@@ -53,7 +54,6 @@ pub struct Smooth {
     best_share: LearnedShare,
     previous: Option<PreviousMove>,
     piggybank: Piggybank,
-    pondering: bool,
     message: Option<String>,
     missing_head_reported: bool,
 }
@@ -81,18 +81,16 @@ impl Smooth {
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
             piggybank: Piggybank::default(),
-            pondering: false,
             message: None,
             missing_head_reported: false,
             config,
         }
     }
 
-    /// Plans a move for which `kept` of the nodes in the tree count as reused.
-    fn start(&mut self, facts: &MoveFacts, kept: Nodes) -> Option<Box<dyn Stopper>> {
-        let clock = facts.limits.mover_clock()?;
+    /// Plans a move whose clock shows `clock`.
+    fn plan_move(&mut self, facts: &MoveFacts, clock: MoverClock) -> Box<dyn Stopper> {
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
-        let reused_nodes = self.counted_reuse(facts, kept);
+        let reused_nodes = self.counted_reuse(facts);
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
@@ -102,7 +100,8 @@ impl Smooth {
         let planned = self.config.planned_moves(&facts.limits, &position);
         let moves_left = planned.estimate.moves;
         let bank = &self.config.piggybank;
-        let cap_ms = bank.max_moves * facts.time_to_control(moves_left)?.0 / moves_left;
+        let to_control = facts.time_to_control(moves_left).unwrap_or_default();
+        let cap_ms = bank.max_moves * to_control.0 / moves_left;
         self.piggybank.prepare(bank, time_ms, cap_ms);
         let piggybank_ms = self.piggybank.balance_ms();
         let input = PlanInput {
@@ -136,11 +135,11 @@ impl Smooth {
             grace_ms: first_evaluation_grace(facts).0,
             config: self.config.clone(),
         };
-        Some(Box::new(SmoothStopper::new(context, nps)))
+        Box::new(SmoothStopper::new(context, nps))
     }
 
-    /// Returns the reused nodes as the target counts them, if `kept` of those in the tree are to count.
-    fn counted_reuse(&self, facts: &MoveFacts, kept: Nodes) -> f64 {
+    /// Returns the reused nodes as the target counts them, without those made while pondering.
+    fn counted_reuse(&self, facts: &MoveFacts) -> f64 {
         let in_tree = facts.reused_nodes.as_f64();
         let most = facts.root_visits.iter().copied().max().map_or(0.0, f64::from);
         let counted = match (self.config.params.target, self.config.params.reuse) {
@@ -150,7 +149,7 @@ impl Smooth {
             }
             (NodeTarget::Tree, _) => in_tree,
         };
-        if in_tree > 0.0 { counted * (kept.as_f64() / in_tree).min(1.0) } else { 0.0 }
+        if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
     }
 
     fn report_missing_head(&mut self, facts: &MoveFacts) {
@@ -200,16 +199,12 @@ impl TimeManager for Smooth {
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        // After a ponder search that was not hit the tree says nothing about reuse.
-        if std::mem::replace(&mut self.pondering, facts.limits.ponder) {
+        let Some(clock) = facts.limits.mover_clock() else {
+            // A search without a clock comes between two moves of the game: what the next one finds in the tree is its work too.
             self.previous = None;
-        }
-        self.start(facts, facts.reused_nodes)
-    }
-
-    fn ponder_hit(&mut self, facts: &MoveFacts, kept_nodes: Nodes) -> Option<Box<dyn Stopper>> {
-        self.pondering = false;
-        self.start(facts, kept_nodes)
+            return None;
+        };
+        Some(self.plan_move(facts, clock))
     }
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {

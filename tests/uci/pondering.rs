@@ -1,0 +1,136 @@
+//! Tests of pondering: the search of the opponent's position, its hits and its misses.
+
+use std::time::Duration;
+
+use crate::common::engine::Engine;
+
+/// The time for which the tests ponder.
+const WHILE: Duration = Duration::from_millis(700);
+
+/// Returns the number after `key`.
+fn number(line: &str, key: &str) -> f64 {
+    let mut words = line.split([' ', '=']).skip_while(|word| *word != key).skip(1);
+    words.next().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {key}: {line}"))
+}
+
+/// Returns the last line of information about a search.
+fn last_info(lines: &[String]) -> &str {
+    lines.iter().rfind(|line| line.starts_with("info depth")).unwrap_or_else(|| panic!("{lines:#?}"))
+}
+
+/// Returns the first move of a line of information.
+fn first_move(info: &str) -> &str {
+    info.split(" pv ").nth(1).and_then(|line| line.split(' ').next()).unwrap_or_else(|| panic!("{info}"))
+}
+
+/// Returns the line on how the last move's time was used.
+fn time_report(lines: &[String]) -> &str {
+    lines.iter().rfind(|line| line.starts_with("info string time ")).unwrap_or_else(|| panic!("{lines:#?}"))
+}
+
+/// A regression: only the expected reply was searched, and a miss began from nothing.
+#[test]
+fn a_miss_finds_what_was_searched_below_the_reply_that_was_played() {
+    let mut engine = Engine::random();
+    engine.ask(&["isready"], "readyok");
+    engine.send("position startpos moves e2e4 e7e5");
+    engine.send("go ponder wtime 60000 btime 60000");
+    std::thread::sleep(WHILE);
+    engine.send("stop");
+    let lines = engine.read_until("bestmove");
+    // The move is one for the position that was sent.
+    let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
+    assert!(best.ends_with(['3', '4', '5', '6', '7', '2']) && !best.starts_with(['0']), "{lines:#?}");
+    assert_eq!(first_move(last_info(&lines)), best);
+    engine.send("position startpos moves e2e4 d7d5");
+    engine.send("go nodes 1");
+    let lines = engine.read_until("bestmove");
+    assert!(number(last_info(&lines), "nodes") > 1.0, "{lines:#?}");
+}
+
+#[test]
+fn what_is_shown_while_pondering_is_of_the_position_that_was_sent() {
+    let mut engine = Engine::random();
+    engine.send("setoption name MultiPV value 2");
+    engine.ask(&["isready"], "readyok");
+    // After the expected move White mates at once; any other would have been better for Black.
+    engine.send("position fen 6k1/p4ppp/8/8/8/8/5PPP/3R2K1 b - - 0 1 moves a7a6");
+    engine.send("go ponder wtime 60000 btime 60000");
+    let seen = engine.read_until("info depth");
+    let mut line = seen.last().cloned().unwrap();
+    while !line.contains(" score mate 1 ") {
+        line = engine.read_until("info depth").pop().unwrap();
+    }
+    assert!(line.contains(" multipv 1 ") && first_move(&line) == "d1d8", "{line}");
+    let second = engine.read_until("info depth").pop().unwrap();
+    assert!(second.contains(" multipv 2 ") && first_move(&second) != "d1d8", "{second}");
+    assert_eq!(engine.best_move(&["stop"]), "d1d8");
+}
+
+#[test]
+fn a_hit_goes_on_with_the_tree_and_a_clock_of_its_own() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--smart-pruning-factor=0"]);
+    engine.ask(&["isready"], "readyok");
+    // A regression: the limit was the ponder search's, and the figures counted from its `go`.
+    engine.send("position startpos moves e2e4 e7e5");
+    engine.send("go ponder nodes 20000");
+    engine.read_until("info depth");
+    engine.send("ponderhit");
+    let lines = engine.read_until("bestmove");
+    let hit = lines.iter().rposition(|line| line.starts_with("info depth")).unwrap();
+    assert_eq!(number(&lines[hit], "nodes"), 20_000.0, "{lines:#?}");
+    // A limit that the tree has reached already.
+    let answer: Vec<_> = lines[lines.len() - 1].split(' ').collect();
+    engine.send(&format!("position startpos moves e2e4 e7e5 {} {}", answer[1], answer[3]));
+    engine.send("go ponder nodes 2");
+    std::thread::sleep(WHILE);
+    engine.send("ponderhit");
+    let lines = engine.read_until("bestmove");
+    assert!(number(last_info(&lines), "nodes") > 20.0, "the tree is gone: {lines:#?}");
+}
+
+/// A regression: no test read these figures of a real engine, and only hits taught how much of a tree survives.
+#[test]
+fn nodes_made_while_pondering_are_told_from_those_kept() {
+    for hit in [true, false] {
+        let mut engine = Engine::random();
+        engine.send("setoption name VerboseTime value true");
+        engine.send("setoption name Ponder value true");
+        engine.ask(&["isready"], "readyok");
+        engine.send("position startpos");
+        engine.send("go wtime 8000 btime 8000");
+        let lines = engine.read_until("bestmove");
+        let nodes_before = number(last_info(&lines), "nodes");
+        let answer: Vec<_> = lines[lines.len() - 1].split(' ').map(String::from).collect();
+        let (best, expected) = (&answer[1], &answer[3]);
+        // A reply that nobody expects, but that is legal after any first move of White.
+        let played = if hit {
+            expected
+        } else if expected == "h7h6" {
+            "a7a6"
+        } else {
+            "h7h6"
+        };
+        engine.send(&format!("position startpos moves {best} {expected}"));
+        engine.send("go ponder wtime 7000 btime 7000");
+        std::thread::sleep(3 * WHILE);
+        if hit {
+            engine.send("ponderhit");
+        } else {
+            engine.ask(&["stop"], "bestmove");
+            engine.send(&format!("position startpos moves {best} {played}"));
+            engine.send("go wtime 7000 btime 7000");
+        }
+        let lines = engine.read_until("bestmove");
+        let report = time_report(&lines);
+        let (reused, nodes) = (number(report, "reused_nodes"), number(report, "nodes"));
+        // What was there after our last move, less what the reply has left of it.
+        assert!(reused < nodes_before, "{report} after {nodes_before}");
+        let in_tree = nodes - number(report, "new_nodes");
+        assert!(in_tree > reused, "{report}");
+        // Learnt from the first guess of 0.2 towards the share that was kept.
+        let (share, learnt) = (reused / nodes_before, number(report, "tree_reuse"));
+        let between = share.min(0.2) - 1e-3..=share.max(0.2) + 1e-3;
+        assert!(between.contains(&learnt) && (hit || learnt < 0.2), "{share} {report}");
+    }
+}
