@@ -5,6 +5,10 @@
 use super::SearchParams;
 use crate::options::option_group;
 
+/// A gathering stops at leaves under evaluation at most once per this many leaves that are wanted: the more often descents
+/// end there, the more the search waits for what they will return, and the worse is what else it finds.
+const LEAVES_PER_COLLISION: u32 = 4;
+
 option_group! {
     /// The growth of the visits that a gathering may lose to collisions: from 1 at `start` visits of the root to all
     /// that are allowed at `end`, along a power of the way between.
@@ -72,7 +76,7 @@ impl Quota {
             known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
             known_take_places: !params.out_of_order_eval,
             collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
-            collisions: params.max_collision_events,
+            collisions: params.max_collision_events.min(leaves.div_ceil(LEAVES_PER_COLLISION)),
         }
     }
 
@@ -102,6 +106,19 @@ mod tests {
         assert_eq!(CollisionScaling { end: 0, ..scaling }.allowed(80_000, 0), 80_000);
         let crossed = CollisionScaling { start: 100, end: 50, power: 1.0 };
         assert_eq!([0, 49, 50].map(|nodes| crossed.allowed(9, nodes)), [1, 1, 9]);
+    }
+
+    /// A regression: up to 917 descents ended at leaves under evaluation before a batch was sent, also where it had few places.
+    #[test]
+    fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
+        let is_spent = |leaves, collisions| {
+            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            Quota::new(&SearchParams::default(), leaves, 100_000).is_spent(&counts)
+        };
+        assert_eq!([0, 1].map(|n| is_spent(1, n)), [false, true]);
+        assert_eq!([1, 2].map(|n| is_spent(6, n)), [false, true]);
+        assert_eq!([3, 4].map(|n| is_spent(16, n)), [false, true]);
+        assert_eq!([916, 917].map(|n| is_spent(100_000, n)), [false, true]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub(crate) struct RootSnapshot {
     pub(crate) evaluation: Option<RootEvaluation>,
     /// Root moves that have a child, in the order in which the children were made.
     pub(crate) children: Vec<RootMove>,
-    /// Root moves without a child, in the order of the rules.
+    /// Root moves without a child, in the order of the rules; none after [`RootSnapshot::read_children`].
     pub(crate) unvisited: Vec<RootMove>,
     /// Plies from the search's root down to this one: 0, or 1 for the position after the move that is pondered on.
     pub(crate) plies: usize,
@@ -108,24 +108,24 @@ impl NodeReading {
 impl RootSnapshot {
     /// Reads the present state. A move that becomes a child at this moment is left out.
     pub(crate) fn read(search: &Search) -> RootSnapshot {
+        // Before the children: what becomes one meanwhile is told from the others by its move.
+        let unvisited = unvisited_moves(search);
+        let mut snapshot = RootSnapshot::read_children(search);
+        let RootSnapshot { children, unvisited: rest, .. } = &mut snapshot;
+        *rest = unvisited;
+        if rest.len() + children.len() > search.context.root_node().edge_count() {
+            rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
+        }
+        snapshot
+    }
+
+    /// Reads the present state without the moves that have no child. The stoppers don't need those, and are asked after every
+    /// batch.
+    pub(crate) fn read_children(search: &Search) -> RootSnapshot {
         let context = &search.context;
         let (tree, root) = (&context.tree, context.root_node());
         let draw_score = search.draw_score(0);
         let policies = &search.root_policy;
-        // Before the children: what becomes one meanwhile is told from the others by its move.
-        let mut unvisited: Vec<RootMove> = tree
-            .unvisited(root)
-            .map(|edge| RootMove {
-                mv: policies.moves()[usize::from(edge.index)],
-                child: None,
-                node: NodeReading::NONE,
-                q: 0.0,
-                network_policy: edge.policy(),
-                policy: policies.of_unvisited(edge),
-                is_allowed: policies.allows_index(edge.index),
-            })
-            .collect();
-        let unvisited_before = unvisited.len();
         let children: Vec<RootMove> = tree
             .children(root)
             .map(|(id, child)| {
@@ -141,9 +141,6 @@ impl RootSnapshot {
                 }
             })
             .collect();
-        if unvisited_before + children.len() > root.edge_count() {
-            unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
-        }
         let counts = search.counters.read();
         let root_reading = NodeReading::of(root);
         let nodes = root_reading.visits + counts.reverted;
@@ -156,7 +153,7 @@ impl RootSnapshot {
             root: root_reading,
             evaluation: root_evaluation(tree, context.root, &context.backend_info),
             children,
-            unvisited,
+            unvisited: Vec::new(),
             plies: 0,
         }
     }
@@ -245,6 +242,22 @@ impl RootSnapshot {
     pub(crate) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
     }
+}
+
+/// Reads the root moves that have no child, in the order of the rules.
+fn unvisited_moves(search: &Search) -> Vec<RootMove> {
+    let (context, policies) = (&search.context, &search.root_policy);
+    let unvisited = context.tree.unvisited(context.root_node());
+    let moves = unvisited.map(|edge| RootMove {
+        mv: policies.moves()[usize::from(edge.index)],
+        child: None,
+        node: NodeReading::NONE,
+        q: 0.0,
+        network_policy: edge.policy(),
+        policy: policies.of_unvisited(edge),
+        is_allowed: policies.allows_index(edge.index),
+    });
+    moves.collect()
 }
 
 impl RootMove {

@@ -155,7 +155,7 @@ impl Search {
 
     /// Reads the figures that stoppers and time managers are asked with.
     pub(crate) fn stats(&self) -> SearchStats {
-        stats::of(&RootSnapshot::read(self))
+        stats::of(&RootSnapshot::read_children(self))
     }
 
     /// Asks the stoppers with fresh figures, and ends the search if one of them says so.
