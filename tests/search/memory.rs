@@ -54,6 +54,22 @@ fn searches_go_on_at_their_limit_within_three_percent() {
     }
 }
 
+/// A regression: the tree of a game that was over stayed until the next search, which freed it with its clock running.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_new_game_frees_the_tree_at_once() {
+    let mut engine = Engine::start(&["--backend=trivial", "--threads=2", "--nncache=0"]);
+    engine.send("position startpos");
+    engine.best_move(&["go nodes 200000"]);
+    let full = resident(&engine);
+    engine.ask(&["ucinewgame", "isready"], "readyok");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while resident(&engine) + 12_000_000 > full {
+        assert!(std::time::Instant::now() < deadline, "{} bytes stay of {full}", resident(&engine));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn an_infinite_search_at_its_limit_goes_on_and_stops_when_told() {
     let (mut engine, _) = limited(10, &["--backend=random", "--threads=2"]);
