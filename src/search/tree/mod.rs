@@ -30,11 +30,13 @@ pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};
 
 use thiserror::Error;
 
-use slab::{Run, Slab, Slot};
+use prune::PruningWalk;
+use slab::{Run, RunClasses, Slab, Slot};
 
 use crate::network::cache;
-use crate::search::sync::RwLock;
+
 use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::{Mutex, RwLock};
 
 /// The place of a node. Valid until the node's subtree is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,16 +59,26 @@ pub(crate) struct Tree {
     full: AtomicBool,
     /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
     damaged: AtomicBool,
+    /// How far prunings have come in the tree. Only who has the lock below alone changes it, and who moves the root.
+    pruning: Mutex<PruningWalk>,
     /// The lock that all who use nodes that may be pruned hold shared, and the one who prunes alone.
     traffic: RwLock<()>,
 }
 
 /// A tree's limit divided by this is kept for what pruning notes down.
 const PRUNING_PART: u64 = 16;
-/// Nothing needs to be pruned where at least all slots divided by this are free for runs of any length.
+/// Nothing needs to be pruned where at least all slots divided by this are free for runs of any length …
 const ROOMY_PART: u64 = 8;
+/// … or this many slots.
+const ROOMY_SLOTS: u64 = 1 << 18;
 /// The least limit of a tree, bytes: less is no use to a search.
 const MIN_LIMIT: u64 = 8_000_000;
+
+/// Runs of nodes: powers of two.
+const NODE_RUNS: RunClasses = RunClasses { len: |class| 1 << class, within: |len| len.ilog2() as usize };
+/// Runs of cells: any length.
+const POLICY_RUNS: RunClasses =
+    RunClasses { len: |class| class as u32, within: |len| (len as usize).min(slab::CLASSES - 1) };
 
 /// The value in the place of the policy of a move that has a child; larger than any policy.
 const TAKEN: u16 = u16::MAX;
@@ -118,17 +130,18 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
 impl Tree {
     /// Returns a tree without nodes and without a limit.
     pub(crate) fn new() -> Tree {
-        Tree::with_policies(Slab::new())
+        Tree::with_policies(Slab::new(POLICY_RUNS))
     }
 
     /// Returns a tree without nodes whose policies `policies` will hold.
     fn with_policies(policies: Slab<AtomicU32>) -> Tree {
         Tree {
-            nodes: Slab::new(),
+            nodes: Slab::new(NODE_RUNS),
             policies,
             limit: AtomicU64::new(u64::MAX),
             full: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
+            pruning: Mutex::default(),
             traffic: RwLock::new(()),
         }
     }
@@ -158,6 +171,12 @@ impl Tree {
     /// Returns whether anything has found no room since the tree was last pruned.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
+    }
+
+    /// Says that something has found no room.
+    #[cfg(test)]
+    pub(crate) fn mark_full(&self) {
+        self.full.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a thread has died at work in the tree: its claims and visits under way will stay.
@@ -251,9 +270,9 @@ impl Tree {
 
     /// Joins free runs of nodes and policies. Returns whether that has made room for much.
     fn join_free_runs(&self) -> bool {
-        let nodes = self.nodes.join_free_runs(|class| 1 << class);
-        let cells = self.policies.join_free_runs(|class| class as u32);
-        let wanted = |extent| extent / ROOMY_PART;
+        let nodes = self.nodes.join_free_runs();
+        let cells = self.policies.join_free_runs();
+        let wanted = |extent: u64| (extent / ROOMY_PART).min(ROOMY_SLOTS);
         nodes >= wanted(self.nodes.extent()) && cells >= wanted(self.policies.extent())
     }
 

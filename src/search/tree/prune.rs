@@ -1,21 +1,46 @@
 //! Making room in a tree that has grown to its limit: the positions that were visited least become leaves again.
 //!
 //! A pruned node keeps its visits and their mean; what lay below it is freed, and found again when it is visited
-//! again. So a search goes on at its limit, with its best lines untouched. Called by `worker`.
+//! again. So a search goes on at its limit, with its best lines untouched. Everybody waits meanwhile: a pruning goes
+//! through a part of a large tree only, and the next one goes on where it ended. Called by `worker` and `stepped`.
 
 use std::sync::{PoisonError, TryLockError};
 
 use super::reclaim::release_subtree;
-use super::{NodeId, NodeState, Tree};
+use super::{Node, NodeId, NodeState, Tree};
 use crate::search::sync::RwLockReadGuard;
 use crate::search::sync::atomic::Ordering;
 
 /// Nodes with more visits are never pruned.
 const MAX_PRUNED_VISITS: usize = 4096;
-/// Share of the nodes in use that a pruning frees, if it can.
+/// Share of the nodes that a walk through the whole tree frees, if it can.
 const FREED_SHARE: f64 = 0.25;
 /// The number of nodes between two looks at whether the search is over.
-const NODES_PER_LOOK: usize = 4096;
+const NODES_PER_LOOK: u64 = 4096;
+/// The bounds of one pruning, for which all wait: together some hundredths of a second.
+const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
+/// The number of places of the tree that are looked at to find out what a quarter of it is.
+const SAMPLES: u64 = 1 << 14;
+
+/// The bounds of one pruning.
+#[derive(Clone, Copy, Debug)]
+struct PruningBounds {
+    /// Nodes that it frees; the last subtree may have more.
+    freed: u64,
+    /// Nodes with children that it looks at.
+    seen: u64,
+}
+
+/// A walk through a full tree, of which each pruning makes a part.
+#[derive(Debug, Default)]
+pub(super) struct PruningWalk {
+    /// The root of the tree that it goes through.
+    root: Option<NodeId>,
+    /// Nodes that it has not come to yet, with all that is below them.
+    open: Vec<NodeId>,
+    /// Nodes with more visits are left as they are.
+    most_visits: u32,
+}
 
 impl Tree {
     /// Returns a guard to be held while nodes below the root's children are used: nothing is pruned meanwhile.
@@ -32,71 +57,100 @@ impl Tree {
         }
     }
 
-    /// Frees about a quarter of the nodes below `root`, those in whose parents the fewest visits are; nothing if another
-    /// thread has just done so. Gives up when `is_over` says that the search is over. The caller must not be inside
-    /// ([`Tree::enter`]); nodes with visits under way are left alone.
+    /// Frees nodes below `root`, those in whose parents the fewest visits are: about a quarter of a small tree, a part of
+    /// that in a large one; nothing if another thread has just done so. Gives up when `is_over` says that the search is
+    /// over. The caller must not be inside ([`Tree::enter`]); nodes with visits under way are left alone.
     pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
+        self.prune_within(BOUNDS, root, is_over);
+    }
+
+    fn prune_within(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
         let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_full() {
+        // Both can have changed while others pruned.
+        if !self.is_full() || is_over() {
             return;
         }
-        if self.join_free_runs() {
-            // The game has moved on, and what it left has other lengths than what is needed now.
-            self.full.store(false, Ordering::Relaxed);
-            return;
+        // Where the game has moved on, what it left may have other lengths than what is needed now.
+        if !self.join_free_runs() {
+            self.walk_on(bounds, root, is_over);
+            self.join_free_runs();
         }
-        let most_visits = self.visits_to_prune(root, &is_over);
-        self.walk(root, &is_over, |id| {
-            let node = self.node(id);
-            if node.visits() > most_visits || node.in_flight() > 0 || node.proof().is_some() {
-                return true;
-            }
-            release_subtree(self, id, NodeId(0));
-            node.collapse();
-            false
-        });
-        self.join_free_runs();
         self.full.store(false, Ordering::Relaxed);
     }
 
-    /// Returns the number of visits up to which nodes are to be pruned, so that enough of their children are freed.
-    fn visits_to_prune(&self, root: NodeId, is_over: &impl Fn() -> bool) -> u32 {
+    /// Forgets how far prunings have come; what they have still to come to may be released now.
+    pub(super) fn end_pruning_walk(&self) {
+        *self.pruning.lock().unwrap_or_else(PoisonError::into_inner) = PruningWalk::default();
+    }
+
+    /// Makes the next part of the walk through the tree below `root`, and prunes on the way.
+    fn walk_on(&self, bounds: PruningBounds, root: NodeId, is_over: impl Fn() -> bool) {
+        let mut walk = self.pruning.lock().unwrap_or_else(PoisonError::into_inner);
+        if walk.root != Some(root) {
+            *walk = PruningWalk { root: Some(root), ..PruningWalk::default() };
+        }
+        let (mut freed, mut seen) = (0, 0);
+        // The end of one walk may free nothing: then another one begins.
+        for _ in 0..2 {
+            if walk.open.is_empty() {
+                walk.open.push(root);
+                walk.most_visits = self.visits_to_prune();
+            }
+            while let Some(id) = walk.open.pop() {
+                let node = self.node(id);
+                if id != root && self.may_be_pruned(node, walk.most_visits) {
+                    freed += release_subtree(self, id, NodeId(0));
+                } else {
+                    let children = self.children(node).filter(|(_, child)| has_children(child));
+                    walk.open.extend(children.map(|(child, _)| child));
+                }
+                seen += 1;
+                let is_done = freed >= bounds.freed || seen >= bounds.seen;
+                if is_done || (seen % NODES_PER_LOOK == 0 && is_over()) {
+                    return;
+                }
+            }
+            if freed > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether what is below `node`, which has children, may be freed.
+    fn may_be_pruned(&self, node: &Node, most_visits: u32) -> bool {
+        node.visits() <= most_visits && node.in_flight() == 0 && node.proof().is_none()
+    }
+
+    /// Returns the number of visits up to which nodes are to be pruned, so that enough of their children are freed. It is
+    /// found out from nodes at equal distances in memory.
+    fn visits_to_prune(&self) -> u32 {
         // Children by the visits of their parents.
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
-        self.walk(root, is_over, |id| {
-            let node = self.node(id);
-            if let Some(count) = children.get_mut(node.visits() as usize) {
-                *count += node.child_count() as u64;
+        let mut all = 0;
+        let extent = self.nodes.extent();
+        for index in (1..extent).step_by((extent / SAMPLES).max(1) as usize) {
+            let node = self.node(NodeId(index as u32));
+            if has_children(node) {
+                let count = node.child_count() as u64;
+                all += count;
+                if let Some(counted) = children.get_mut(node.visits() as usize) {
+                    *counted += count;
+                }
             }
-            true
-        });
-        let wanted = (self.nodes.used() as f64 * FREED_SHARE) as u64;
+        }
+        let wanted = (all as f64 * FREED_SHARE) as u64;
         let mut freed = 0;
         let enough = children.iter().position(|&count| {
             freed += count;
-            freed >= wanted
+            freed > wanted
         });
         enough.unwrap_or(MAX_PRUNED_VISITS) as u32
     }
+}
 
-    /// Calls `visit` for every node below `root` that has children, and goes below a node only if `visit` says so.
-    fn walk(&self, root: NodeId, is_over: &impl Fn() -> bool, mut visit: impl FnMut(NodeId) -> bool) {
-        let mut open = vec![root];
-        let mut seen = 0;
-        while let Some(id) = open.pop() {
-            seen += 1;
-            if seen % NODES_PER_LOOK == 0 && is_over() {
-                return;
-            }
-            if id != root && !visit(id) {
-                continue;
-            }
-            let has_children =
-                |node: &super::Node| node.state() == NodeState::Expanded && node.child_count() > 0;
-            let inner = self.children(self.node(id)).filter(|(_, child)| has_children(child));
-            open.extend(inner.map(|(child, _)| child));
-        }
-    }
+/// Returns whether something lies below `node`. It does not below one that was given back.
+fn has_children(node: &Node) -> bool {
+    node.state() == NodeState::Expanded && node.child_count() > 0
 }
 
 #[cfg(test)]
@@ -104,7 +158,7 @@ mod tests {
     use super::*;
     use crate::chess::Move;
     use crate::search::tree::slab::Slab;
-    use crate::search::tree::{NodeValue, VisitSum};
+    use crate::search::tree::{NodeValue, POLICY_RUNS, VisitSum};
 
     /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {
@@ -166,7 +220,7 @@ mod tests {
     #[test]
     fn a_tree_whose_indices_are_all_in_use_is_pruned_and_grows_on() {
         // Five cells for each policy: room for 26,000 of them.
-        let tree = Tree::with_policies(Slab::ending_at(1 << 17));
+        let tree = Tree::with_policies(Slab::ending_at(1 << 17, POLICY_RUNS));
         let root = tree.new_root().unwrap();
         assert!(tree.node(root).claim());
         tree.expand(root, &[0.1; 10]).unwrap();
@@ -182,6 +236,65 @@ mod tests {
         }
         assert!(prunings > 0 && prunings < grown / 1000, "{prunings} prunings for {grown} new nodes");
         assert!(grown > 40_000, "{grown}");
+    }
+
+    /// Makes a tree of about `nodes` nodes below a new root, and says that the tree is full.
+    fn grown(tree: &Tree, nodes: usize) -> NodeId {
+        let root = tree.new_root().unwrap();
+        assert!(tree.node(root).claim());
+        tree.expand(root, &[0.1; 10]).unwrap();
+        let mut rng = fastrand::Rng::with_seed(2);
+        let mut made = 0;
+        while made < nodes {
+            made += usize::from(grow(tree, &random_path(tree, root, &mut rng)).is_some());
+        }
+        tree.full.store(true, Ordering::Relaxed);
+        root
+    }
+
+    /// A regression: a pruning that heard at its first look that the search was over took that for a tree in which everything
+    /// was to be pruned, and freed thousands of subtrees.
+    #[test]
+    fn nothing_is_pruned_once_the_search_is_over() {
+        let tree = Tree::new();
+        let root = grown(&tree, 20_000);
+        let used = tree.bytes();
+        tree.prune(root, || true);
+        assert_eq!((tree.bytes(), tree.is_full()), (used, true));
+    }
+
+    /// A regression: a quarter of all memory in use was to be freed, and that of trees which the game had left and nobody had
+    /// released yet counted too, so that most of the present tree was pruned.
+    #[test]
+    fn what_the_game_has_left_costs_the_present_tree_nothing() {
+        let tree = Tree::new();
+        grown(&tree, 30_000);
+        let left = tree.nodes.used();
+        let root = grown(&tree, 10_000);
+        let present = tree.nodes.used() - left;
+        tree.prune(root, || false);
+        let freed = left + present - tree.nodes.used();
+        assert!((present / 10..present / 2).contains(&freed), "{freed} of {present}");
+    }
+
+    /// A regression: a pruning went through the whole tree at once, and in a large one all threads waited for seconds.
+    #[test]
+    fn a_pruning_is_bounded_and_the_next_one_goes_on_where_it_ended() {
+        let tree = Tree::new();
+        let root = grown(&tree, 30_000);
+        let all = tree.nodes.used();
+        let mut prunings = 0;
+        while prunings == 0 || !tree.pruning.lock().unwrap().open.is_empty() {
+            let before = tree.nodes.used();
+            tree.full.store(true, Ordering::Relaxed);
+            tree.walk_on(PruningBounds { freed: 500, seen: 1000 }, root, || false);
+            let freed = before - tree.nodes.used();
+            assert!(freed < 500 + MAX_PRUNED_VISITS as u64, "{freed}");
+            prunings += 1;
+        }
+        assert!(prunings > 10, "{prunings}");
+        let freed = all - tree.nodes.used();
+        assert!((all / 8..all / 2).contains(&freed), "{freed} of {all}");
     }
 
     #[test]

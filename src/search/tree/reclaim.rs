@@ -99,14 +99,17 @@ enum ReleaseStep {
     Nodes(Run),
 }
 
-/// Gives back everything below `root`, but not `keep`, what is below it, and the run that holds it.
-pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
+/// Gives back everything below `root`, which becomes a leaf, but not `keep`, what is below it, and the run that holds it.
+/// Returns how many nodes those were.
+pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
+    let mut released = 0;
     while let Some(step) = steps.pop() {
         let id = match step {
             ReleaseStep::Below(id) => id,
             ReleaseStep::Nodes(run) => {
                 tree.release_nodes(run);
+                released += u64::from(run.len);
                 continue;
             }
         };
@@ -122,7 +125,10 @@ pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) {
             steps.extend(ids.map(NodeId).filter(|&child| child != keep).map(ReleaseStep::Below));
         }
         tree.release_policy(node);
+        // Whoever looks at places of the tree without a way there finds nothing below it.
+        node.collapse();
     }
+    released
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ impl GameTree {
             }
         };
         if root != self.root {
+            self.tree.end_pruning_walk();
             reclaimer.release(Discard {
                 tree: self.tree.clone(),
                 root: self.root,

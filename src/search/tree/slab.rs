@@ -3,15 +3,17 @@
 //! Used by [`super::Tree`] for nodes and for the cells that hold policies. Slots consist of atomics, so that every thread may
 //! hold `&T` while others write. What a slot means, and when a run may be handed back, is the tree's business.
 
+mod joined;
+
 use std::fmt;
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use crossbeam::utils::CachePadded;
 
 use super::blocks::{self, Blocks, Zeroed};
+use crate::search::sync::Mutex;
 use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::search::sync::{Mutex, MutexGuard};
+use joined::Joined;
 
 /// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
 /// seldom meet where slots are given out.
@@ -29,7 +31,16 @@ thread_local! {
 }
 
 /// The number of size classes of runs.
-const CLASSES: usize = 128;
+pub(super) const CLASSES: usize = 128;
+
+/// The lengths of the runs of a slab's classes. A run of a higher class is longer.
+#[derive(Clone, Copy)]
+pub(super) struct RunClasses {
+    /// Returns the length of a class's runs.
+    pub(super) len: fn(usize) -> u32,
+    /// Returns the highest class whose runs are no longer than this, which is not 0.
+    pub(super) within: fn(u32) -> usize,
+}
 
 /// A slot in which a free run can keep the index of the next free run.
 pub(super) trait Slot: Zeroed {
@@ -67,20 +78,12 @@ impl Run {
     }
 }
 
-/// Free slots that lie in no size class.
-#[derive(Debug, Default)]
-struct Joined {
-    /// Free runs that were joined, the shortest first. Runs are taken from the last one only, which becomes shorter then.
-    chunks: Vec<Run>,
-    /// The ends of chunks that were too short for the run that was wanted.
-    leftovers: Vec<Run>,
-}
-
 /// Slots that are handed out and taken back in runs. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
     blocks: Blocks<T>,
     /// The number of indices that may be handed out.
     end: u32,
+    classes: RunClasses,
     /// The first slot that no chunk contains so far.
     next: CachePadded<AtomicU32>,
     /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the lower.
@@ -102,15 +105,16 @@ impl<T> fmt::Debug for Slab<T> {
 
 impl<T: Slot> Slab<T> {
     /// Returns a slab that has taken no memory yet.
-    pub(super) fn new() -> Slab<T> {
-        Slab::ending_at(blocks::END)
+    pub(super) fn new(classes: RunClasses) -> Slab<T> {
+        Slab::ending_at(blocks::END, classes)
     }
 
     /// Returns a slab without memory that has no indices from `end` on.
-    pub(super) fn ending_at(end: u32) -> Slab<T> {
+    pub(super) fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
         Slab {
             blocks: Blocks::new(),
             end,
+            classes,
             next: CachePadded::new(AtomicU32::new(1)),
             chunks: std::array::from_fn(|_| CachePadded::default()),
             idle: AtomicU64::new(0),
@@ -172,58 +176,6 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Joins all free runs to chunks that are as long as possible, from which runs of any length can be taken. `class_len` is
-    /// the length of a class's runs. Returns the number of slots in chunks that any run fits into.
-    pub(super) fn join_free_runs(&self, class_len: impl Fn(usize) -> u32) -> u64 {
-        let mut joined = self.joined();
-        let Joined { chunks, leftovers } = &mut *joined;
-        chunks.append(leftovers);
-        for class in 0..CLASSES {
-            let free = std::iter::from_fn(|| self.pop(class));
-            chunks.extend(free.map(|start| Run { start, len: class_len(class) }));
-        }
-        chunks.sort_unstable();
-        chunks.dedup_by(|next, chunk| {
-            let continues =
-                chunk.start + chunk.len == next.start && blocks::share_block(chunk.start, next.start);
-            if continues {
-                chunk.len += next.len;
-            }
-            continues
-        });
-        chunks.shrink_to_fit();
-        chunks.sort_unstable_by_key(|chunk| chunk.len);
-        let long = chunks.iter().rev().take_while(|chunk| chunk.len >= CLASSES as u32);
-        long.map(|chunk| u64::from(chunk.len)).sum()
-    }
-
-    /// Takes a run of `len` slots from the longest chunk of those that were joined. A leftover that is too short for it is put
-    /// aside if the next one is not.
-    pub(super) fn carve(&self, len: u32) -> Option<u32> {
-        let mut joined = self.joined();
-        let Joined { chunks, leftovers } = &mut *joined;
-        let fits = |chunk: &&mut Run| chunk.len >= len;
-        if chunks.last_mut().filter(fits).is_none() {
-            let next = chunks.len().checked_sub(2)?;
-            if chunks[next].len < len {
-                return None;
-            }
-            leftovers.extend(chunks.pop());
-        }
-        let chunk = chunks.last_mut()?;
-        let start = chunk.start;
-        *chunk = Run { start: start + len, len: chunk.len - len };
-        if chunk.len == 0 {
-            chunks.pop();
-        }
-        self.idle.fetch_sub(len.into(), Ordering::Relaxed);
-        Some(start)
-    }
-
-    fn joined(&self) -> MutexGuard<'_, Joined> {
-        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the memory taken from the system, bytes.
     pub(super) fn reserved_bytes(&self) -> u64 {
         Blocks::<T>::resident_bytes(self.extent())
@@ -243,6 +195,11 @@ impl<T: Slot> Slab<T> {
     pub(super) fn release(&self, class: usize, start: u32, len: u32) {
         // Counted first, so that nobody takes the run off the count before it is on it.
         self.idle.fetch_add(len.into(), Ordering::Relaxed);
+        self.push(class, start);
+    }
+
+    /// Puts a free run on the stack of its class.
+    fn push(&self, class: usize, start: u32) {
         let top = &self.free[class];
         let mut old = top.load(Ordering::Relaxed);
         loop {
@@ -337,6 +294,9 @@ fn retagged(old: u64, index: u32) -> u64 {
 mod tests {
     use super::*;
 
+    const ANY_LENGTH: RunClasses =
+        RunClasses { len: |class| class as u32, within: |len| (len as usize).min(CLASSES - 1) };
+
     fn take(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
         slab.allocate(class, len).or_else(|| slab.grow(len))
     }
@@ -348,7 +308,7 @@ mod tests {
 
     #[test]
     fn runs_never_overlap_and_come_back() {
-        let slab = Slab::<AtomicU32>::new();
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         let first = take(&slab, 1, 4).unwrap();
         let second = take(&slab, 1, 4).unwrap();
         assert!(first != 0 && second >= first + 4);
@@ -360,12 +320,12 @@ mod tests {
 
     #[test]
     fn free_runs_are_joined_and_cut_anew() {
-        let slab = Slab::<AtomicU32>::new();
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4, 4).unwrap()).collect();
         assert_eq!(again(&slab, 8, 8), None);
         runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(4, run, 4));
         assert_eq!(again(&slab, 8, 8), None);
-        assert_eq!(slab.join_free_runs(|class| class as u32), 320);
+        assert_eq!(slab.join_free_runs(), 320);
         let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7, 7)).collect();
         assert_eq!(taken.len(), 2 * (160 / 7));
         taken.sort();
@@ -376,20 +336,30 @@ mod tests {
     }
 
     #[test]
+    fn longer_runs_are_cut_where_none_of_the_length_is_free() {
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
+        let run = take(&slab, 20, 20).unwrap();
+        slab.release(20, run, 20);
+        assert_eq!(again(&slab, 21, 21), None);
+        assert_eq!([again(&slab, 12, 12), again(&slab, 5, 5)], [Some(run), Some(run + 12)]);
+        assert_eq!((again(&slab, 4, 4), again(&slab, 3, 3)), (None, Some(run + 17)));
+    }
+
+    #[test]
     fn a_slab_at_its_end_still_hands_out_what_came_back() {
-        let slab = Slab::<AtomicU32>::ending_at(3 * CHUNK);
+        let slab = Slab::<AtomicU32>::ending_at(3 * CHUNK, ANY_LENGTH);
         let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4, 4)).collect();
         // The first slot and the last chunk, which has no room behind it, are never handed out.
         assert_eq!(runs.len() as u32, (2 * CHUNK) / 4);
         runs[..100].iter().for_each(|&run| slab.release(4, run, 4));
         assert_eq!(take(&slab, 8, 8), None, "nothing of that class");
-        assert_eq!(slab.join_free_runs(|class| class as u32), 400);
+        assert_eq!(slab.join_free_runs(), 400);
         assert_eq!(std::iter::from_fn(|| again(&slab, 8, 8)).count(), 50);
     }
 
     #[test]
     fn runs_stay_inside_a_block() {
-        let slab = Slab::<AtomicU32>::new();
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         for _ in 0..5000 {
             let start = take(&slab, 0, 100).unwrap();
             assert!(blocks::share_block(start, start + 99));
@@ -398,7 +368,7 @@ mod tests {
 
     #[test]
     fn threads_never_get_the_same_run() {
-        let slab = Slab::<AtomicU32>::new();
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         std::thread::scope(|scope| {
             for thread in 1..=4u32 {
                 let slab = &slab;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::search::sync::atomic::{AtomicU32, Ordering};
 use crate::search::sync::thread;
+use crate::search::tree::POLICY_RUNS;
 use crate::search::tree::slab::Slab;
 
 /// The size class of the runs, and their length.
@@ -18,7 +19,7 @@ struct Ledger {
 
 impl Ledger {
     fn new() -> Arc<Ledger> {
-        let ledger = Ledger { slab: Slab::new(), owners: Default::default() };
+        let ledger = Ledger { slab: Slab::new(POLICY_RUNS), owners: Default::default() };
         let first = ledger.slab.grow(LEN);
         assert_eq!(first, Some(1));
         Arc::new(ledger)
