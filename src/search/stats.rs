@@ -80,10 +80,13 @@ const LINE_SHARE: f64 = 1.0 / 16.0;
 const LINE_PLIES: u32 = 6;
 
 /// Returns the standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
-/// with its mean, so that asking costs the same for a tree of any size.
+/// with its mean, so that asking costs the same for a tree of any size. While the tree is being pruned, for which nobody waits
+/// here, only the root's moves count: they stay.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
+    let inside = tree.try_enter();
     let mut lines = MovesLeftSums {
         tree,
+        plies: if inside.is_some() { LINE_PLIES } else { 1 },
         mean: mean.0,
         least: LINE_SHARE * f64::from(root.visits()),
         visits: 0.0,
@@ -96,6 +99,8 @@ fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
 /// Sums of the plies left over lines of play.
 struct MovesLeftSums<'a> {
     tree: &'a Tree,
+    /// The number of plies for which lines are followed.
+    plies: u32,
     /// Plies left at the root.
     mean: f64,
     /// The fewest visits with which a line is followed.
@@ -110,7 +115,7 @@ impl MovesLeftSums<'_> {
     fn add_below(&mut self, node: &Node, plies: u32) {
         for (_, child) in self.tree.children(node) {
             let n = f64::from(child.visits());
-            if n > self.least && plies < LINE_PLIES && child.child_count() > 0 {
+            if n > self.least && plies < self.plies && child.child_count() > 0 {
                 self.add_below(child, plies + 1);
             } else {
                 self.visits += n;

@@ -343,6 +343,16 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
         children().map(|child| f64::from(child.visits()) * distance(child).powi(2)).sum::<f64>() / visits;
     let spread = found.m_spread.unwrap().0;
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
+    // A regression: lines below the root were followed while others freed what they lead through.
+    let (tree, root_id) = (&search.context.tree, search.context.root);
+    tree.mark_full();
+    let is_over = || {
+        let found = root_evaluation(tree, root_id, &search.context.backend_info).unwrap();
+        let at_root = found.m_spread.unwrap().0;
+        assert!((at_root - variance.sqrt()).abs() < 1e-3 && at_root < spread, "{at_root} {spread}");
+        true
+    };
+    tree.prune(root_id, is_over);
     let headless =
         BackendInfo { has_moves_left: false, has_wdl: false, ..search.context.backend_info.clone() };
     let found = root_evaluation(&search.context.tree, search.context.root, &headless).unwrap();
