@@ -1,6 +1,7 @@
 //! The state of one game: its tree and its timekeeper.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::before_pondering::BeforePondering;
 use super::memory::tree_limit;
@@ -10,7 +11,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
-use crate::search::tree::{GameTree, NodeId, Reclaimer, Tree};
+use crate::search::tree::{GameTree, NodeId, Past, Reclaimer, Tree, TreeFull};
 use crate::search::{
     EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
@@ -21,6 +22,9 @@ use crate::time::{
 
 /// The most visits of the root: a node counts its visits in 32 bits, and searches end before that overflows.
 const MAX_VISITS: Nodes = Nodes(u32::MAX as u64 - (1 << 24));
+
+/// The time for which an analysis waits for batches of the last search that are still under way.
+const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The things that a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +95,10 @@ impl GameState {
         let params = &settings.search;
         let (searched, expected_move) =
             if request.limits.ponder { before_last_move(position) } else { (position.clone(), None) };
-        let (tree, root) = self.set_position(&searched, params, rescale, resources.draining)?;
+        // Only an analysis goes back; there nobody minds a batch that is still under way.
+        let is_analysis = request.limits.infinite && !request.limits.ponder;
+        let past = if is_analysis && are_idle_soon(resources.draining) { Past::Keep } else { Past::Release };
+        let (tree, root) = self.set_position(&searched, past, params, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let visits = Nodes::from(tree.node(root).visits());
         if request.limits.ponder {
@@ -135,6 +142,7 @@ impl GameState {
     fn set_position(
         &mut self,
         history: &History,
+        past: Past,
         params: &SearchParams,
         rescale: Rescale,
         draining: &[Draining],
@@ -148,12 +156,16 @@ impl GameState {
         }
         self.made_with = params.clone();
         self.rescaled_by = rescale;
+        let advanced = self.tree.as_mut().map(|tree| {
+            let draining = draining.to_vec();
+            tree.advance(history.clone(), past, &self.reclaimer, move || wait_for(draining))
+        });
+        if let Some(Err(TreeFull)) = advanced {
+            // A search from nothing is better than none.
+            self.release_tree();
+        }
         let tree = match &mut self.tree {
-            Some(tree) => {
-                let draining = draining.to_vec();
-                tree.advance(history.clone(), &self.reclaimer, move || wait_for(draining))?;
-                tree
-            }
+            Some(tree) => tree,
             None => self.tree.insert(GameTree::new(history.clone())?),
         };
         Ok((tree.tree().clone(), tree.root()))
@@ -241,6 +253,15 @@ impl GameState {
     }
 }
 
+/// Waits for workers of `searches` that may still touch the tree, but not long. Returns whether none can any more.
+fn are_idle_soon(searches: &[Draining]) -> bool {
+    let deadline = Instant::now() + DRAINING_PATIENCE;
+    searches
+        .iter()
+        .for_each(|progress| progress.wait_idle(deadline.saturating_duration_since(Instant::now())));
+    searches.iter().all(|progress| progress.is_idle())
+}
+
 impl Drop for GameState {
     fn drop(&mut self) {
         self.release_tree();
@@ -268,7 +289,6 @@ pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::network::{BackendError, EvalSlot, Evaluator, backends};

@@ -6,7 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{KIWIPETE, TestBench};
-use crate::search::tree::{GameTree, Node, NodeId, NodeState, NodeValue, ProofOutcome, Reclaimer, Tree};
+use crate::search::tree::{
+    GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree,
+};
 use crate::search::{RootFpuStrategy, Search};
 
 /// The way in which visits were made, which decides how strict the check may be.
@@ -86,7 +88,7 @@ fn check_means(tree: &Tree, node: &Node, own: u32, made: Made) {
 }
 
 /// Checks that all memory in use belongs to nodes that can be reached.
-fn check_memory(game: &GameTree) {
+pub(super) fn check_memory(game: &GameTree) {
     let (used, reachable) = (game.tree().bytes(), game.reachable_bytes());
     let lost = game.tree().reserved_bytes() / 100;
     assert!((reachable..=reachable + lost).contains(&used), "{used} bytes in use, {reachable} reachable");
@@ -119,7 +121,7 @@ impl TestBench {
         if history.legal_moves().is_empty() {
             history = self.start_position.clone();
         }
-        self.tree.advance(history, &Reclaimer::in_place(), || {}).unwrap();
+        self.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
     }
 }
 

@@ -1,13 +1,14 @@
 //! Whole searches on the synthetic backends: exact counts, invariants of the tree, determinism.
 
 mod invariants;
+mod stepping;
 
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::root_snapshot::RootSnapshot;
-use super::tree::{GameTree, NodeState, Reclaimer};
+use super::tree::{GameTree, NodeState, Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
 use crate::network::backends::{BackendConfig, create};
@@ -222,7 +223,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree().bytes();
-    bench.tree.advance(history.clone(), &reclaimer, || {}).unwrap();
+    bench.tree.advance(history.clone(), Past::Release, &reclaimer, || {}).unwrap();
     let kept = bench.tree.tree().node(bench.tree.root()).visits();
     assert!(kept > 1, "the expected line was searched");
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -240,7 +241,7 @@ fn a_position_that_does_not_follow_starts_afresh() {
     let mut bench = TestBench::new("random", 1, "startpos moves e2e4");
     bench.search(1_000);
     let other = History::from_uci_position("startpos moves d2d4 d7d5", Variant::Standard).unwrap();
-    bench.tree.advance(other, &Reclaimer::new(), || {}).unwrap();
+    bench.tree.advance(other, Past::Release, &Reclaimer::new(), || {}).unwrap();
     assert_eq!(bench.tree.tree().node(bench.tree.root()).visits(), 0);
 }
 
@@ -294,7 +295,7 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut history = search.context.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
     line[..2].iter().for_each(|&mv| history.push(mv));
-    bench.tree.advance(history, &Reclaimer::new(), || {}).unwrap();
+    bench.tree.advance(history, Past::Release, &Reclaimer::new(), || {}).unwrap();
     let kept = bench.tree.tree().node(bench.tree.root()).visits();
     let (_, result) = bench.search(u64::from(kept) + 5_000);
     assert_eq!(result.summary.new_nodes, 5_000);
@@ -322,7 +323,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
         assert_eq!(result.summary.new_nodes, 3_000, "{}", result.reason);
         let mut history = search.context.history.clone();
         result.info.unwrap().lines[0].moves[..2].iter().for_each(|&mv| history.push(mv));
-        bench.tree.advance(history, &Reclaimer::in_place(), || {}).unwrap();
+        bench.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
     }
 }
 

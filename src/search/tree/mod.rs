@@ -25,7 +25,7 @@ mod value;
 pub(crate) use edge::Edge;
 pub(crate) use node::{Node, NodeState};
 pub(crate) use reclaim::Reclaimer;
-pub(crate) use root::GameTree;
+pub(crate) use root::{GameTree, Past};
 pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};
 
 use thiserror::Error;
@@ -57,6 +57,9 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
     full: AtomicBool,
+    /// True if the tree was pruned since the game last let go of all that lies outside of the root. Relaxed: only who moves the
+    /// root asks.
+    pruned: AtomicBool,
     /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
     damaged: AtomicBool,
     /// How far prunings have come in the tree. Only who has the lock below alone changes it, and who moves the root.
@@ -140,6 +143,7 @@ impl Tree {
             policies,
             limit: AtomicU64::new(u64::MAX),
             full: AtomicBool::new(false),
+            pruned: AtomicBool::new(false),
             damaged: AtomicBool::new(false),
             pruning: Mutex::default(),
             traffic: RwLock::new(()),
@@ -166,6 +170,11 @@ impl Tree {
     /// taken already it keeps; [`u64::MAX`] is no limit.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
+    }
+
+    /// Returns whether nodes and policies in use take half of the limit or more, or had to be pruned already.
+    fn is_short_of_memory(&self) -> bool {
+        self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
     }
 
     /// Returns whether anything has found no room since the tree was last pruned.

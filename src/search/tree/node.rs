@@ -6,6 +6,10 @@
 //! instructions, so that no visit is lost or counted at the wrong worth when a node is proven. Descents don't take it: they begin and
 //! cancel visits and read, and what they read may lack a part of a visit that ends at that moment.
 
+mod standing;
+
+pub(super) use standing::Standing;
+
 use super::blocks::Zeroed;
 use super::edge::Edge;
 use super::means::Means;

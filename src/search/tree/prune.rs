@@ -74,6 +74,7 @@ impl Tree {
         if !self.join_free_runs() {
             self.walk_on(bounds, root, is_over);
             self.join_free_runs();
+            self.pruned.store(true, Ordering::Relaxed);
         }
         self.full.store(false, Ordering::Relaxed);
     }

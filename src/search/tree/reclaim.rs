@@ -9,15 +9,13 @@ use super::root::GameTree;
 use super::slab::Run;
 use super::{NodeId, NodeState, Tree};
 
-/// A subtree that the game has left.
+/// Subtrees that the game has left.
 pub(super) struct Discard {
-    /// The tree that it lies in.
+    /// The tree that they lie in.
     pub(super) tree: Arc<Tree>,
-    /// Its root.
-    pub(super) root: NodeId,
-    /// The run that holds the root.
-    pub(super) root_run: Run,
-    /// The root of the part to keep, if it lies inside.
+    /// Their roots, with the runs that hold them.
+    pub(super) parts: Vec<(NodeId, Run)>,
+    /// The root of the part to keep, if it lies inside of one of them.
     pub(super) keep: NodeId,
     /// Waits until no worker of an earlier search can touch the discarded nodes any more.
     pub(super) quiescence: Box<dyn FnOnce() + Send>,
@@ -86,8 +84,10 @@ impl ReclaimTask {
 impl Discard {
     fn run(self) {
         (self.quiescence)();
-        release_subtree(&self.tree, self.root, self.keep);
-        self.tree.release_nodes(self.root_run);
+        for (root, run) in self.parts {
+            release_subtree(&self.tree, root, self.keep);
+            self.tree.release_nodes(run);
+        }
     }
 }
 

@@ -1,20 +1,65 @@
 //! The tree of one game: it knows its root, and moves on as the game does.
+//!
+//! In an analysis the game also goes back, and forth again: then what lies outside the new root is kept, as long as there
+//! is memory. Visits to a root don't count for the positions above it, so a node that was searched as the root takes
+//! its visits of before again once a position above it is searched; what lies below it stays known.
 
 use std::sync::Arc;
 
+use super::node::Standing;
 use super::reclaim::Discard;
 use super::slab::Run;
 use super::{Node, NodeId, NodeState, Reclaimer, Tree, TreeFull};
 use crate::chess::History;
+use crate::search::sync::atomic::Ordering;
+
+/// Trees of positions that did not follow from each other, of which so many are kept.
+const MAX_KEPT: usize = 8;
+
+/// What becomes of the parts of a tree that lie outside of its new root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// They stay, unless the tree is short of memory: the game may come back to them. No worker of an earlier
+    /// search may take part any more.
+    Keep,
+    /// They are freed.
+    Release,
+}
 
 /// A tree with the game position that its root stands for.
 #[derive(Debug)]
 pub(crate) struct GameTree {
     tree: Arc<Tree>,
     root: NodeId,
-    /// The run that holds the root; released with it.
-    root_run: Run,
     history: History,
+    /// All that is kept; the root lies in the last one.
+    kept: Vec<KeptTree>,
+    /// The nodes from its top to the root that were searched as roots, with what they had been to those above them.
+    stepped_into: Vec<(NodeId, Standing)>,
+}
+
+/// Nodes that can be reached from one.
+#[derive(Debug)]
+struct KeptTree {
+    top: NodeId,
+    /// The run that holds the top; released with it.
+    run: Run,
+    /// The game up to the top.
+    history: History,
+}
+
+/// The way from the top of a kept tree to a position.
+struct Way {
+    /// The nodes; not empty.
+    nodes: Vec<NodeId>,
+    /// The run that holds the last one.
+    run: Run,
+}
+
+impl Way {
+    fn end(&self) -> NodeId {
+        self.nodes[self.nodes.len() - 1]
+    }
 }
 
 impl GameTree {
@@ -25,7 +70,8 @@ impl GameTree {
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
-        Ok(GameTree { root_run: Run::single(root.0), tree, root, history })
+        let top = KeptTree { top: root, run: Run::single(root.0), history: history.clone() };
+        Ok(GameTree { tree, root, history, kept: vec![top], stepped_into: Vec::new() })
     }
 
     /// Returns the nodes.
@@ -43,11 +89,11 @@ impl GameTree {
         &self.history
     }
 
-    /// Returns the bytes of all nodes and policies that can be reached from the root.
+    /// Returns the bytes of all nodes and policies that can be reached.
     #[cfg(test)]
     pub(crate) fn reachable_bytes(&self) -> u64 {
-        let (mut nodes, mut cells) = (u64::from(self.root_run.len), 0);
-        let mut open = vec![self.root];
+        let (mut nodes, mut cells) = (self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>(), 0);
+        let mut open: Vec<NodeId> = self.kept.iter().map(|kept| kept.top).collect();
         while let Some(id) = open.pop() {
             let node = self.tree.node(id);
             if node.state() == NodeState::Expanded {
@@ -59,60 +105,104 @@ impl GameTree {
         nodes * size_of::<Node>() as u64 + cells * size_of::<u32>() as u64
     }
 
-    /// Makes the last position of `history` the root. If the game went on from the present root by any number of
-    /// plies, the visits of that line are kept; all else goes to `reclaimer`, which frees it after `quiescence` has
-    /// returned: when no worker of an earlier search can touch it any more.
+    /// Makes the last position of `history` the root. If the game can have come there through what is kept, its visits are
+    /// kept. What is not to be kept goes to `reclaimer`, which frees it after `quiescence` has returned: when no
+    /// worker of an earlier search can touch it any more.
     ///
     /// # Errors
     /// Fails if the tree has no room for a new root.
     pub(crate) fn advance(
         &mut self,
         history: History,
+        past: Past,
         reclaimer: &Reclaimer,
         quiescence: impl FnOnce() + Send + 'static,
     ) -> Result<(), TreeFull> {
-        let (root, run) = match self.follow(&history) {
-            Some(found) => found,
+        let ways = self
+            .kept
+            .iter()
+            .enumerate()
+            .filter_map(|(index, kept)| Some((index, self.follow(kept, &history)?)));
+        let way = match ways.max_by_key(|(index, way)| (self.tree.node(way.end()).visits(), *index)) {
+            Some((index, way)) => {
+                let kept = self.kept.remove(index);
+                self.kept.push(kept);
+                way
+            }
             None => {
-                let root = self.tree.new_root()?;
-                (root, Run::single(root.0))
+                let top = self.tree.new_root()?;
+                let run = Run::single(top.0);
+                self.kept.push(KeptTree { top, run, history: history.clone() });
+                Way { nodes: vec![top], run }
             }
         };
-        if root != self.root {
+        if way.end() != self.root {
             self.tree.end_pruning_walk();
+        }
+        self.root = way.end();
+        self.history = history;
+        let released = if past == Past::Keep && !self.tree.is_short_of_memory() {
+            self.step_into(&way);
+            let excess = self.kept.len().saturating_sub(MAX_KEPT);
+            self.kept.drain(..excess).collect()
+        } else {
+            self.stepped_into.clear();
+            self.tree.pruned.store(false, Ordering::Relaxed);
+            let top = KeptTree { top: self.root, run: way.run, history: self.history.clone() };
+            std::mem::replace(&mut self.kept, vec![top])
+        };
+        let parts: Vec<_> = released.into_iter().filter(|part| part.top != self.root).collect();
+        if !parts.is_empty() {
             reclaimer.release(Discard {
                 tree: self.tree.clone(),
-                root: self.root,
-                root_run: self.root_run,
-                keep: root,
+                parts: parts.into_iter().map(|part| (part.top, part.run)).collect(),
+                keep: self.root,
                 quiescence: Box::new(quiescence),
             });
-            (self.root, self.root_run) = (root, run);
         }
-        self.history = history;
         Ok(())
     }
 
-    /// Returns the node of the last position of `history` and its run, if the game led there through the tree.
-    fn follow(&self, history: &History) -> Option<(NodeId, Run)> {
-        if !continues(history, &self.history) {
+    /// Prepares the end of `way` to be searched as the root, and the nodes that are not above it any more to be visited from
+    /// above again.
+    fn step_into(&mut self, way: &Way) {
+        let tree = &self.tree;
+        self.stepped_into.retain(|(id, standing)| {
+            let is_on_the_way = way.nodes.contains(id);
+            if !is_on_the_way {
+                tree.node(*id).restore(*standing);
+            }
+            is_on_the_way
+        });
+        let is_below_others = way.nodes.len() > 1;
+        if is_below_others && self.stepped_into.iter().all(|(id, _)| *id != way.end()) {
+            let root = tree.node(way.end());
+            self.stepped_into.push((way.end(), root.standing()));
+            root.count_visits_below(tree.children(root).map(|(_, child)| child));
+        }
+    }
+
+    /// Returns the way through `kept` to the last position of `history`, if the game led there through it.
+    fn follow(&self, kept: &KeptTree, history: &History) -> Option<Way> {
+        if !continues(history, &kept.history) {
             return None;
         }
         let _inside = self.tree.enter();
-        let (mut id, mut run) = (self.root, self.root_run);
-        for index in self.history.len()..history.len() {
+        let mut way = Way { nodes: vec![kept.top], run: kept.run };
+        for index in kept.history.len()..history.len() {
             let (before, after) = (history.position(index - 1), history.position(index));
-            let node = self.tree.node(id);
+            let node = self.tree.node(way.end());
             if node.state() != NodeState::Expanded {
                 return None;
             }
             let leads_there =
                 |(_, child): &(NodeId, &Node)| before.play(child.edge().mv()).key() == after.key();
-            (id, _) = self.tree.children(node).find(leads_there)?;
-            run = self.tree.runs(node).map(|child_run| child_run.run).find(|run| run.contains(id.0))?;
+            let (id, _) = self.tree.children(node).find(leads_there)?;
+            way.run = self.tree.runs(node).map(|child_run| child_run.run).find(|run| run.contains(id.0))?;
+            way.nodes.push(id);
         }
         // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no use.
-        (self.tree.node(id).state() != NodeState::Terminal).then_some((id, run))
+        (self.tree.node(way.end()).state() != NodeState::Terminal).then_some(way)
     }
 }
 

@@ -88,8 +88,7 @@ pub(super) fn what_the_game_has_left_is_freed_beside_a_search() {
     };
     let discard = Discard {
         tree: tree.clone(),
-        root,
-        root_run: Run::single(root.0),
+        parts: vec![(root, Run::single(root.0))],
         keep: kept,
         quiescence: Box::new(move || late.join().unwrap()),
     };

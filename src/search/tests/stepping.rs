@@ -1,0 +1,104 @@
+//! An analysis in which the game goes forward and back again.
+
+use super::invariants::check_memory;
+use super::{KIWIPETE, TestBench};
+use crate::chess::History;
+use crate::search::tree::{Past, Reclaimer};
+
+impl TestBench {
+    fn step_to(&mut self, history: &History, past: Past) {
+        self.tree.advance(history.clone(), past, &Reclaimer::in_place(), || {}).unwrap();
+    }
+
+    fn root_visits(&self) -> u32 {
+        self.tree.tree().node(self.tree.root()).visits()
+    }
+
+    /// Returns visits and value of each root move that has a child.
+    fn root_moves(&self) -> Vec<(String, u32, f32)> {
+        let (tree, history) = (self.tree.tree(), self.tree.history());
+        let children = tree.children(tree.node(self.tree.root()));
+        children
+            .map(|(_, child)| (history.format_move(child.edge().mv()), child.visits(), child.q()))
+            .collect()
+    }
+}
+
+/// A regression: to go back to the position before the last move meant to begin with an empty tree.
+#[test]
+fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_there() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    let (search, result) = bench.search(2_000);
+    let start = search.context.history.clone();
+    let before = bench.root_moves();
+    // Down the best line, and into a move that was not tried: from there nothing leads back.
+    let mut line = start.clone();
+    let best = result.info.unwrap().lines[0].moves.clone();
+    best[..2].iter().for_each(|&mv| line.push(mv));
+    bench.step_to(&line, Past::Keep);
+    let kept = bench.root_visits();
+    assert!(kept > 1);
+    bench.search(5_000);
+    let mut untried = line.clone();
+    let tried: Vec<_> = bench.root_moves().into_iter().map(|(mv, ..)| mv).collect();
+    let fresh = line.legal_moves().into_iter().find(|&mv| !tried.contains(&line.format_move(mv)));
+    untried.push(fresh.unwrap_or(line.legal_moves()[0]));
+    bench.step_to(&untried, Past::Keep);
+    bench.search(700);
+
+    bench.step_to(&start, Past::Keep);
+    assert_eq!(bench.root_moves(), before, "nothing that was searched below counts here");
+    bench.step_to(&line, Past::Keep);
+    assert_eq!(bench.root_visits(), 5_000);
+    bench.step_to(&untried, Past::Keep);
+    assert!(bench.root_visits() >= 700);
+    check_memory(&bench.tree);
+
+    // Searches above go on from there, and a game lets go of all that is behind it.
+    bench.step_to(&start, Past::Keep);
+    let (_, result) = bench.search(2_500);
+    assert_eq!((result.summary.nodes, result.summary.new_nodes), (2_500, 500));
+    let used = bench.tree.tree().bytes();
+    bench.step_to(&line, Past::Release);
+    assert!(bench.tree.tree().bytes() < used);
+    check_memory(&bench.tree);
+    bench.step_to(&start, Past::Keep);
+    assert_eq!(bench.root_visits(), 0);
+}
+
+#[test]
+fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    // The least that a tree may take.
+    bench.tree.tree().set_limit(0);
+    let (search, result) = bench.search(55_000);
+    let start = search.context.history.clone();
+    let mut next = start.clone();
+    next.push(result.best.unwrap());
+    bench.step_to(&next, Past::Keep);
+    check_memory(&bench.tree);
+    bench.step_to(&start, Past::Keep);
+    assert_eq!(bench.root_visits(), 0);
+}
+
+#[test]
+fn a_mate_that_was_found_below_is_known_above() {
+    let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
+    // Until the move has been tried, but is not known to win.
+    let mut nodes = 1;
+    while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {
+        nodes += 1;
+        bench.search(nodes);
+    }
+    assert!(!bench.search(nodes).0.stats().proven_win);
+    let start = bench.tree.history().clone();
+    let mut next = start.clone();
+    next.push(start.parse_move("c6b6").unwrap());
+    bench.step_to(&next, Past::Keep);
+    let (search, _) = bench.search(3_000);
+    assert!(search.stats().root_is_certain);
+    bench.step_to(&start, Past::Keep);
+    let (search, result) = bench.search(u64::from(bench.root_visits()) + 5);
+    assert!(search.stats().proven_win);
+    assert_eq!(result.best.map(|mv| start.format_move(mv)).as_deref(), Some("c6b6"));
+}

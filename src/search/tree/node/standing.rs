@@ -1,0 +1,65 @@
+//! What a node is to those above it, kept while it is searched as the root and its visits don't count for them.
+
+use super::{Node, meta};
+use crate::search::sync::atomic::Ordering;
+use crate::search::tree::edge::Edge;
+use crate::search::tree::value::{NodeValue, VisitSum};
+
+/// The visits of a node, their worth, and what is proven of it, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::search::tree) struct Standing {
+    visits: u32,
+    value_sum: i64,
+    means: (f32, f32),
+    proof: u32,
+    edge: Edge,
+}
+
+impl Node {
+    /// Returns what the node is to those above it.
+    pub(in crate::search::tree) fn standing(&self) -> Standing {
+        Standing {
+            visits: self.visits(),
+            value_sum: self.value_sum.load(Ordering::Relaxed),
+            means: self.means.get(),
+            proof: self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE),
+            edge: self.edge(),
+        }
+    }
+
+    /// Makes the node what it was to those above it, but what has been proven since stays proven. Nobody else uses it.
+    pub(in crate::search::tree) fn restore(&self, before: Standing) {
+        let found = self.proof();
+        self.value_sum.store(before.value_sum, Ordering::Relaxed);
+        self.means.set(before.means.0, before.means.1);
+        self.edge.store(before.edge.0, Ordering::Relaxed);
+        self.set_visits(before.visits);
+        self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Relaxed);
+        self.meta.fetch_or(before.proof, Ordering::Release);
+        if let Some(proof) = found.filter(|_| before.proof == 0) {
+            self.prove(proof);
+        }
+    }
+
+    /// Gives the node all visits of its `children` and one of its own, if it has fewer: they were made when it was the root.
+    /// Nobody else uses it.
+    pub(in crate::search::tree) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
+        let mut sum = VisitSum::finished(1, self.mean());
+        for child in children {
+            let NodeValue { d, m, .. } = child.mean();
+            let value_sum = child.value_sum.load(Ordering::Relaxed);
+            sum = sum.and(
+                VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() }.at_parent(),
+            );
+        }
+        if sum.finished > self.visits() && self.proof().is_none() {
+            self.value_sum.store(sum.value_sum, Ordering::Relaxed);
+            self.means.set(sum.d, sum.m);
+            self.set_visits(sum.finished);
+        }
+    }
+
+    fn set_visits(&self, visits: u32) {
+        self.counts.store(u64::from(visits) << 32 | u64::from(self.in_flight()), Ordering::Relaxed);
+    }
+}
