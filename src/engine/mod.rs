@@ -16,6 +16,7 @@ mod quick_look;
 mod root_tablebase;
 mod settings;
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -310,6 +311,12 @@ impl Engine {
     /// Returns the number of search threads of the network in force; 0 if there is none.
     pub fn threads(&self) -> usize {
         self.network.as_ref().map_or(0, |network| network.workers().len())
+    }
+
+    /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice; 0 if there is no network.
+    pub fn batch_size(&self) -> usize {
+        let chosen = self.settings.search.minibatch_size.map(NonZero::get);
+        chosen.or_else(|| self.network.as_ref().map(|network| network.backend().batch_size())).unwrap_or(0)
     }
 
     /// Returns how long the device in force has computed so far, if it knows.

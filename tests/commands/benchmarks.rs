@@ -148,6 +148,8 @@ fn spoil_compares_with_batches_of_one_and_no_row_depends_on_those_before() {
     assert_eq!(few[0]["same_best_move"], 1.0);
     assert!(few[1]["distance"].as_f64().unwrap() > 0.0);
     assert!(few[1]["largest_distance"].as_f64() > few[1]["distance"].as_f64());
+    assert_eq!(few[1]["batch_in_force"], 16);
+    assert!(many.iter().all(|row| row["batch_in_force"].as_u64() > Some(0)), "the default is a size too");
     assert!(few[1]["mean_batch"].as_f64().unwrap() > 1.0);
     let same = many.iter().find(|row| manner(row) == [1, 16, 1]).unwrap();
     assert_eq!(same["distance"], few[1]["distance"]);

@@ -71,6 +71,8 @@ struct SpoilRow {
     farthest_position: String,
     /// Share of the searches that chose the same move.
     same_best_move: f64,
+    /// The batch size in force at the end: the one asked for, or what the engine chose.
+    batch_in_force: usize,
     /// Evaluations per batch.
     mean_batch: f64,
     /// Visits per second.
@@ -114,12 +116,13 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     for manner in manners(&args.spoil) {
         let repeats = if manner.threads == 1 { 1 } else { args.spoil.repeats };
         let (decisions, figures) = decide_all(&mut engine, manner, &positions, repeats, args)?;
+        // The reference is compared with itself: its row shows the speed.
+        let compared = if manner == REFERENCE { &decisions } else { &reference };
+        let mut row = row(manner, &positions, compared, &decisions, &figures);
+        row.batch_in_force = engine.batch_size();
+        report.rows.push(row);
         if manner == REFERENCE {
             reference = decisions;
-            // The reference compared with itself: the row shows its speed.
-            report.rows.push(row(manner, &positions, &reference, &reference, &figures));
-        } else {
-            report.rows.push(row(manner, &positions, &reference, &decisions, &figures));
         }
         if let (OutputFormat::Text, Some(row)) = (output.format(), report.rows.last()) {
             output.write(&(), row)?;
@@ -196,6 +199,7 @@ fn row(
         largest_distance: farthest.map_or(0.0, |(distance, _)| *distance),
         farthest_position: farthest.map(|(_, position)| position.clone()).unwrap_or_default(),
         same_best_move: same as f64 / decisions.len() as f64,
+        batch_in_force: manner.batch,
         mean_batch: figures.mean_batch,
         nps: figures.nps,
     }
@@ -224,15 +228,16 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 }
 
 /// The heads of the columns of [`SpoilRow`].
-const HEAD: &str = "threads   batch  distance  95 % ±   largest  same move  mean batch       nps\n";
+const HEAD: &str = "threads       batch  distance  95 % ±   largest  same move  mean batch       nps\n";
 
 impl fmt::Display for SpoilRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Manner { threads, batch } = self.manner;
-        let batch = if batch == 0 { "default".into() } else { batch.to_string() };
+        let threads = self.manner.threads;
+        let kind = if self.manner.batch == 0 { "default " } else { "" };
+        let batch = format!("{kind}{}", self.batch_in_force);
         writeln!(
             f,
-            "{threads:7} {batch:>7} {:9.4} {:7.4} {:9.4} {:>8.1} % {:11.2} {:9}",
+            "{threads:7} {batch:>11} {:9.4} {:7.4} {:9.4} {:>8.1} % {:11.2} {:9}",
             self.distance,
             self.distance_error,
             self.largest_distance,
