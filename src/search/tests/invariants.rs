@@ -1,45 +1,42 @@
 //! Checks what must hold in a tree whenever no search is running: after searches on several threads, stopped at any
-//! moment, after the game has moved on, and after pruning.
+//! moment, after the game has moved on, and after pruning. Sums of values are whole numbers and must be right to the last unit,
+//! on any number of threads; draw probabilities and plies left are means that are rounded with each visit.
 
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{KIWIPETE, TestBench};
+use crate::chess::History;
+use crate::network::{EvalSlot, Evaluator};
 use crate::search::tree::{
-    GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree,
+    GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
 };
-use crate::search::{RootFpuStrategy, Search};
+use crate::search::{RootFpuStrategy, Search, backup};
 
-/// The way in which visits were made, which decides how strict the check may be.
+/// What has become of the tree, which decides how strict the check may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Made {
-    /// One thread made them.
-    ByOne,
-    /// Several threads made them: a node can be proven while a visit passes through it, which then counts as it was
-    /// before.
-    ByMany,
-    /// Several threads made them, in a tree that was pruned: a node's own visits are those that it had as a leaf.
+pub(super) enum Kept {
+    /// It holds all that was ever in it.
+    Whole,
+    /// It was pruned: a node's own visits are those that it had as a leaf.
     Pruned,
 }
 
-/// Visits that may be under way through a node at the moment when it is proven, in tests.
-const MOST_PASSING: f64 = 64.0;
-
 /// Walks the whole tree below `root` and checks what must hold when no search is running. Returns the nodes seen.
-pub(super) fn check_tree(tree: &Tree, root: NodeId, made: Made) -> u64 {
+pub(super) fn check_tree(tree: &Tree, root: NodeId, kept: Kept) -> u64 {
     let mut open = vec![root];
     let mut seen = 0;
     while let Some(id) = open.pop() {
         seen += 1;
         let node = tree.node(id);
-        check_node(tree, node, made);
+        check_node(tree, node, kept);
         open.extend(tree.children(node).map(|(child, _)| child));
     }
     seen
 }
 
-fn check_node(tree: &Tree, node: &Node, made: Made) {
+fn check_node(tree: &Tree, node: &Node, kept: Kept) {
     assert_eq!(node.in_flight(), 0, "virtual loss is left");
     assert_ne!(node.state(), NodeState::Claimed, "a claim is left");
     let NodeValue { v, d, m } = node.mean();
@@ -47,8 +44,8 @@ fn check_node(tree: &Tree, node: &Node, made: Made) {
     if let Some(proof) = node.proof()
         && node.visits() > 0
     {
-        let passing = if made == Made::ByOne { 0.0 } else { 2.0 * MOST_PASSING / f64::from(node.visits()) };
-        assert!(f64::from((v - proof.value().v).abs()) <= passing + 1e-6, "{v} for {proof:?}");
+        assert_eq!(node.value_sum(), i64::from(node.visits()) * fixed(proof.value().v), "{proof:?}");
+        assert_eq!((d, m), (proof.value().d, proof.value().m), "{proof:?}");
         assert_eq!(proof.plies.fract(), 0.0, "{proof:?}");
     }
     if node.state() != NodeState::Expanded {
@@ -56,35 +53,105 @@ fn check_node(tree: &Tree, node: &Node, made: Made) {
         return;
     }
     let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
-    match (node.proof(), made) {
+    match (node.proof(), kept) {
         // Once a node is decided, visits end there.
-        (Some(_), _) | (None, Made::Pruned) => assert!(node.visits() > below, "{} {below}", node.visits()),
-        (None, _) => assert_eq!(node.visits(), below + 1, "visits of the children and the node's own"),
+        (Some(_), _) | (None, Kept::Pruned) => assert!(node.visits() > below, "{} {below}", node.visits()),
+        (None, Kept::Whole) => {
+            assert_eq!(node.visits(), below + 1, "visits of the children and the node's own");
+        }
     }
     if node.proof().is_none() {
-        check_means(tree, node, node.visits() - below, made);
+        let own = OwnVisits::of(tree, node);
+        let (n, slack) = (f64::from(own.visits), own.slack);
+        assert!(own.value_sum.abs() <= i64::from(own.visits) * fixed(1.0), "{own:?}");
+        assert!((-slack..=n + slack).contains(&own.d), "{own:?}");
+        assert!((-MOST_PLIES * slack..=MOST_PLIES * (n + slack)).contains(&own.m), "{own:?}");
     }
 }
 
-/// Checks that the worth of the node's own visits, which follows from its mean and its children's, lies in its range.
-fn check_means(tree: &Tree, node: &Node, own: u32, made: Made) {
-    let sums = |node: &Node| {
-        let (NodeValue { v, d, m }, n) = (node.mean(), f64::from(node.visits()));
-        [v, d, m].map(|mean| f64::from(mean) * n)
-    };
-    let [mut v, mut d, mut m] = sums(node);
-    for (_, child) in tree.children(node) {
-        let [child_v, child_d, child_m] = sums(child);
-        v += child_v;
-        d -= child_d;
-        m -= child_m + f64::from(child.visits());
+/// More plies than any mean of the plies left, in tests.
+const MOST_PLIES: f64 = 500.0;
+
+/// The visits of a node that no child has, and what they are worth: that follows from the node's sums and its children's.
+#[derive(Debug)]
+struct OwnVisits {
+    visits: u32,
+    /// Sum of values, in units of a node's sum.
+    value_sum: i64,
+    /// Sum of draw probabilities.
+    d: f64,
+    /// Sum of plies left.
+    m: f64,
+    /// The most that `d` may be wrong, and `m` in units of [`MOST_PLIES`].
+    slack: f64,
+}
+
+impl OwnVisits {
+    fn of(tree: &Tree, node: &Node) -> OwnVisits {
+        let sums = |node: &Node| {
+            let (NodeValue { d, m, .. }, n) = (node.mean(), f64::from(node.visits()));
+            (n * f64::from(d), n * f64::from(m))
+        };
+        let ((d, m), n) = (sums(node), f64::from(node.visits()));
+        // Each of `n` visits may round a mean by half a unit of its last place, a sum thereby by `n` times that, and roundings
+        // up and down come in any order: `n · √n · ε / 2` is their standard deviation at most, for the children as for the node.
+        // Visits that were taken back have left their roundings behind.
+        let slack = 0.01 + 4.0 * n * n.sqrt() * f64::from(f32::EPSILON);
+        let own = OwnVisits { visits: node.visits(), value_sum: node.value_sum(), d, m, slack };
+        tree.children(node).fold(own, |own, (_, child)| {
+            let (d, m) = sums(child);
+            OwnVisits {
+                visits: own.visits.saturating_sub(child.visits()),
+                value_sum: own.value_sum + child.value_sum(),
+                d: own.d - d,
+                m: own.m - m - f64::from(child.visits()),
+                slack,
+            }
+        })
     }
-    let (own, n) = (f64::from(own), f64::from(node.visits()));
-    // Means are rounded, each time a little.
-    let slack = 0.01 + n * 1e-5 + if made == Made::ByOne { 0.0 } else { 2.0 * MOST_PASSING };
-    assert!(v.abs() <= own + slack, "own value {v} of {own} visits");
-    assert!((-slack..=own + slack).contains(&d), "own draws {d} of {own} visits");
-    assert!((-500.0 * slack..=500.0 * (own + slack)).contains(&m), "own plies left {m} of {own} visits");
+}
+
+/// Checks that each open node's own visit is worth what the backend says of its position, in a tree that one search has made
+/// from nothing: then every sum in it is what its visits add up to.
+pub(super) fn check_own_visits(search: &Search) {
+    let mut history = search.context.history.clone();
+    let evaluator = search.context.backend.evaluator().unwrap();
+    let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.context.root], checked: 0 };
+    walk.check_below(&mut history);
+    assert!(walk.checked > 0);
+}
+
+struct OwnVisitsWalk<'a> {
+    search: &'a Search,
+    evaluator: Box<dyn Evaluator>,
+    /// The nodes from the root to the present one.
+    path: Vec<NodeId>,
+    checked: usize,
+}
+
+impl OwnVisitsWalk<'_> {
+    fn check_below(&mut self, history: &mut History) {
+        let tree = &self.search.context.tree;
+        let node = tree.node(self.path[self.path.len() - 1]);
+        if node.state() == NodeState::Expanded && node.proof().is_none() {
+            let mut slot = EvalSlot::of(history, self.search.context.encoding());
+            self.evaluator.evaluate(std::slice::from_mut(&mut slot)).unwrap();
+            let expected = backup::leaf_value(self.search, &self.path, slot.evaluation);
+            let own = OwnVisits::of(tree, node);
+            assert_eq!((own.visits, own.value_sum), (1, fixed(expected.v)));
+            assert!((own.d - f64::from(expected.d)).abs() <= own.slack, "{own:?} for {expected:?}");
+            let m_error = (own.m - f64::from(expected.m)).abs();
+            assert!(m_error <= MOST_PLIES * own.slack, "{own:?} for {expected:?}");
+            self.checked += 1;
+        }
+        for (id, child) in tree.children(node) {
+            history.push(child.edge().mv());
+            self.path.push(id);
+            self.check_below(history);
+            self.path.pop();
+            history.pop();
+        }
+    }
 }
 
 /// Checks that all memory in use belongs to nodes that can be reached.
@@ -126,11 +193,11 @@ impl TestBench {
 }
 
 /// Searches that end at any moment, with the game going on between them.
-fn stress(bench: &mut TestBench, made: Made) {
+fn stress(bench: &mut TestBench) {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..60 {
         let search = bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
-        check_tree(&search.context.tree, search.context.root, made);
+        check_tree(&search.context.tree, search.context.root, Kept::Whole);
         check_memory(&bench.tree);
         bench.play_on(rng.usize(0..3));
     }
@@ -144,7 +211,7 @@ fn trees_are_sound_wherever_a_search_stops_and_however_the_game_goes_on() {
         ("trivial", "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1"),
         ("random", "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1"),
     ] {
-        stress(&mut TestBench::new(backend, 3, position), Made::ByMany);
+        stress(&mut TestBench::new(backend, 3, position));
     }
 }
 
@@ -162,7 +229,7 @@ fn trees_are_sound_after_pruning() {
             let leaves_with_visits =
                 count(&search, |node| node.state() == NodeState::Unexpanded && node.visits() > 1);
             prunings += u32::from(leaves_with_visits > 0);
-            check_tree(&search.context.tree, search.context.root, Made::Pruned);
+            check_tree(&search.context.tree, search.context.root, Kept::Pruned);
             check_memory(&bench.tree);
             bench.play_on(1);
         }
@@ -185,7 +252,6 @@ fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
 #[test]
 fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     for threads in [1, 3] {
-        let made = if threads == 1 { Made::ByOne } else { Made::ByMany };
         let mut bench = TestBench::new("trivial", threads, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
         let mut reverted = 0;
         for _ in 0..6 {
@@ -194,7 +260,7 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
             let taken_back = search.counters.reverted.load(Ordering::Relaxed);
             assert_eq!(result.summary.new_nodes, 20_000);
             assert_eq!(search.root_visits() + taken_back, before + 20_000);
-            check_tree(&search.context.tree, search.context.root, made);
+            check_tree(&search.context.tree, search.context.root, Kept::Whole);
             reverted += taken_back;
             bench.play_on(2);
         }
@@ -209,7 +275,7 @@ fn visits_under_way_leave_a_proven_mate_where_it_is() {
     let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     bench.params.minibatch_size = NonZero::new(32);
     let (search, _) = bench.search(20_000);
-    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Kept::Whole);
     assert!(count(&search, |node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)) > 10);
 }
 

@@ -1,6 +1,7 @@
 //! Whole searches on the synthetic backends: exact counts, invariants of the tree, determinism.
 
 mod invariants;
+mod overlaps;
 mod stepping;
 
 use std::num::NonZero;
@@ -15,7 +16,7 @@ use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
 use crate::network::{BackendInfo, EvalSlot};
 use crate::time::{Chain, GoLimits, MoveFacts, Nodes, StopperOptions};
-use invariants::{Made, check_tree};
+use invariants::{Kept, check_own_visits, check_tree};
 
 const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 
@@ -101,11 +102,10 @@ fn visits_are_exact_on_any_number_of_threads() {
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
             assert_eq!(counted.evaluations + counted.cache_hits + counted.terminals, 5_000);
-            check_tree(
-                &search.context.tree,
-                search.context.root,
-                if threads == 1 { Made::ByOne } else { Made::ByMany },
-            );
+            check_tree(&search.context.tree, search.context.root, Kept::Whole);
+            if backend == "random" {
+                check_own_visits(&search);
+            }
         }
     }
 }
@@ -233,7 +233,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     }
     let (search, result) = bench.search(u64::from(kept) + 500);
     assert_eq!(result.summary.new_nodes, 500);
-    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Kept::Whole);
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn proofs_reach_the_root() {
     ] {
         let bench = TestBench::new("random", 1, position);
         let (search, result) = bench.search(20_000);
-        check_tree(&search.context.tree, search.context.root, Made::ByOne);
+        check_tree(&search.context.tree, search.context.root, Kept::Whole);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
         // The first win that is found decides a position; it need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
@@ -291,7 +291,7 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (search, result) = bench.search(20_000);
     assert!(result.summary.terminals > 0, "kings shuffle back and forth");
-    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Kept::Whole);
     let mut history = search.context.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
     line[..2].iter().for_each(|&mv| history.push(mv));
@@ -400,7 +400,7 @@ fn prefetched_positions_are_found_in_the_cache() {
     assert!(summary.cache_hits > plain.summary.cache_hits + 200, "{summary:?}");
     assert!(summary.evaluations + summary.prefetched <= 32 * summary.batches);
     assert_eq!(summary.evaluations + summary.cache_hits + summary.terminals, 1_000);
-    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Kept::Whole);
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub(crate) use edge::Edge;
 pub(crate) use node::{Node, NodeState};
 pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::{GameTree, Past};
+#[cfg(test)]
+pub(crate) use value::fixed;
 pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};
 
 use thiserror::Error;

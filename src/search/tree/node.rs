@@ -146,6 +146,12 @@ impl Node {
         }
     }
 
+    /// Returns the sum of the values of all visits, in units of [`fixed`].
+    #[cfg(test)]
+    pub(crate) fn value_sum(&self) -> i64 {
+        self.value_sum.load(Ordering::Relaxed)
+    }
+
     /// Returns the mean of all visits.
     pub(crate) fn mean(&self) -> NodeValue {
         // What a proof changes below may arrive before the visits that it revalues, and take the means out of their range.
@@ -207,7 +213,8 @@ impl Node {
     /// Adds to the sum of values. The caller holds the lock of the sums.
     #[inline]
     fn add_value(&self, sum: i64) {
-        self.value_sum.store(self.value_sum.load(Ordering::Relaxed) + sum, Ordering::Relaxed);
+        // What a proof changes may be more than fits; the sum after it fits again.
+        self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
     }
 
     /// Ends visits that were under way with the results in `sum`, or, where the node's result is certain, with that. Returns
@@ -338,7 +345,11 @@ impl Node {
             self.value_sum.store(certain, Ordering::Relaxed);
             self.meta.fetch_or(proof_bits(proof), Ordering::Release);
             let n = visits as f32;
-            Correction { value_sum: certain - old, d_sum: (value.d - d) * n, m_sum: (value.m - m) * n }
+            Correction {
+                value_sum: certain.wrapping_sub(old),
+                d_sum: (value.d - d) * n,
+                m_sum: (value.m - m) * n,
+            }
         });
         self.unlock_sums();
         correction
@@ -440,6 +451,30 @@ mod tests {
     #[test]
     fn a_node_takes_forty_eight_bytes() {
         assert_eq!(size_of::<Node>(), 48);
+    }
+
+    /// The most visits that 31 bits count, all of them lost, prove to be won.
+    #[test]
+    fn sums_are_exact_up_to_the_last_visit_that_can_be_counted() {
+        const MOST: u32 = (1 << 31) - 1;
+        let (parent, child) = (Node::default(), Node::default());
+        let loss = VisitSum::finished(1 << 30, NodeValue { v: -1.0, d: 0.0, m: 3.0 });
+        let rest = VisitSum::finished(MOST - (1 << 30), NodeValue { v: -1.0, d: 0.0, m: 3.0 });
+        for sum in [loss, rest] {
+            for node in [&parent, &child] {
+                node.start_visits(sum.finished);
+            }
+            parent.end_visits(child.end_visits(sum).at_parent());
+        }
+        let result = |node: &Node| (node.visits(), node.in_flight(), node.mean());
+        assert_eq!(result(&child), (MOST, 0, NodeValue { v: -1.0, d: 0.0, m: 3.0 }));
+        assert_eq!(result(&parent), (MOST, 0, NodeValue { v: 1.0, d: 0.0, m: 4.0 }));
+        let proof = Proof { outcome: ProofOutcome::Win, plies: 1.0, is_mate: true };
+        assert!(parent.correct(child.prove(proof).unwrap().at_parent()));
+        assert_eq!(result(&child).2, proof.value());
+        assert_eq!(parent.value_sum(), -child.value_sum());
+        assert_eq!((parent.q(), parent.mean().d), (-1.0, 0.0));
+        assert!((parent.mean().m - 2.0).abs() < 1e-3);
     }
 
     proptest! {

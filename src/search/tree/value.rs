@@ -83,7 +83,7 @@ pub(crate) struct Correction {
 impl Correction {
     /// Returns the same correction one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> Correction {
-        Correction { value_sum: -self.value_sum, ..self }
+        Correction { value_sum: self.value_sum.wrapping_neg(), ..self }
     }
 }
 
@@ -91,7 +91,7 @@ impl Correction {
 pub(super) const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
 /// Returns a value in units of a node's sum.
-pub(super) fn fixed(v: f32) -> i64 {
+pub(crate) fn fixed(v: f32) -> i64 {
     (f64::from(v) * VALUE_SCALE) as i64
 }
 

@@ -1,0 +1,86 @@
+//! What may happen beside a search in the same tree: the last batches of an earlier one, the reclaimer, pruning.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::invariants::{Kept, check_tree};
+use super::{KIWIPETE, TestBench};
+use crate::chess::History;
+use crate::search::Search;
+use crate::search::tree::{Past, Reclaimer};
+
+/// Waits until `is_so`.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl TestBench {
+    /// Returns the game after the root move that was visited most.
+    fn after_best_move(&self) -> History {
+        let (tree, mut history) = (self.tree.tree(), self.tree.history().clone());
+        let children = tree.children(tree.node(self.tree.root())).map(|(_, child)| child);
+        history.push(children.max_by_key(|child| child.visits()).unwrap().edge().mv());
+        history
+    }
+
+    /// Plays the best move while workers of `search` may be at work, and lets `reclaimer` wait for them, as the engine does.
+    fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
+        let (history, draining) = (self.after_best_move(), search.clone());
+        let quiescence = move || draining.progress.wait_idle(Duration::from_secs(60));
+        self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
+    }
+
+    /// Waits until all memory in use belongs to nodes that can be reached.
+    fn wait_until_reclaimed(&self) {
+        let lost = self.tree.tree().reserved_bytes() / 100;
+        let reachable = self.tree.reachable_bytes();
+        wait_until("the reclaimer frees what the game has left", || {
+            (reachable..=reachable + lost).contains(&self.tree.tree().bytes())
+        });
+    }
+}
+
+/// The next search begins below a move of the root while batches of the last one are under evaluation; they are backed up
+/// through nodes that are searched, and through others that wait to be freed.
+#[test]
+fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
+    let mut bench = TestBench::new("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE);
+    let reclaimer = Reclaimer::new();
+    let mut late = 0;
+    for round in 0..5 {
+        let search = bench.start(None, &[]);
+        let wanted = bench.tree.tree().node(bench.tree.root()).visits() + 100;
+        wait_until("visits are made", || search.root_visits() >= wanted);
+        search.request_stop();
+        bench.move_on(&search, &reclaimer);
+        late += u32::from(bench.tree.tree().node(bench.tree.root()).in_flight() > 0);
+        let before = bench.tree.tree().node(bench.tree.root()).visits();
+        let (next, _) = bench.search(u64::from(before) + 50 + round);
+        search.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.progress.is_idle() && next.progress.is_idle());
+        check_tree(bench.tree.tree(), bench.tree.root(), Kept::Whole);
+        bench.wait_until_reclaimed();
+    }
+    assert!(late > 0, "no batch was late");
+}
+
+/// What the game has left is freed on a thread of its own while a search takes memory.
+#[test]
+fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
+    let mut bench = TestBench::new("random", 3, KIWIPETE);
+    let reclaimer = Reclaimer::new();
+    let (mut search, _) = bench.search(6_000);
+    for _ in 0..3 {
+        let used = bench.tree.tree().bytes();
+        bench.move_on(&search, &reclaimer);
+        let before = bench.tree.tree().node(bench.tree.root()).visits();
+        search = bench.search(u64::from(before) + 2_000).0;
+        check_tree(bench.tree.tree(), bench.tree.root(), Kept::Whole);
+        bench.wait_until_reclaimed();
+        assert!(bench.tree.tree().bytes() < used);
+    }
+}
