@@ -5,44 +5,43 @@
 use std::time::{Duration, Instant};
 
 use super::model::Model;
+use crate::cpu_time::thread_cpu_time;
 use crate::network::encode::InputFormat;
 use crate::network::throughput;
 
 /// The sizes that are compared.
 const SIZES: [usize; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
-/// The fastest of so many batches of a size counts: whatever else runs on the machine only makes batches slower.
+/// The fastest of so many batches of a size counts: whatever else happens on the machine only makes batches slower. Time that
+/// other programs take does not count in the first place.
 const ROUNDS: usize = 4;
-/// The time that the measurement may take.
-const TIME: Duration = Duration::from_millis(150);
+/// The CPU time that the measurement may take if every position takes as long as one by itself.
+const TIME: Duration = Duration::from_millis(250);
 /// The smallest size is taken that is at most this much slower than the best.
 const ABOUT_AS_FAST: f64 = 0.97;
 
 /// Returns the smallest batch size with which `model` is within 3 % of its best throughput, as measured on one thread.
 ///
-/// A model that is too slow to be measured in 150 ms gets the size of its groups, which the caches suggest.
+/// A model that is too slow to be measured in 250 ms gets the size of its groups, which the caches suggest.
 pub(super) fn measure(model: &Model, format: InputFormat) -> usize {
-    let began = Instant::now();
+    let start = Instant::now();
+    let now = || thread_cpu_time().unwrap_or_else(|| start.elapsed());
     let mut slots = throughput::game_positions(model.group(), format);
     let mut scratch = model.scratch();
     let mut seconds = |size: usize| {
-        let before = Instant::now();
+        let before = now();
         model.evaluate(&mut slots[..size], &mut scratch);
-        before.elapsed().as_secs_f64()
+        (now() - before).as_secs_f64()
     };
-    // The first evaluation wakes the caches and tells whether there is time for the others.
-    seconds(1);
+    // The first evaluations wake the caches and tell whether there is time for the others.
+    let single = (0..3).map(|_| seconds(1)).fold(f64::INFINITY, f64::min);
     let sizes: Vec<_> = SIZES.into_iter().filter(|&size| size <= model.group()).collect();
-    let expected = seconds(1) * (ROUNDS * sizes.iter().sum::<usize>()) as f64;
-    if expected > TIME.as_secs_f64() {
+    if single * (ROUNDS * sizes.iter().sum::<usize>()) as f64 > TIME.as_secs_f64() {
         return model.group();
     }
     let mut best = vec![f64::INFINITY; sizes.len()];
     for _ in 0..ROUNDS {
         for (&size, best) in sizes.iter().zip(&mut best) {
             *best = best.min(seconds(size));
-        }
-        if began.elapsed() > TIME {
-            break;
         }
     }
     let rates: Vec<_> =
