@@ -11,7 +11,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
-use crate::search::tree::{GameTree, NodeId, Past, Reclaimer, Tree, TreeFull};
+use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull};
 use crate::search::{
     EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
@@ -19,9 +19,6 @@ use crate::time::{
     Chain, DEFAULT_MANAGER, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason,
     TimeManager, TimeOptions, Timekeeper, manager_with_slowmover,
 };
-
-/// The most visits of the root: a node counts its visits in 32 bits, and searches end before that overflows.
-const MAX_VISITS: Nodes = Nodes(u32::MAX as u64 - (1 << 24));
 
 /// The time for which an analysis waits for batches of the last search that are still under way.
 const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
@@ -132,7 +129,11 @@ impl GameState {
             context,
             chain,
             // A root without visits needs one to have a move at all, also for `go nodes 0`.
-            visits: (limit.unwrap_or(Nodes::MAX).min(affordable).min(MAX_VISITS.saturating_sub(visits)).0)
+            visits: (limit
+                .unwrap_or(Nodes::MAX)
+                .min(affordable)
+                .min(Nodes::from(MAX_VISITS).saturating_sub(visits))
+                .0)
                 .max((visits == Nodes(0)).into()),
             tablebase_hits: tables.hits,
         }))

@@ -2,12 +2,11 @@
 //!
 //! A backup follows the path that the descent took; nodes don't know their parents.
 
-use std::cmp::Ordering::Equal;
 use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::shared::Search;
-use super::tree::{Node, NodeId, NodeValue, Proof, ProofOutcome, Tree, TreeFull, VisitSum};
+use super::tree::{NodeId, NodeValue, Tree, TreeFull, VisitSum};
 use super::wdl::ExpectedResult;
 use crate::network::{EvalSlot, Evaluation, softmax};
 
@@ -34,49 +33,6 @@ pub(super) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
     for &id in path {
         search.context.tree.node(id).cancel_visits(visits);
     }
-}
-
-/// Proves the ancestors of the last node of `path`, which has just been proven, as far as that decides them.
-pub(super) fn propagate_proof(search: &Search, path: &[NodeId]) {
-    if !search.context.params.sticky_endgames {
-        return;
-    }
-    for depth in (0..path.len() - 1).rev() {
-        let node = search.context.tree.node(path[depth]);
-        if node.proof().is_some() {
-            return;
-        }
-        let Some(proof) = proof_from_children(&search.context.tree, node) else { return };
-        let Some(mut correction) = node.prove(proof) else { return };
-        for &ancestor in path[..depth].iter().rev() {
-            correction = correction.at_parent();
-            if !search.context.tree.node(ancestor).correct(correction) {
-                break;
-            }
-        }
-    }
-}
-
-/// Returns what the children's proofs say of `node`: one winning move decides it, and so do proofs of all moves.
-fn proof_from_children(tree: &Tree, node: &Node) -> Option<Proof> {
-    let proofs = || tree.children(node).map(|(_, child)| child.proof());
-    // The nearest win, where there is one.
-    let wins = proofs().flatten().filter(|proof| proof.outcome == ProofOutcome::Win);
-    if let Some(win) =
-        wins.min_by(|a, b| (!a.is_mate, a.plies).partial_cmp(&(!b.is_mate, b.plies)).unwrap_or(Equal))
-    {
-        return Some(Proof { outcome: ProofOutcome::Loss, plies: win.plies + 1.0, is_mate: win.is_mate });
-    }
-    if node.child_count() < node.edge_count() || proofs().any(|proof| proof.is_none()) {
-        return None;
-    }
-    let is_draw = proofs().flatten().any(|proof| proof.outcome == ProofOutcome::Draw);
-    let outcome = if is_draw { ProofOutcome::Draw } else { ProofOutcome::Win };
-    // The side to move puts the end off as long as it can.
-    let longest = proofs().flatten().filter(|proof| is_draw == (proof.outcome == ProofOutcome::Draw));
-    let plies = longest.map(|proof| proof.plies).fold(0.0, f32::max);
-    let is_mate = !is_draw && proofs().flatten().all(|proof| proof.is_mate);
-    Some(Proof { outcome, plies: plies + 1.0, is_mate })
 }
 
 /// Ends visits along many paths, one after the other: what neighbouring paths have in common is written once.

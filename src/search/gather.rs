@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::backup;
 use super::batch::Batch;
+use super::proof;
 use super::quota::{GatherCounts, Quota};
 use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
 use super::shared::Search;
@@ -220,7 +221,7 @@ impl Gatherer {
                 if !search.root_policy.allows(edge.mv()) {
                     continue;
                 }
-                policy = search.root_policy.with_noise(edge.mv(), policy);
+                policy = search.root_policy.of_child(child);
             }
             let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
@@ -296,7 +297,7 @@ impl Gatherer {
                 let proof = Proof { outcome, plies: 0.0, is_mate };
                 node.set_terminal(proof);
                 self.end_in_known(search, visits, proof.value());
-                return backup::propagate_proof(search, &self.path);
+                return proof::propagate(search, &self.path);
             }
             if let Some(cycle) = self.two_fold_cycle(search) {
                 node.set_two_fold_draw(cycle);
@@ -306,7 +307,7 @@ impl Gatherer {
                 node.set_terminal(proof);
                 search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
                 self.end_in_known(search, visits, proof.value());
-                return backup::propagate_proof(search, &self.path);
+                return proof::propagate(search, &self.path);
             }
         }
         let key = self.history.evaluation_key();

@@ -23,6 +23,7 @@ mod move_stats;
 mod noise;
 mod params;
 mod prefetch;
+mod proof;
 mod quota;
 mod root_policy;
 mod root_snapshot;

@@ -2,7 +2,7 @@
 
 use super::context::SearchContext;
 use super::noise::RootNoise;
-use super::tree::Unvisited;
+use super::tree::{Node, Unvisited};
 use crate::chess::{Move, MoveList};
 
 /// The root's legal moves with what one search makes of them. Never changes while the search runs.
@@ -54,11 +54,16 @@ impl RootPolicy {
         self.allowed.get(usize::from(index)).is_some_and(|&allowed| allowed)
     }
 
-    /// Returns the policy of a root move with this search's noise; `policy` is the network's.
+    /// Returns the policy of the root move that leads to `child`, with this search's noise unless the move certainly loses.
     #[inline]
-    pub(crate) fn with_noise(&self, mv: Move, policy: f32) -> f32 {
-        let Some(noise) = &self.noise else { return policy };
-        self.index_of(mv).map_or(policy, |index| noise.mix(index, policy))
+    pub(crate) fn of_child(&self, child: &Node) -> f32 {
+        let (mv, policy) = (child.edge().mv(), child.edge().policy());
+        match &self.noise {
+            Some(noise) if !child.is_lost() => {
+                self.index_of(mv).map_or(policy, |index| noise.mix(index, policy))
+            }
+            _ => policy,
+        }
     }
 
     /// Returns the policy of a root move without a child, with this search's noise.

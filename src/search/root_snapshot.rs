@@ -10,10 +10,11 @@ use std::time::Duration;
 use super::best_move::MoveRank;
 use super::context::SearchContext;
 use super::counters::CounterValues;
+use super::proof::{self, MoveProof, Verdict};
 use super::select;
 use super::shared::Search;
 use super::stats::root_evaluation;
-use super::tree::{Node, NodeId, NodeState, NodeValue, Proof};
+use super::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof};
 use crate::chess::Move;
 use crate::time::RootEvaluation;
 
@@ -51,8 +52,10 @@ pub(crate) struct NodeReading {
     pub(crate) in_flight: u32,
     /// Mean of the finished visits; meaningless without any.
     pub(crate) mean: NodeValue,
-    /// The proof of its result, if there is one.
+    /// The proof of its result, if there is one. At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
+    /// The results that are still possible.
+    pub(crate) bounds: Bounds,
     /// True if the game is over here or the result is proven.
     pub(crate) is_certain: bool,
 }
@@ -83,18 +86,20 @@ impl NodeReading {
         in_flight: 0,
         mean: NodeValue { v: 0.0, d: 0.0, m: 0.0 },
         proof: None,
+        bounds: Bounds::OPEN,
         is_certain: false,
     };
 
     /// Reads `node`.
     pub(crate) fn of(node: &Node) -> NodeReading {
         let (visits, started) = node.finished_and_started();
-        let proof = node.proof();
+        let MoveProof { bounds, proof } = MoveProof::of(node);
         NodeReading {
             visits,
             in_flight: started - visits,
             mean: node.mean(),
             proof,
+            bounds,
             is_certain: proof.is_some() || node.state() == NodeState::Terminal,
         }
     }
@@ -136,13 +141,14 @@ impl RootSnapshot {
                     node,
                     q: select::child_q(node.mean, draw_score),
                     network_policy: edge.policy(),
-                    policy: policies.with_noise(edge.mv(), edge.policy()),
+                    policy: policies.of_child(child),
                     is_allowed: policies.allows(edge.mv()),
                 }
             })
             .collect();
         let counts = search.counters.read();
-        let root_reading = NodeReading::of(root);
+        let proof = root_proof(search, &children);
+        let root_reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(root) };
         let nodes = root_reading.visits + counts.reverted;
         RootSnapshot {
             elapsed: context.started.elapsed(),
@@ -258,6 +264,25 @@ fn unvisited_moves(search: &Search) -> Vec<RootMove> {
         is_allowed: policies.allows_index(edge.index),
     });
     moves.collect()
+}
+
+/// Returns the certain result of the root, from the point of view of the side that moved last, where those of its moves that may
+/// be searched decide it; `children` are the moves that have a child.
+fn root_proof(search: &Search, children: &[RootMove]) -> Option<Proof> {
+    let (tree, root) = (&search.context.tree, search.context.root_node());
+    // A move that becomes a child at this moment is in neither list.
+    let is_unvisited = children.len() < root.edge_count()
+        && (tree.unvisited(root).any(|edge| search.root_policy.allows_index(edge.index))
+            || tree.unvisited(root).count() + children.len() < root.edge_count());
+    let allowed = children.iter().filter(|root_move| root_move.is_allowed);
+    let proofs =
+        allowed.map(|&RootMove { node: NodeReading { bounds, proof, .. }, .. }| MoveProof { bounds, proof });
+    let mut moves = is_unvisited.then_some(MoveProof::OPEN).into_iter().chain(proofs).peekable();
+    moves.peek()?;
+    match proof::verdict(moves) {
+        Verdict::Proven(proof) => Some(proof),
+        Verdict::Open | Verdict::Bounded(_) => None,
+    }
 }
 
 impl RootMove {

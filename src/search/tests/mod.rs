@@ -2,6 +2,7 @@
 
 mod invariants;
 mod overlaps;
+mod proofs;
 mod stepping;
 
 use std::num::NonZero;

@@ -13,6 +13,11 @@ impl Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
+    /// Returns the same move with the least policy.
+    pub(super) fn without_policy(self) -> Edge {
+        Edge::packed(self.mv(), 0)
+    }
+
     /// Returns the move.
     pub(crate) fn mv(self) -> Move {
         Move::from_bits(self.0 as u16)

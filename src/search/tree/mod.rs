@@ -28,7 +28,9 @@ pub(crate) use reclaim::Reclaimer;
 pub(crate) use root::{GameTree, Past};
 #[cfg(test)]
 pub(crate) use value::fixed;
-pub(crate) use value::{NodeValue, Proof, ProofOutcome, VisitSum};
+pub(crate) use value::{Bounds, MAX_VISITS, NodeValue, Proof, ProofOutcome, VisitSum};
+
+use std::sync::PoisonError;
 
 use thiserror::Error;
 
@@ -273,6 +275,14 @@ impl Tree {
             });
         }
         visits
+    }
+
+    /// Lets a node be searched as the root, whatever is proven of it; see [`Node::reopen_proven`].
+    fn reopen_proven(&self, id: NodeId) {
+        // A search that is over may still be backing up a batch through the node.
+        let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let node = self.node(id);
+        node.reopen_proven(self.children(node).map(|(_, child)| child));
     }
 
     fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {

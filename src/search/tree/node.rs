@@ -14,7 +14,7 @@ use super::blocks::Zeroed;
 use super::edge::Edge;
 use super::means::Means;
 use super::slab::Slot;
-use super::value::{Correction, NodeValue, Proof, ProofOutcome, VALUE_SCALE, VisitSum, fixed};
+use super::value::{Bounds, Correction, NodeValue, Proof, ProofOutcome, VALUE_SCALE, VisitSum, fixed};
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::wait_for_lock;
 
@@ -30,6 +30,9 @@ mod meta {
     pub(super) const PROOF: u32 = 0b11 << PROOF_SHIFT;
     /// The proven result is a mate, at most M plies away.
     pub(super) const MATE: u32 = 1 << 5;
+    /// The side that moved into the node cannot lose, or cannot win, any more; a proof says more than both.
+    pub(super) const CANNOT_LOSE: u32 = 1 << 6;
+    pub(super) const CANNOT_WIN: u32 = 1 << 7;
     pub(super) const EDGES_SHIFT: u32 = 8;
     pub(super) const CHILDREN_SHIFT: u32 = 16;
     /// Plies back to the position that a draw by repetition within the tree repeats; 0 for other nodes.
@@ -282,7 +285,16 @@ impl Node {
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let NodeValue { d, m, .. } = proof.value();
         self.means.set(d, m);
+        self.drop_policy_if_lost(proof);
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
+    }
+
+    /// Takes the policy of the move into the node away if it certainly loses: exploring it is no use, and as a visited move
+    /// it would lower the first-play urgency of its siblings.
+    fn drop_policy_if_lost(&self, proof: Proof) {
+        if proof.is_loss() {
+            self.edge.store(self.edge().without_policy().0, Ordering::Relaxed);
+        }
     }
 
     /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is taken for a draw as
@@ -331,6 +343,28 @@ impl Node {
         self.proof().is_some_and(Proof::is_loss)
     }
 
+    /// Returns the results that are still possible.
+    pub(crate) fn bounds(&self) -> Bounds {
+        if let Some(Proof { outcome, .. }) = self.proof() {
+            return Bounds::certain(outcome);
+        }
+        let meta = self.meta.load(Ordering::Relaxed);
+        let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
+        Bounds {
+            worst: if_set(meta::CANNOT_LOSE, ProofOutcome::Draw, Bounds::OPEN.worst),
+            best: if_set(meta::CANNOT_WIN, ProofOutcome::Draw, Bounds::OPEN.best),
+        }
+    }
+
+    /// Marks results of an expanded node as impossible, those outside of `bounds`. Returns whether any of them was taken to be
+    /// possible until now.
+    pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
+        let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
+        let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
+        let bits = cannot_lose | cannot_win;
+        self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
+    }
+
     /// Marks an expanded node as decided: its visits so far get the certain value. Returns what that changes for its
     /// ancestors; `None` if another thread has decided it, whose proof stays.
     pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
@@ -343,6 +377,7 @@ impl Node {
             let old = self.value_sum.load(Ordering::Relaxed);
             self.means.set(value.d, value.m);
             self.value_sum.store(certain, Ordering::Relaxed);
+            self.drop_policy_if_lost(proof);
             self.meta.fetch_or(proof_bits(proof), Ordering::Release);
             let n = visits as f32;
             Correction {
@@ -353,6 +388,26 @@ impl Node {
         });
         self.unlock_sums();
         correction
+    }
+
+    /// Forgets the proof of an expanded node that is to be searched as the root: its visits are from now on one of its own, with
+    /// the certain result, and those of its `children`, as its mean is theirs. Visits under way go on. Nobody
+    /// else changes it or its children meanwhile.
+    pub(super) fn reopen_proven<'a>(&self, children: impl Iterator<Item = &'a Node>) {
+        let Some(own) = self.proof().map(Proof::value) else { return };
+        let visits = self.lock_sums();
+        let mut sum = VisitSum::finished(1, own);
+        for child in children {
+            let NodeValue { d, m, .. } = child.mean();
+            let value_sum = child.value_sum.load(Ordering::Relaxed);
+            let visits = VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() };
+            sum = sum.and(visits.at_parent());
+        }
+        self.means.set(sum.d, sum.m);
+        self.value_sum.store(sum.value_sum, Ordering::Relaxed);
+        self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
+        let fewer = u64::from(visits.saturating_sub(sum.finished)) << 32;
+        self.counts.fetch_sub(fewer + SUMS_LOCK, Ordering::Release);
     }
 
     /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where
@@ -446,6 +501,7 @@ mod tests {
     use super::*;
     use crate::chess::Move;
     use crate::network::cache;
+    use crate::search::tree::MAX_VISITS;
     use proptest::prelude::*;
 
     #[test]
@@ -475,6 +531,30 @@ mod tests {
         assert_eq!(parent.value_sum(), -child.value_sum());
         assert_eq!((parent.q(), parent.mean().d), (-1.0, 0.0));
         assert!((parent.mean().m - 2.0).abs() < 1e-3);
+    }
+
+    /// A regression: sums overflowed, and a mate in one was worth −1 after 2³¹ visits.
+    #[test]
+    fn sums_hold_the_most_visits_of_one_result() {
+        for v in [-1.0, 1.0] {
+            let node = Node::default();
+            for visits in [MAX_VISITS / 2, MAX_VISITS - MAX_VISITS / 2] {
+                node.start_visits(visits);
+                node.end_visits(VisitSum::finished(visits, NodeValue { v, d: 0.0, m: 1.0 }));
+            }
+            assert_eq!((node.visits(), node.q()), (MAX_VISITS, v));
+        }
+    }
+
+    #[test]
+    fn bounds_only_become_narrower() {
+        let node = Node::default();
+        assert_eq!(node.bounds(), Bounds::OPEN);
+        let cannot_win = Bounds { best: ProofOutcome::Draw, ..Bounds::OPEN };
+        assert!(node.narrow(cannot_win) && !node.narrow(cannot_win) && !node.narrow(Bounds::OPEN));
+        assert_eq!(node.bounds(), cannot_win);
+        assert!(node.narrow(Bounds::certain(ProofOutcome::Draw)));
+        assert_eq!(node.bounds(), Bounds::certain(ProofOutcome::Draw));
     }
 
     proptest! {

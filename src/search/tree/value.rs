@@ -29,8 +29,8 @@ impl NodeValue {
     }
 }
 
-/// The certain result of a node, from the point of view of the side that moved into it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A certain result of a node, from the point of view of the side that moved into it; better ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
     /// That side loses.
     Loss,
@@ -38,6 +38,36 @@ pub(crate) enum ProofOutcome {
     Draw,
     /// That side wins.
     Win,
+}
+
+impl ProofOutcome {
+    /// Returns the same result, seen by the other side.
+    pub(crate) fn flipped(self) -> ProofOutcome {
+        match self {
+            ProofOutcome::Loss => ProofOutcome::Win,
+            ProofOutcome::Draw => ProofOutcome::Draw,
+            ProofOutcome::Win => ProofOutcome::Loss,
+        }
+    }
+}
+
+/// The results of a node that are still possible, from the point of view of the side that moved into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// The worst of them.
+    pub(crate) worst: ProofOutcome,
+    /// The best of them.
+    pub(crate) best: ProofOutcome,
+}
+
+impl Bounds {
+    /// The bounds of a node of which nothing is known.
+    pub(crate) const OPEN: Bounds = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Win };
+
+    /// Returns the bounds of a node with a certain result.
+    pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
+        Bounds { worst: outcome, best: outcome }
+    }
 }
 
 /// A certain result and how far away it is.
@@ -86,6 +116,9 @@ impl Correction {
         Correction { value_sum: self.value_sum.wrapping_neg(), ..self }
     }
 }
+
+/// The most visits that a node may get: a sum of values overflows at 2³¹ wins or losses.
+pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
 
 /// The number of steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
 pub(super) const VALUE_SCALE: f64 = (1u64 << 32) as f64;

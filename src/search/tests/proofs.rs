@@ -1,0 +1,111 @@
+//! Whole searches in which results are proven: what proofs do to values, visits and the root.
+
+use super::{GoLimits, TestBench, check_tree, run};
+use crate::search::root_snapshot::RootSnapshot;
+use crate::search::tests::invariants::Made;
+use crate::search::tree::{Bounds, Node, NodeId, Proof, ProofOutcome, Reclaimer, Tree};
+
+/// Rd8 mates.
+const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
+
+/// Returns the nodes below `root`.
+fn nodes_below(tree: &Tree, root: NodeId) -> Vec<&Node> {
+    let (mut open, mut found) = (vec![root], Vec::new());
+    while let Some(id) = open.pop() {
+        found.extend(tree.children(tree.node(id)).map(|(_, child)| child));
+        open.extend(tree.children(tree.node(id)).map(|(child, _)| child));
+    }
+    found
+}
+
+fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
+    let mv = bench.tree.history().parse_move(mv).unwrap();
+    let tree = bench.tree.tree();
+    tree.children(tree.node(bench.tree.root())).find(|(_, child)| child.edge().mv() == mv).unwrap().1
+}
+
+/// A regression: a move that certainly loses kept its policy. It was visited on and on, pulled its position's value down, and
+/// lowered the first-play urgency of its siblings.
+#[test]
+fn a_move_that_certainly_loses_has_no_policy() {
+    // After Kh1 Black mates.
+    let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
+    bench.search(3_000);
+    let lost = root_child(&bench, "g1h1");
+    assert!(lost.is_lost() && lost.visits() < 10, "{lost:?}");
+    // Rd8 or Qa8 mates after most moves.
+    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
+    let (search, _) = bench.search(3_000);
+    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    let nodes = nodes_below(&search.context.tree, search.context.root);
+    let lost: Vec<_> = nodes.iter().filter(|node| node.is_lost()).collect();
+    assert!(lost.len() > 5, "{}", lost.len());
+    assert!(lost.iter().all(|node| node.edge().policy() < 1e-9));
+    let others = || nodes.iter().filter(|node| !node.is_lost());
+    assert!(others().all(|node| node.edge().policy() > 1e-9));
+}
+
+/// A regression: the root's proof was kept in the tree, whichever moves it came from, so that a search of other moves ended
+/// at once.
+#[test]
+fn the_root_is_decided_by_the_moves_that_may_be_searched() {
+    let bench = TestBench::new("random", 1, MATE_IN_ONE);
+    let (search, _) = bench.search(3_000);
+    assert!(search.stats().root_is_certain);
+    let before = search.root_visits();
+    let limits = GoLimits { depth: Some(6), ..GoLimits::default() };
+    let search = bench.start_within(limits, 2_000, &["h2h3"]);
+    let result = run(&search, &mut |_| {}, |_, _| {});
+    assert!(!result.stats.root_is_certain);
+    assert!(result.summary.nodes >= u64::from(before) + 50, "{:?}", result.summary);
+    let root = search.context.tree.node(search.context.root);
+    assert_eq!((root.proof(), root.visits()), (None, result.summary.nodes as u32));
+    assert!(root.q().abs() < 1.0, "visits to other moves count for what they are worth");
+}
+
+/// A regression: a proven position that the game reached kept its certain value, and as visits those that had ended in it.
+#[test]
+fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
+    // Black's only move is Kb8, and then Rd8 mates.
+    let mut bench = TestBench::new("random", 1, "fen k7/3R4/1K6/8/8/8/8/8 b - - 0 1");
+    bench.search(2_000);
+    let child = root_child(&bench, "a8b8");
+    assert!(child.is_lost() && child.visits() > 1_000);
+    let mut history = bench.tree.history().clone();
+    history.push(history.parse_move("a8b8").unwrap());
+    bench.tree.advance(history, &Reclaimer::in_place(), || {}).unwrap();
+    let (tree, root) = (bench.tree.tree().clone(), bench.tree.root());
+    let kept = tree.node(root).visits();
+    assert!(tree.node(root).proof().is_none() && (2..1_000).contains(&kept), "{kept}");
+    // Checks visits and means too.
+    check_tree(&tree, root, Made::ByOne);
+    let (search, result) = bench.search(u64::from(kept) + 2_000);
+    assert_eq!(result.summary.new_nodes, 2_000);
+    check_tree(&tree, root, Made::ByOne);
+    assert_eq!(RootSnapshot::read(&search).ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
+}
+
+/// A regression: bounds were not known, and a position where no move can win was not proven drawn by a move that draws for sure.
+#[test]
+fn a_draw_is_proven_where_no_move_can_win() {
+    // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is taken.
+    let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
+    let (search, _) = bench.search(200);
+    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    let cannot_win = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Draw };
+    let is_bounded = |node: &&Node| node.proof().is_none() && node.bounds() == cannot_win;
+    assert!(nodes_below(&search.context.tree, search.context.root).iter().any(is_bounded));
+    let proof = RootSnapshot::read(&search).root.proof.unwrap();
+    assert_eq!((proof.outcome, proof.is_mate), (ProofOutcome::Draw, false));
+}
+
+/// A regression: two threads that proved a node at once could make a mate out of what only the tables know.
+#[test]
+fn a_node_keeps_the_first_of_two_proofs() {
+    let tables = Proof { outcome: ProofOutcome::Draw, plies: 20.0, is_mate: false };
+    let mate = Proof { outcome: ProofOutcome::Win, plies: 3.0, is_mate: true };
+    let node = Node::default();
+    assert!(node.prove(tables).is_some());
+    assert!(node.prove(mate).is_none());
+    assert_eq!(node.proof(), Some(tables));
+}
