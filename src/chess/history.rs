@@ -8,6 +8,9 @@ use super::moves::{Move, MoveList};
 use super::notation::{MoveError, Variant};
 use super::position::Position;
 
+/// Values of the fifty-move counter, plies, up to which positions share their evaluations.
+const SHARED_RULE50: u32 = 40;
+
 /// Positions from the first known one to the current one, never empty.
 ///
 /// The moves before a FEN are unknown: its position counts as a first occurrence.
@@ -132,11 +135,13 @@ impl History {
         self.entries.truncate(len.max(1));
     }
 
-    /// Returns a key of all that an evaluation of the current position depends on: [`Position::key`], the fifty-move
-    /// counter and whether the position occurred before. Which positions came before it is left out, as in Lc0's cache:
-    /// they change a network's answer only a little, and transpositions could not share it.
+    /// Returns a key of all that an evaluation of the current position depends on much: [`Position::key`], whether the position
+    /// occurred before, and the fifty-move counter once that matters. Which positions came before it is left
+    /// out, as in Lc0's cache, and so are low counters: they change a network's answer only a little, and
+    /// transpositions could not share it.
     pub fn evaluation_key(&self) -> u64 {
-        let counters = u64::from(self.current().rule50()) << 2 | u64::from(self.repetitions());
+        let rule50 = self.current().rule50().saturating_sub(SHARED_RULE50);
+        let counters = u64::from(rule50) << 2 | u64::from(self.repetitions());
         self.current().key() ^ mixed(counters)
     }
 

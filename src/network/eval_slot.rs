@@ -72,17 +72,45 @@ impl EvalSlot {
 
 /// Turns logits into probabilities in place: the softmax at `temperature`, `p[i] ∝ exp(logits[i] / temperature)`.
 ///
-/// The exponential comes from `libm`, so that a search is the same on every machine.
-pub fn softmax(logits: &mut [f32], temperature: f32) {
+/// The exponential comes from `libm`, so that it is the same on every machine.
+fn softmax(logits: &mut [f32], temperature: f32) {
+    normalize(logits, temperature, libm::expf);
+}
+
+/// Does the same with Lc0's approximation of the exponential, which is off by up to 0.3 %. A search takes its policy from here: with
+/// equal logits it then visits what Lc0 visits. It is the same on every machine too.
+pub fn approximate_softmax(logits: &mut [f32], temperature: f32) {
+    normalize(logits, temperature, approximate_exp);
+}
+
+fn normalize(logits: &mut [f32], temperature: f32, exp: impl Fn(f32) -> f32) {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let inverse = 1.0 / temperature;
     let mut sum = 0.0;
     for logit in logits.iter_mut() {
-        *logit = libm::expf((*logit - max) / temperature);
+        *logit = exp((*logit - max) * inverse);
         sum += *logit;
     }
+    let scale = 1.0 / sum;
     for p in logits {
-        *p /= sum;
+        *p *= scale;
     }
+}
+
+/// Returns about `exp(x)` of an `x` that is not above 0: with `x / ln 2 = n + f`, where n is an integer and `0 <= f < 1`, it is
+/// `2ⁿ (1 + f (1 − k + k f))`, where k is about 0.34, with the two coefficients that Lc0 has.
+fn approximate_exp(x: f32) -> f32 {
+    const LINEAR: f32 = 0.660_233_9;
+    const SQUARE: f32 = 0.339_766_06;
+    const LEAST: f32 = -126.0;
+    let x = x * std::f32::consts::LOG2_E;
+    if x < LEAST {
+        return 0.0;
+    }
+    let n = x.floor();
+    let f = x - n;
+    let power = f32::from_bits(((n as i32 + 127) as u32) << 23);
+    power * (1.0 + f * (LINEAR + SQUARE * f))
 }
 
 #[cfg(test)]
@@ -117,9 +145,20 @@ mod tests {
 
     #[test]
     fn softmax_survives_extreme_logits() {
-        let mut logits = [1e30, -1e30, f32::MAX];
-        softmax(&mut logits, 0.5);
-        assert_eq!(logits, [0.0, 0.0, 1.0]);
+        for softmax in [softmax, approximate_softmax] {
+            let mut logits = [1e30, -1e30, f32::MAX];
+            softmax(&mut logits, 0.5);
+            assert_eq!(logits, [0.0, 0.0, 1.0]);
+        }
+    }
+
+    #[test]
+    fn the_approximate_exponential_is_near() {
+        assert_eq!((approximate_exp(0.0), approximate_exp(f32::NEG_INFINITY)), (1.0, 0.0));
+        for x in (0..870).map(|i| -0.1 * i as f32) {
+            let ratio = approximate_exp(x) / x.exp();
+            assert!((ratio - 1.0).abs() < 0.003, "{x}: {ratio}");
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ use thiserror::Error;
 use crate::params::ParamError;
 
 pub use batch_evaluator::BatchEvaluator;
-pub use eval_slot::{EvalSlot, PositionEncoding, softmax};
+pub use eval_slot::{EvalSlot, PositionEncoding, approximate_softmax};
 
 /// Planes of a network's input.
 pub const PLANES: usize = 112;

@@ -8,7 +8,7 @@ use super::batch::Batch;
 use super::shared::Search;
 use super::tree::{NodeId, NodeValue, Tree, TreeFull, VisitSum};
 use super::wdl::ExpectedResult;
-use crate::network::{EvalSlot, Evaluation, softmax};
+use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 
 /// Returns an evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
 pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
@@ -87,7 +87,7 @@ fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) ->
 pub(super) fn finish_batch(search: &Search, batch: &mut Batch) {
     let _inside = search.context.tree.enter();
     for slot in batch.slots_mut() {
-        softmax(&mut slot.logits, search.context.params.policy_temperature);
+        approximate_softmax(&mut slot.logits, search.context.params.policy_temperature);
     }
     end_visits(search, batch, |index| finish_leaf(search, batch, index));
     let prefetched = &batch.slots()[batch.leaves.len()..];

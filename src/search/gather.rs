@@ -300,8 +300,8 @@ impl Gatherer {
                 return proof::propagate(search, &self.path);
             }
             if let Some(cycle) = self.two_fold_cycle(search) {
-                node.set_two_fold_draw(cycle);
-                return self.end_in_known(search, visits, NodeValue::DRAW);
+                let value = node.set_two_fold_draw(cycle);
+                return self.end_in_known(search, visits, value);
             }
             if let Some(proof) = self.probe(search) {
                 node.set_terminal(proof);

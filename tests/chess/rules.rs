@@ -112,6 +112,8 @@ fn the_evaluation_key_tells_counters_apart() {
     let late = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 99 80");
     assert_eq!(fresh.current().key(), late.current().key());
     assert_ne!(fresh.evaluation_key(), late.evaluation_key());
+    let early = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 20 40");
+    assert_eq!(fresh.evaluation_key(), early.evaluation_key(), "few quiet moves change little");
 
     let once = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 4 1");
     let twice = game("fen 4k3/8/8/8/8/8/8/R3K3 w - - 0 1 moves a1a2 e8d8 a2a1 d8e8");

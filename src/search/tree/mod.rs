@@ -268,9 +268,10 @@ impl Tree {
     /// the node was taken for a draw because it repeats a position that the root has moved past by now. Returns the number of
     /// those visits.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
+        let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
-            path.iter().rev().fold(NodeValue::DRAW, |value, &id| {
+            path.iter().rev().fold(draw, |value, &id| {
                 self.node(id).take_back_visits(visits, value).at_parent()
             });
         }

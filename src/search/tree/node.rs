@@ -298,10 +298,13 @@ impl Node {
     }
 
     /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is taken for a draw as
-    /// long as the root does not move past that.
-    pub(crate) fn set_two_fold_draw(&self, cycle: u8) {
-        self.means.set(NodeValue::DRAW.d, NodeValue::DRAW.m);
+    /// long as the root does not move past that. The way back counts as plies to the end of the game, as in Lc0. Returns the
+    /// value of its visits.
+    pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> NodeValue {
+        let value = NodeValue { m: cycle.into(), ..NodeValue::DRAW };
+        self.means.set(value.d, value.m);
         self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
+        value
     }
 
     /// Returns the plies back to the repeated position, for a draw by repetition within the tree.
