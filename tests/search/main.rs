@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod conformance;
 mod golden_trees;
 mod memory;
 mod options;
