@@ -1,47 +1,11 @@
-//! Proofs: what is certain of a position's moves decides the position, or at least bounds it.
+//! Proofs go from a position to those before it, as far as they decide or bound them (Lc0's "sticky endgames").
 //!
-//! Proofs begin at finished games and at positions of the endgame tables. One move that wins decides the position before it, and so
-//! do proofs of all moves. Short of that, a sure draw means that the side to move cannot lose any more, and where no move
-//! can win, that it cannot win; such bounds let a draw be proven although some moves are open (Lc0's "sticky
-//! endgames"). The root itself stays open: it is searched whatever is known, and which of its moves count depends on
-//! the search. Called by `gather` and `root_snapshot`.
-
-use std::cmp::Ordering::Equal;
+//! They begin at finished games and at positions of the endgame tables; `tree::verdict` says what follows from moves. The root itself
+//! stays open: it is searched whatever is known, and which of its moves count depends on the search. Called by `gather`.
 
 use super::shared::Search;
-use super::tree::{Bounds, Node, NodeId, Proof, ProofOutcome};
-
-/// What is certain of one move, from the point of view of the side that makes it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MoveProof {
-    /// The results that are still possible.
-    pub(super) bounds: Bounds,
-    /// The proof, where there is one.
-    pub(super) proof: Option<Proof>,
-}
-
-impl MoveProof {
-    /// What is certain of a move that was never tried: nothing.
-    pub(super) const OPEN: MoveProof = MoveProof { bounds: Bounds::OPEN, proof: None };
-
-    /// Reads what is certain of the move that leads to `node`.
-    pub(super) fn of(node: &Node) -> MoveProof {
-        let proof = node.proof();
-        let bounds = proof.map_or_else(|| node.bounds(), |proof| Bounds::certain(proof.outcome));
-        MoveProof { bounds, proof }
-    }
-}
-
-/// What its moves say of a position, from the point of view of the side that moved into it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Verdict {
-    /// Every result is possible.
-    Open,
-    /// Not every result is.
-    Bounded(Bounds),
-    /// The result is certain.
-    Proven(Proof),
-}
+use super::tree::NodeId;
+use super::tree::verdict::{self, Verdict};
 
 /// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them.
 pub(super) fn propagate(search: &Search, path: &[NodeId]) {
@@ -54,9 +18,7 @@ pub(super) fn propagate(search: &Search, path: &[NodeId]) {
         if node.proof().is_some() {
             return;
         }
-        let unvisited = (node.child_count() < node.edge_count()).then_some(MoveProof::OPEN);
-        let children = tree.children(node).map(|(_, child)| MoveProof::of(child));
-        match verdict(unvisited.into_iter().chain(children)) {
+        match verdict::of_moves(tree, node) {
             Verdict::Open => return,
             Verdict::Bounded(bounds) => {
                 if !node.narrow(bounds) {
@@ -73,96 +35,5 @@ pub(super) fn propagate(search: &Search, path: &[NodeId]) {
                 }
             }
         }
-    }
-}
-
-/// Returns what `moves`, all of a position's legal moves, say of it.
-pub(super) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
-    let (mut worst, mut best) = (ProofOutcome::Loss, ProofOutcome::Loss);
-    let mut nearest_win: Option<Proof> = None;
-    // The side to move puts the end off as long as it can.
-    let (mut longest_loss, mut longest_draw) = (0f32, 0f32);
-    let mut all_mates = true;
-    for MoveProof { bounds, proof } in moves {
-        worst = worst.max(bounds.worst);
-        best = best.max(bounds.best);
-        let Some(proof) = proof else { continue };
-        all_mates &= proof.is_mate;
-        match proof.outcome {
-            ProofOutcome::Win => {
-                nearest_win = nearest_win.filter(|&win| is_nearer(win, proof)).or(Some(proof))
-            }
-            ProofOutcome::Draw => longest_draw = longest_draw.max(proof.plies),
-            ProofOutcome::Loss => longest_loss = longest_loss.max(proof.plies),
-        }
-    }
-    if worst < best {
-        let bounds = Bounds { worst: best.flipped(), best: worst.flipped() };
-        return if bounds == Bounds::OPEN { Verdict::Open } else { Verdict::Bounded(bounds) };
-    }
-    let (plies, is_mate) = match (best, nearest_win) {
-        (ProofOutcome::Win, Some(win)) => (win.plies, win.is_mate),
-        (ProofOutcome::Loss, _) => (longest_loss, all_mates),
-        _ => (longest_draw, false),
-    };
-    Verdict::Proven(Proof { outcome: best.flipped(), plies: plies + 1.0, is_mate })
-}
-
-/// Returns whether the certain win `a` is to be preferred to `b`: a mate to what only the tables know, then the nearer one.
-fn is_nearer(a: Proof, b: Proof) -> bool {
-    let key = |proof: Proof| (!proof.is_mate, proof.plies);
-    key(a).partial_cmp(&key(b)).unwrap_or(Equal).is_lt()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ProofOutcome::{Draw, Loss, Win};
-
-    fn certain(outcome: ProofOutcome, plies: f32, is_mate: bool) -> MoveProof {
-        MoveProof { bounds: Bounds::certain(outcome), proof: Some(Proof { outcome, plies, is_mate }) }
-    }
-
-    fn bounded(worst: ProofOutcome, best: ProofOutcome) -> MoveProof {
-        MoveProof { bounds: Bounds { worst, best }, proof: None }
-    }
-
-    fn verdict_of(moves: &[MoveProof]) -> Verdict {
-        verdict(moves.iter().copied())
-    }
-
-    fn proven(outcome: ProofOutcome, plies: f32, is_mate: bool) -> Verdict {
-        Verdict::Proven(Proof { outcome, plies, is_mate })
-    }
-
-    #[test]
-    fn the_nearest_mate_decides_whatever_is_open() {
-        let moves =
-            [MoveProof::OPEN, certain(Win, 2.0, false), certain(Win, 8.0, true), certain(Win, 4.0, true)];
-        assert_eq!(verdict_of(&moves), proven(Loss, 5.0, true));
-        assert_eq!(verdict_of(&moves[..2]), proven(Loss, 3.0, false));
-    }
-
-    #[test]
-    fn moves_that_all_lose_win_for_the_other_side_after_the_longest() {
-        let moves = [certain(Loss, 4.0, true), certain(Loss, 8.0, true), certain(Loss, 2.0, false)];
-        assert_eq!(verdict_of(&moves[..2]), proven(Win, 9.0, true));
-        assert_eq!(verdict_of(&moves), proven(Win, 9.0, false));
-        assert_eq!(verdict_of(&[moves[0], MoveProof::OPEN]), Verdict::Open);
-    }
-
-    #[test]
-    fn a_sure_draw_bounds_a_position_and_proves_it_where_no_move_can_win() {
-        let draw = certain(Draw, 6.0, false);
-        let cannot_win = Verdict::Bounded(Bounds { worst: Loss, best: Draw });
-        assert_eq!(verdict_of(&[draw, MoveProof::OPEN]), cannot_win);
-        assert_eq!(verdict_of(&[bounded(Draw, Win), MoveProof::OPEN]), cannot_win);
-        assert_eq!(
-            verdict_of(&[draw, bounded(Loss, Draw), certain(Loss, 9.0, true)]),
-            proven(Draw, 7.0, false)
-        );
-        // Without a sure draw the side to move may still lose, but cannot win.
-        let cannot_lose = Verdict::Bounded(Bounds { worst: Draw, best: Win });
-        assert_eq!(verdict_of(&[bounded(Loss, Draw), certain(Loss, 9.0, true)]), cannot_lose);
     }
 }

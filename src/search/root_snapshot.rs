@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::best_move::MoveRank;
 use super::context::SearchContext;
 use super::counters::CounterValues;
-use super::proof::{self, MoveProof, Verdict};
 use super::select;
 use super::shared::Search;
 use super::stats::root_evaluation;
+use super::tree::verdict::{self, MoveProof, Verdict};
 use super::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof};
 use crate::chess::Move;
 use crate::time::RootEvaluation;
@@ -279,7 +279,7 @@ fn root_proof(search: &Search, children: &[RootMove]) -> Option<Proof> {
         allowed.map(|&RootMove { node: NodeReading { bounds, proof, .. }, .. }| MoveProof { bounds, proof });
     let mut moves = is_unvisited.then_some(MoveProof::OPEN).into_iter().chain(proofs).peekable();
     moves.peek()?;
-    match proof::verdict(moves) {
+    match verdict::verdict(moves) {
         Verdict::Proven(proof) => Some(proof),
         Verdict::Open | Verdict::Bounded(_) => None,
     }

@@ -40,14 +40,20 @@ struct RecordedSearch {
 /// Returns the network that `recording` was made with.
 fn network(recording: &Recording) -> PathBuf {
     let places = [package_file("models/zeitnot-small.pb.gz"), data("search/lc0_visits.pb.gz")];
-    let hex = |bytes: Vec<u8>| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex =
+        |bytes: Vec<u8>| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let found = places
         .iter()
         .find(|path| std::fs::read(path).is_ok_and(|bytes| hex(bytes) == recording.network_sha256));
-    found.unwrap_or_else(|| {
-        panic!("no network {}: keep a copy of the old one in {}", recording.network_sha256, places[1].display())
-    })
-    .clone()
+    found
+        .unwrap_or_else(|| {
+            panic!(
+                "no network {}: keep a copy of the old one in {}",
+                recording.network_sha256,
+                places[1].display()
+            )
+        })
+        .clone()
 }
 
 /// Returns the visits of the root's moves that have any, out of the lines that a search printed.
@@ -64,7 +70,8 @@ fn visits(lines: &[String]) -> BTreeMap<String, u32> {
 /// Returns the distance of two distributions of visits: the share that goes to other moves (total variation).
 fn distance(a: &BTreeMap<String, u32>, b: &BTreeMap<String, u32>) -> f64 {
     let [a_sum, b_sum] = [a, b].map(|visits| f64::from(visits.values().sum::<u32>().max(1)));
-    let share = |visits: &BTreeMap<String, u32>, mv, sum| f64::from(visits.get(mv).copied().unwrap_or(0)) / sum;
+    let share =
+        |visits: &BTreeMap<String, u32>, mv, sum| f64::from(visits.get(mv).copied().unwrap_or(0)) / sum;
     let moves = a.keys().chain(b.keys().filter(|mv| !a.contains_key(*mv)));
     moves.map(|mv| (share(a, mv, a_sum) - share(b, mv, b_sum)).abs()).sum::<f64>() / 2.0
 }

