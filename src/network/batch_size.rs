@@ -170,8 +170,8 @@ mod tests {
         assert_eq!(settle(&sizes, 2000 * US, US), 1024);
         assert_eq!(sizes.take_note().unwrap().matches(':').count(), 1 + 8, "eight sizes from 8 to 1024");
         assert_eq!(sizes.take_note(), None);
-        // 64 positions take 64 + 16 µs, 128 take 128 + 16: faster by 11 %; 256 by 6 %; 512 by 3 %.
-        assert_eq!(settle(&BatchSize::new(8, 1024), 16 * US, US), 512);
+        // 64 positions take 64 + 16 µs, 128 take 128 + 16: faster by 11 %; 256 by 6 %; 512 by 3 %, which is not worth it.
+        assert_eq!(settle(&BatchSize::new(8, 1024), 16 * US, US), 256);
     }
 
     #[test]

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(for_spoil.len(), 60);
         for text in BUILT_IN.into_iter().chain(for_spoil.iter().map(String::as_str)) {
             let history = History::from_uci_position(text, Variant::Standard).unwrap();
-            assert!(history.legal_moves().len() > 1, "{text}");
+            assert!(!history.legal_moves().is_empty(), "{text}");
         }
     }
 

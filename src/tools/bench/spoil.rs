@@ -4,7 +4,7 @@
 //! is searched by one thread with batches of one, then with other sizes and numbers of threads; the distance of the root's
 //! visits and the agreement of the best move show what that costs.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use clap::Args;
@@ -209,7 +209,7 @@ fn row(
 fn distance(a: &[MoveVisits], b: &[MoveVisits]) -> f64 {
     let total = |visits: &[MoveVisits]| visits.iter().map(|mv| f64::from(mv.visits)).sum::<f64>().max(1.0);
     let (total_a, total_b) = (total(a), total(b));
-    let mut differences: HashMap<&str, f64> = HashMap::new();
+    let mut differences: BTreeMap<&str, f64> = BTreeMap::new();
     for mv in a {
         *differences.entry(&mv.r#move).or_default() += f64::from(mv.visits) / total_a;
     }

@@ -10,7 +10,7 @@ use atomic::{AtomicBool, Ordering};
 /// The number of slots of the first block: each slot costs time in each of the many runs of a model.
 pub(crate) const FIRST_BLOCK: u32 = 8;
 /// The number of blocks, so that a slab ends soon.
-pub(crate) const BLOCKS: usize = 3;
+pub(crate) const BLOCKS: usize = 4;
 
 /// Returns `len` values that are what zeroed memory is in the engine.
 pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
