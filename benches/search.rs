@@ -166,7 +166,7 @@ fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     let cpu = cpu_time();
     let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
     let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(SummaryCollector(sender)));
+    engine.go(request, Box::new(SummaryCollector(sender))).unwrap();
     let summary = summaries.recv().expect("every search answers");
     engine.wait();
     MeasuredSearch { summary, cpu: cpu_time() - cpu }

@@ -35,7 +35,7 @@
 //! let limits = GoLimits { nodes: Some(Nodes(100)), ..GoLimits::default() };
 //! let (sender, answers) = channel();
 //! let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-//! engine.go(request, Box::new(AnswerListener(sender)));
+//! engine.go(request, Box::new(AnswerListener(sender)))?;
 //! let best = answers.recv()?.best.ok_or("the game is over")?;
 //! println!("{}", engine.position().format_move(best));
 //! # assert_eq!(engine.position().format_move(best).len(), 4);

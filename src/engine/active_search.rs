@@ -139,7 +139,8 @@ impl SearchReporter {
     fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
-            self.listener.note(&format!("error: {reason}"));
+            let ending = if result.best.is_none() { "; nothing was evaluated: there is no bestmove" } else { "" };
+            self.listener.note(&format!("ERROR: {reason}{ending}"));
         }
         if let Some(report) = search.stop_controller.with_chain(|chain| chain.report()) {
             let SearchSummary { time, new_nodes, nodes, .. } = result.summary;
@@ -159,7 +160,8 @@ impl SearchReporter {
         }
         // The root moves of a ponder search are the opponent's.
         let allowed = if is_pondering { &order.request.root_moves } else { &search.context.root_moves };
-        let best = result.best.or_else(|| quick_look(position, allowed, cache));
+        let may_guess = result.failure.is_none();
+        let best = result.best.or_else(|| quick_look(position, allowed, cache).filter(|_| may_guess));
         let ponder = result.ponder.or_else(|| {
             let after = play(position, best.filter(|_| self.wants_reply || !has_choice)?);
             quick_look(&after, &[], cache)
@@ -210,7 +212,7 @@ mod tests {
             let (sender, answers) = channel();
             let limits = GoLimits { infinite: true, ..GoLimits::default() };
             let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-            engine.go(request, Box::new(PanickingListener(sender)));
+            engine.go(request, Box::new(PanickingListener(sender))).unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
             assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));

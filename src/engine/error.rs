@@ -32,15 +32,28 @@ pub enum EngineError {
     /// An opponent's entry in the option `Contempt` was refused.
     #[error("{0}; the old value stays")]
     Contempt(#[from] ContemptError),
-    /// The position was refused; the old one stays.
-    #[error("{0}; the old position stays")]
+    /// The position was refused.
+    #[error("{0}; nothing is searched until a position is accepted")]
     Position(#[from] PositionError),
+    /// The last position was refused, so that there is none to search; the text says why it was.
+    #[error("the last position was refused: {0}")]
+    NoPosition(String),
+    /// The network that the options ask for was refused before; the text says why.
+    #[error("{0}")]
+    NetworkRefused(String),
     /// The tree has no room left.
     #[error("{0}; send ucinewgame")]
     Tree(String),
     /// No search threads could be made ready.
     #[error(transparent)]
     Workers(#[from] WorkerPoolError),
+}
+
+impl EngineError {
+    /// Returns whether there is no position to search, whatever it would be searched with.
+    pub fn is_of_position(&self) -> bool {
+        matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
+    }
 }
 
 /// Returns what an error in an option means for the option.

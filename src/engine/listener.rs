@@ -20,7 +20,8 @@ pub struct GoRequest {
 /// The engine's answer to a command to search: UCI's `bestmove`, and the search's result.
 #[derive(Clone, Debug)]
 pub struct SearchAnswer {
-    /// The move to play; `None` only where there is no legal move.
+    /// The move to play; `None` only where there is no legal move, or the search failed before it had evaluated
+    /// anything. No move is made up then: the `failure` of `result` says what was wrong.
     pub best: Option<Move>,
     /// The reply that is expected.
     pub ponder: Option<Move>,

@@ -45,7 +45,7 @@ impl NetworkOptions {
     ///
     /// # Errors
     /// Fails if a name is no head of any network.
-    pub(super) fn heads(&self) -> Result<HeadChoice, UnknownHead> {
+    pub fn heads(&self) -> Result<HeadChoice, UnknownHead> {
         Ok(HeadChoice { policy: self.policy_head.parse()?, value: self.value_head.parse()? })
     }
 

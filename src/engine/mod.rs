@@ -47,7 +47,11 @@ pub use settings::Settings;
 pub struct Engine {
     settings: Settings,
     position: History,
+    /// The reason why the last position was refused, until one is accepted.
+    position_refusal: Option<String>,
     network: Option<LoadedNetwork>,
+    /// The options for which no network could be made ready, and why, while another one is in force.
+    network_refusal: Option<(NetworkOptions, String)>,
     tables: RootTablebase,
     cache: Arc<EvalCache>,
     /// The options that the cache was made by.
@@ -81,7 +85,9 @@ impl Engine {
             cache_settings: CacheSettings::of(&settings),
             game: None,
             position: History::start(),
+            position_refusal: None,
             network: None,
+            network_refusal: None,
             tables: RootTablebase::default(),
             active: None,
             pending_answer: None,
@@ -115,17 +121,31 @@ impl Engine {
             self.game = None;
         }
         self.settings = settings;
+        self.network_refusal = None;
         Ok(())
     }
 
     /// Makes network and threads ready, as far as they are not. Returns what is in force if it has just changed.
     ///
     /// # Errors
-    /// Fails if the network or its backend cannot be had; an earlier network stays in force.
+    /// Fails if the network or its backend cannot be had. An earlier network stays in force then, and the other one is tried again
+    /// only after [`Engine::set_option`] or [`Engine::new_game`]: a file that takes seconds to be refused must not do so at each
+    /// move.
     pub fn prepare(&mut self) -> Result<Option<BackendInfo>, EngineError> {
-        let (settings, old) = (&self.settings, &self.network);
-        let Some(network) = LoadedNetwork::load_if_changed(&settings.network, old.as_ref())? else {
-            return Ok(None);
+        let wanted = &self.settings.network;
+        if let Some((refused, reason)) = &self.network_refusal
+            && refused == wanted
+        {
+            return Err(EngineError::NetworkRefused(reason.clone()));
+        }
+        let network = match LoadedNetwork::load_if_changed(wanted, self.network.as_ref()) {
+            Ok(Some(network)) => network,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                let has_other = self.network.is_some();
+                self.network_refusal = has_other.then(|| (wanted.clone(), error.to_string()));
+                return Err(error);
+            }
         };
         self.finish();
         let info = network.info().clone();
@@ -144,8 +164,10 @@ impl Engine {
 
     /// Returns the message for people about an error of [`Engine::prepare`].
     pub fn describe_load_error(&self, error: &EngineError) -> String {
-        let remains = if self.network.is_some() { " (the old network stays in force)" } else { "" };
-        format!("error: {error}{remains}")
+        match &self.network {
+            Some(network) => format!("ERROR: {error}; still in force: {}", network.info().description),
+            None => format!("ERROR: {error}; without a network there is no bestmove"),
+        }
     }
 
     /// Opens the endgame tables that the options name, as far as that is not done. Returns what people should know of
@@ -159,6 +181,8 @@ impl Engine {
         self.finish();
         self.game = None;
         self.position = History::start();
+        self.position_refusal = None;
+        self.network_refusal = None;
     }
 
     /// Throws away all evaluations that are kept for positions met again. A new game alone keeps them.
@@ -170,16 +194,33 @@ impl Engine {
     /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`.
     ///
     /// # Errors
-    /// Fails if the FEN or a move is refused; the old position stays.
+    /// Fails if the FEN or a move is refused. The old position stays, but is not searched: whoever asks for a move means another
+    /// one.
     pub fn set_position(&mut self, text: &str) -> Result<(), EngineError> {
         let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
-        self.position = History::from_uci_position(text, variant)?;
-        Ok(())
+        match History::from_uci_position(text, variant) {
+            Ok(position) => {
+                self.position = position;
+                self.position_refusal = None;
+                Ok(())
+            }
+            Err(error) => {
+                self.position_refusal = Some(error.to_string());
+                Err(error.into())
+            }
+        }
     }
 
     /// Starts a search of the present position; a search that still runs is ended first.
-    pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) {
+    ///
+    /// # Errors
+    /// Fails if there is nothing to search with or the last position was refused; the listener gets no answer then. No move is
+    /// made up in place of a search, so that whoever asked notices.
+    pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.finish();
+        if let Some(refusal) = &self.position_refusal {
+            return Err(EngineError::NoPosition(refusal.clone()));
+        }
         if self.position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position");
             listener.game_is_over(self.position.current().is_check());
@@ -187,31 +228,22 @@ impl Engine {
             if !request.limits.is_open_ended() {
                 self.send_pending_answer();
             }
-            return;
+            return Ok(());
         }
-        self.start(SearchOrder { position: self.position.clone(), request }, listener);
+        self.start(SearchOrder { position: self.position.clone(), request }, listener)
     }
 
     /// Starts the search of a position with a legal move; no other one may be running.
-    fn start(&mut self, order: SearchOrder, mut listener: Box<dyn Listener>) {
-        match self.begin(&order, &mut *listener) {
-            Ok((search, game)) => {
-                let Some(network) = &self.network else { unreachable!("the search has begun with one") };
-                let reporter = SearchReporter {
-                    listener,
-                    wants_reply: self.settings.ponder,
-                    backend: network.backend().clone(),
-                };
-                self.active = Some(ActiveSearch::start(search, order, game, reporter));
-            }
-            Err(error) => {
-                listener.note(&format!("error: {error}"));
-                listener.note("without a search the move is taken from a quick look at mates and captures");
-                let best = quick_look(&order.position, &order.request.root_moves, &self.cache);
-                let answer = SearchAnswer { best, ponder: None, result: None };
-                listener.answer(&order.position, answer);
-            }
-        }
+    fn start(&mut self, order: SearchOrder, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
+        let (search, game) = self.begin(&order, &mut *listener)?;
+        let Some(network) = &self.network else { unreachable!("the search has begun with one") };
+        let reporter = SearchReporter {
+            listener,
+            wants_reply: self.settings.ponder,
+            backend: network.backend().clone(),
+        };
+        self.active = Some(ActiveSearch::start(search, order, game, reporter));
+        Ok(())
     }
 
     /// Prepares everything for a search and lets the workers begin.
@@ -277,13 +309,17 @@ impl Engine {
 
     /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on. The tree below it is
     /// kept.
-    pub fn ponder_hit(&mut self, received: Instant) {
+    ///
+    /// # Errors
+    /// Fails as [`Engine::go`] does.
+    pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
-        let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return };
+        let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return Ok(()) };
         let end = active.hand_over();
         self.game = end.game;
-        if let Some((order, listener)) = end.unanswered {
-            self.start(order.after_ponder_hit(received), listener);
+        match end.unanswered {
+            Some((order, listener)) => self.start(order.after_ponder_hit(received), listener),
+            None => Ok(()),
         }
     }
 

@@ -52,7 +52,7 @@ impl RootTablebase {
         }
         match Tablebase::open(&self.folders) {
             Ok(tablebase) => Some(self.tablebase.insert(Arc::new(tablebase)).description()),
-            Err(error) => Some(format!("error: SyzygyPath: {error}; the search goes without tables")),
+            Err(error) => Some(format!("ERROR: SyzygyPath: {error}; the search goes without tables")),
         }
     }
 
@@ -60,7 +60,7 @@ impl RootTablebase {
     fn take_read_error(&mut self) -> Option<String> {
         let error = self.tablebase.as_ref()?.read_error()?;
         let is_news = !std::mem::replace(&mut self.read_error_reported, true);
-        is_news.then(|| format!("error: SyzygyPath: {error}; positions in this table are searched instead"))
+        is_news.then(|| format!("ERROR: SyzygyPath: {error}; positions in this table are searched instead"))
     }
 
     /// Keeps those of `wanted` (empty means all) that keep the best result, if the last position of `game` is in the

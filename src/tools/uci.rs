@@ -1,11 +1,17 @@
 //! `zeitnot uci`: the engine itself, for GUIs.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 
 use clap::Args;
 
 use super::{ExitStatus, Failure};
-use crate::engine::Settings;
+use crate::engine::{EngineError, NetworkOptions, Settings};
+use crate::network::weights::{NetworkError, NetworkErrorKind, NetworkFile};
+
+/// The size up to which a network file is read before the GUI is answered, bytes: that takes some hundredths of a second.
+const MAX_CHECKED: u64 = 16 << 20;
 
 #[derive(Debug, Args, Default)]
 pub(super) struct UciArgs {
@@ -16,14 +22,30 @@ pub(super) struct UciArgs {
 /// Runs the command: speaks UCI on stdin and stdout.
 ///
 /// # Errors
-/// [`Failure`] if the command line names a network file that isn't there: a user would otherwise lose games before noticing.
+/// [`Failure`] if the network that the command line names cannot be used: a user would otherwise lose games before noticing.
+/// A large file is read at the first `isready` or `go`, and the command fails then.
 pub(super) fn run(args: UciArgs) -> Result<ExitStatus, Failure> {
-    if let Some(path) = args.settings.network.named_file().filter(|path| !path.exists()) {
+    if let Some(path) = args.settings.network.named_file() {
+        check_file(path, &args.settings.network)?;
+    }
+    crate::uci::run(args.settings, io::stdin().lock(), io::stdout())?;
+    Ok(ExitStatus::Success)
+}
+
+/// Fails if there is no file `path`, or if it is small and no network.
+fn check_file(path: &Path, options: &NetworkOptions) -> Result<(), Failure> {
+    let Ok(metadata) = fs::metadata(path) else {
         let path = path.display();
         return Err(Failure::Input(format!(
             "--weights: there is no file {path}; leave it out to play with a network in models/"
         )));
+    };
+    if metadata.len() > MAX_CHECKED {
+        return Ok(());
     }
-    crate::uci::run(args.settings, io::stdin().lock(), io::stdout())?;
-    Ok(ExitStatus::Success)
+    match NetworkFile::load(path, options.heads().map_err(EngineError::from)?) {
+        // Options that come later may choose another head.
+        Ok(_) | Err(NetworkError { kind: NetworkErrorKind::Head { .. }, .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }

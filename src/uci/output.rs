@@ -19,12 +19,25 @@ struct Channel {
     log: Option<SessionLog>,
     /// The value of `LogFile` for which the log was opened, whether that succeeded or not.
     log_name: String,
+    /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop the engine.
+    stderr_left: usize,
 }
+
+/// What a message begins with that says what could not be done. GUIs show such lines; they are on stderr too.
+const ERROR: &str = "ERROR";
+/// The most bytes of errors that a session writes to stderr: a quarter of the smallest pipe that Linux makes by default.
+const MAX_STDERR: usize = 16 << 10;
 
 impl UciOutput {
     /// Returns an output that writes to `sink`, and logs to `log_name` unless that is empty.
     pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> UciOutput {
-        let channel = Channel { sink: Box::new(sink), is_broken: false, log: None, log_name: String::new() };
+        let channel = Channel {
+            sink: Box::new(sink),
+            is_broken: false,
+            log: None,
+            log_name: String::new(),
+            stderr_left: MAX_STDERR,
+        };
         let output = UciOutput(Arc::new(Mutex::new(channel)));
         output.log_to(log_name);
         output
@@ -55,8 +68,11 @@ impl UciOutput {
         self.lines([line]);
     }
 
-    /// Writes a message for people, each of its lines as an `info string`.
+    /// Writes a message for people, each of its lines as an `info string`; one that says what could not be done also to stderr.
     pub(super) fn note(&self, text: &str) {
+        if text.starts_with(ERROR) {
+            self.channel().write_to_stderr(text);
+        }
         self.lines(text.lines().map(|line| format!("info string {line}")));
     }
 
@@ -108,9 +124,16 @@ impl Channel {
     /// Tells the GUI that nothing is logged any more.
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
-        let _ = writeln!(
-            self.sink,
-            "info string error: cannot write the log file {name}: {error}; nothing is logged"
-        );
+        let text = format!("{ERROR}: cannot write the log file {name}: {error}; nothing is logged");
+        self.write_to_stderr(&text);
+        let _ = writeln!(self.sink, "info string {text}");
+    }
+
+    /// Writes a message to stderr as long as there is room; nobody may be there to read it.
+    fn write_to_stderr(&mut self, text: &str) {
+        if let Some(left) = self.stderr_left.checked_sub(text.len()) {
+            self.stderr_left = left;
+            let _ = writeln!(io::stderr(), "zeitnot: {text}");
+        }
     }
 }

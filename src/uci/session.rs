@@ -7,7 +7,10 @@ use super::command::{GoCommand, UciCommand};
 use super::format;
 use super::output::UciOutput;
 use crate::chess::{History, Move};
-use crate::engine::{Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings};
+use crate::engine::{
+    Engine, EngineError, GoRequest, InfoOptions, Listener, NetworkOptions, SearchAnswer, Settings,
+};
+use crate::network::discover::DiscoverError;
 use crate::options::{OptionSpec, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
@@ -20,8 +23,12 @@ const FINISHING_TICK: Duration = Duration::from_millis(2);
 /// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the reader of the
 /// output has gone, it is not waited for.
 ///
+/// What cannot be done is told to the GUI in a line `info string ERROR: …`, and on stderr. A `go` that cannot be carried out has no
+/// `bestmove`, so that a match host notices too.
+///
 /// # Errors
-/// Fails if the text of an option in `settings` is not of its grammar.
+/// Fails if the text of an option in `settings` is not of its grammar; and at the first `isready` or `go` if the network or the
+/// backend that `settings` name cannot be had.
 pub fn run(
     settings: Settings,
     input: impl BufRead,
@@ -29,6 +36,7 @@ pub fn run(
 ) -> Result<(), EngineError> {
     let output = UciOutput::new(output, &settings.info.log_file);
     let mut session = Session {
+        command_line: settings.network.clone(),
         engine: Engine::new(settings)?,
         output,
         began: Instant::now(),
@@ -39,7 +47,7 @@ pub fn run(
         session.output.log_received(&line);
         match UciCommand::parse(&line) {
             Ok(UciCommand::Quit) => return Ok(()),
-            Ok(command) => session.obey(command, received),
+            Ok(command) => session.obey(command, received)?,
             Err(error) => session.output.note(&error.to_string()),
         }
     }
@@ -65,6 +73,8 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
 /// The state of a session.
 struct Session {
     engine: Engine,
+    /// What the session was started with.
+    command_line: NetworkOptions,
     output: UciOutput,
     /// The time at which the session began; times are counted from here.
     began: Instant,
@@ -80,21 +90,25 @@ impl Session {
     }
 
     /// Carries out a command that was read at `received`.
-    fn obey(&mut self, command: UciCommand, received: Instant) {
+    ///
+    /// # Errors
+    /// Fails if the session cannot go on.
+    fn obey(&mut self, command: UciCommand, received: Instant) -> Result<(), EngineError> {
         match command {
             UciCommand::Uci => self.introduce(),
-            UciCommand::IsReady => self.get_ready(),
+            UciCommand::IsReady => self.get_ready()?,
             UciCommand::NewGame => self.engine.new_game(),
             UciCommand::SetOption { name, value } => self.set_option(&name, &value),
             UciCommand::Position(text) => {
                 self.move_start.position_read(self.since_start(received));
                 self.report(|engine| engine.set_position(&text));
             }
-            UciCommand::Go(go) => self.go(&go, received),
+            UciCommand::Go(go) => self.go(&go, received)?,
             UciCommand::Stop => self.engine.stop(),
-            UciCommand::PonderHit => self.engine.ponder_hit(received),
+            UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
+        Ok(())
     }
 
     /// Sets an option, or tells what is done instead of one that only Lc0 has.
@@ -109,7 +123,7 @@ impl Session {
     /// Carries out `action`, and tells the GUI of an error.
     fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
         if let Err(error) = action(&mut self.engine) {
-            self.output.note(&format!("error: {error}"));
+            self.output.note(&format!("ERROR: {error}"));
         }
     }
 
@@ -122,7 +136,7 @@ impl Session {
     }
 
     /// Answers `isready`: loads what has to be loaded, unless a search is running.
-    fn get_ready(&mut self) {
+    fn get_ready(&mut self) -> Result<(), EngineError> {
         if !self.engine.is_searching() {
             match self.engine.prepare() {
                 Ok(Some(info)) => {
@@ -130,7 +144,7 @@ impl Session {
                     self.engine.take_notes().iter().for_each(|note| self.output.note(note));
                 }
                 Ok(None) => {}
-                Err(error) => self.output.note(&self.engine.describe_load_error(&error)),
+                Err(error) => self.network_refused(error)?,
             }
             if let Some(note) = self.engine.open_tablebase() {
                 self.output.note(&note);
@@ -138,6 +152,25 @@ impl Session {
         }
         self.output.line("readyok");
         self.move_start.readyok_sent();
+        Ok(())
+    }
+
+    /// Tells the GUI that the network could not be made ready.
+    ///
+    /// # Errors
+    /// Fails with `error` if the command line asked for just that network or backend: then the process has nothing to do.
+    fn network_refused(&self, error: EngineError) -> Result<(), EngineError> {
+        let message = self.engine.describe_load_error(&error);
+        let asked = &self.engine.settings().network;
+        let names_any = asked.named_file().is_some() || asked.backend != NetworkOptions::default().backend;
+        let none_found = matches!(&error, EngineError::Network(DiscoverError::NoneFound { .. }));
+        let is_final = self.engine.backend().is_none() && *asked == self.command_line;
+        if is_final && names_any && !none_found {
+            self.output.line(format!("info string {message}"));
+            return Err(error);
+        }
+        self.output.note(&message);
+        Ok(())
     }
 
     /// Returns the time from the start of the session to `time`.
@@ -153,8 +186,11 @@ impl Session {
         self.began + start.to_duration().unwrap_or_default()
     }
 
-    /// Starts a search.
-    fn go(&mut self, go: &GoCommand, received: Instant) {
+    /// Starts a search, or tells why there is none.
+    ///
+    /// # Errors
+    /// Fails as [`Session::network_refused`] does.
+    fn go(&mut self, go: &GoCommand, received: Instant) -> Result<(), EngineError> {
         go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
         let received = self.clock_started(received, &limits);
@@ -162,7 +198,14 @@ impl Session {
         let request = GoRequest { limits, root_moves, received };
         let options = self.engine.settings().info.clone();
         let listener = UciListener { output: self.output.clone(), options };
-        self.engine.go(request, Box::new(listener));
+        match self.engine.go(request, Box::new(listener)) {
+            Ok(()) => Ok(()),
+            Err(error) if self.engine.backend().is_some() || error.is_of_position() => {
+                self.output.note(&format!("ERROR: {error}; there is no bestmove"));
+                Ok(())
+            }
+            Err(error) => self.network_refused(error),
+        }
     }
 
     /// Returns the legal ones of the moves after `searchmoves`, and tells the GUI of the others.
@@ -212,7 +255,12 @@ impl Listener for UciListener {
         }
     }
 
+    /// Answers with `bestmove`, unless the search failed before it knew any move.
     fn answer(&mut self, root: &History, answer: SearchAnswer) {
+        let has_failed = answer.result.as_ref().is_some_and(|result| result.failure.is_some());
+        if answer.best.is_none() && has_failed {
+            return;
+        }
         self.output.line(format::best_move(root, &answer));
     }
 }

@@ -77,6 +77,12 @@ impl Engine {
         }
     }
 
+    /// Waits until the process ends by itself, and returns its exit code and the lines that still came.
+    pub fn end(mut self) -> (Option<i32>, Vec<String>) {
+        let rest = self.lines.iter().collect();
+        (self.process.wait().unwrap().code(), rest)
+    }
+
     /// Closes the input, waits for the end, and returns the lines that still came.
     pub fn finish(mut self) -> Vec<String> {
         self.stdin = None;

@@ -130,7 +130,7 @@ struct Reporter(Sender<SearchAnswer>);
 impl Listener for Reporter {
     fn info(&mut self, _: &History, _: &SearchInfo) {}
     fn note(&mut self, text: &str) {
-        assert!(!text.contains("error"), "{text}");
+        assert!(!text.contains("ERROR"), "{text}");
     }
     fn answer(&mut self, _: &History, answer: SearchAnswer) {
         self.0.send(answer).unwrap();
@@ -162,7 +162,7 @@ impl Player {
         let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
         let (sender, answers) = channel();
         let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-        self.0.go(request, Box::new(Reporter(sender)));
+        self.0.go(request, Box::new(Reporter(sender))).unwrap();
         self.0.wait();
         let answer = answers.recv().unwrap();
         (self.0.position().format_move(answer.best.unwrap()), answer.result.unwrap())
@@ -249,7 +249,7 @@ fn tables_are_announced_once() {
 fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     let mut player = Player::new("/no/such/folder", false);
     let note = player.0.open_tablebase().unwrap();
-    assert!(note.starts_with("error: SyzygyPath: cannot read the folder /no/such/folder"), "{note}");
+    assert!(note.starts_with("ERROR: SyzygyPath: cannot read the folder /no/such/folder"), "{note}");
     assert_eq!(player.0.open_tablebase(), None);
     let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);
     assert_eq!((result.summary.nodes > 0, result.summary.tablebase_hits), (true, 0));

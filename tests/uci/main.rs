@@ -5,3 +5,4 @@ mod common;
 mod conversation;
 mod info;
 mod pondering;
+mod refusals;

@@ -42,7 +42,7 @@ impl Searcher {
         let (sender, answers) = channel();
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
         let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-        self.engine.go(request, Box::new(ResultListener { answer: sender, notes: Vec::new() }));
+        self.engine.go(request, Box::new(ResultListener { answer: sender, notes: Vec::new() }))?;
         self.engine.wait();
         let result = answers.recv().unwrap_or_else(|_| Err("no answer".into()));
         let result =

@@ -69,7 +69,7 @@ pub fn create(
     let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
     let backend = match (make(config, network), spare) {
         (Err(error), Some(network)) if !error.is_user_error() => {
-            notes.push(format!("error: {error}"));
+            notes.push(format!("ERROR: {error}"));
             let backend = auto_backend::make(network, &Params::default())?;
             notes.push(format!("the CPU evaluates instead: {}", backend.info().description));
             backend
@@ -115,7 +115,7 @@ fn several_devices(
             }),
             Err(error) if error.is_user_error() => return Err(error),
             Err(error) => {
-                left_out.push(format!("error: {}: {} is left out: {error}", config.name, device.label));
+                left_out.push(format!("ERROR: {}: {} is left out: {error}", config.name, device.label));
                 last_error = Some(error);
             }
         }

@@ -151,7 +151,7 @@ pub(super) fn search(
     engine.set_position(&position)?;
     let (sender, answers) = channel();
     let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(AnswerCollector { answers: sender, notes: Vec::new() }));
+    engine.go(request, Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
     engine.wait();
     let (best_move, result) = answers
         .recv()

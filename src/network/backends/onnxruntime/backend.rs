@@ -142,7 +142,7 @@ impl OnnxRuntime {
         let (sessions, note) = match recorded.compare_with(&plain) {
             Ok(()) => (recorded, "CUDA graphs replay the work of each batch size".to_owned()),
             Err(reason) => {
-                (plain, format!("error: CUDA graphs are of no use here ({reason}); going on without them"))
+                (plain, format!("ERROR: CUDA graphs are of no use here ({reason}); going on without them"))
             }
         };
         Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })

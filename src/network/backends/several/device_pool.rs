@@ -147,7 +147,7 @@ impl DevicePool {
         if device.is_alive.swap(false, Ordering::Relaxed) {
             let left = self.devices.iter().filter(|device| device.is_alive()).count();
             let (name, label, count) = (&self.name, &device.label, self.devices.len());
-            let note = format!("error: {name}: {label} drops out, {left} of {count} go on: {reason}");
+            let note = format!("ERROR: {name}: {label} drops out, {left} of {count} go on: {reason}");
             self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
         }
     }

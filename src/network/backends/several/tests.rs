@@ -96,7 +96,7 @@ fn several_of_several_survive_the_loss_of_a_whole_branch() {
     assert_like_random(&*backend, 16, 50);
     let notes = backend.take_notes();
     assert_eq!(notes.len(), 3, "{notes:?}");
-    assert!(notes[0].starts_with("error: multiplexing: device 1 "), "{notes:?}");
+    assert!(notes[0].starts_with("ERROR: multiplexing: device 1 "), "{notes:?}");
 }
 
 /// One device would need 400 ms.

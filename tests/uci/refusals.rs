@@ -1,0 +1,197 @@
+//! Tests that what the engine cannot do is noticed by whoever asked: no move is made up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::common::engine::Engine;
+use crate::common::{network, stderr, stdout, zeitnot};
+
+/// The time in which a wrong `bestmove` would have come.
+const WAIT: Duration = Duration::from_millis(300);
+
+/// Returns the beginning of the line that says what could not be done.
+const ERROR: &str = "info string ERROR: ";
+
+fn choose(file: &Path) -> String {
+    format!("setoption name WeightsFile value {}", file.display())
+}
+
+/// Writes files that are no network: a text, the first half of a network, one that is not there.
+fn bad_files(folder: &TempDir) -> [PathBuf; 3] {
+    let [text, half, missing] =
+        ["notes.pb.gz", "half.pb.gz", "missing.pb.gz"].map(|name| folder.path().join(name));
+    fs::write(&text, "1. e4 e5").unwrap();
+    let whole = fs::read(network("maia_like.pb.gz")).unwrap();
+    fs::write(&half, &whole[..whole.len() / 2]).unwrap();
+    [text, half, missing]
+}
+
+/// A regression: an engine whose network could not be read played whole games without one, and a match host saw results.
+#[test]
+fn without_a_network_no_move_is_played() {
+    let folder = TempDir::new().unwrap();
+    for file in bad_files(&folder) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let mut engine = Engine::start(&["--backend=native"]);
+        engine.send(&choose(&file));
+        engine.send("isready");
+        let lines = engine.read_until("readyok");
+        assert!(lines.iter().any(|line| line.starts_with(ERROR) && line.contains(name)), "{lines:#?}");
+        engine.send("position startpos moves e2e4");
+        for go in ["go wtime 1000 btime 1000", "go ponder wtime 1000 btime 1000", "go infinite"] {
+            assert!(engine.ask(&[go], ERROR).contains(name));
+            engine.send("stop");
+            engine.assert_no_best_move(WAIT);
+        }
+        // With a network all is well.
+        engine.send("setoption name Backend value random");
+        assert_eq!(engine.best_move(&["isready", "go nodes 10"]).len(), 4);
+    }
+}
+
+/// Returns score and principal variation of a small search from the start position.
+fn opinion(engine: &mut Engine) -> String {
+    let lines = game(engine);
+    let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+    let words: Vec<_> = info.split(' ').collect();
+    let after = |key| words.iter().skip_while(|word| **word != key).copied().collect::<Vec<_>>();
+    format!("{} {}", after("score")[..3].join(" "), after("pv").join(" "))
+}
+
+/// Begins a game and returns what the first search says.
+fn game(engine: &mut Engine) -> Vec<String> {
+    for command in ["ucinewgame", "position startpos", "go nodes 10"] {
+        engine.send(command);
+    }
+    engine.read_until("bestmove")
+}
+
+#[test]
+fn with_an_earlier_network_the_search_goes_on_and_says_so() {
+    let folder = TempDir::new().unwrap();
+    for file in bad_files(&folder) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let mut engine = Engine::start(&["--backend=native", "--threads=1"]);
+        engine.ask(&[&choose(&network("maia_like.pb.gz")), "isready"], "readyok");
+        let before = opinion(&mut engine);
+        engine.send(&choose(&file));
+        engine.send("isready");
+        let says_so = |line: &String| {
+            line.starts_with(ERROR) && line.contains(name) && line.contains("/maia_like.pb.gz, ")
+        };
+        let lines = engine.read_until("readyok");
+        assert!(lines.iter().any(says_so), "{lines:#?}");
+        let lines = game(&mut engine);
+        assert!(lines.iter().any(says_so), "at each move: {lines:#?}");
+        assert_eq!(opinion(&mut engine), before);
+    }
+}
+
+/// A file that takes long to be refused would cost its time at each move.
+#[test]
+fn a_refused_network_is_read_again_only_for_a_new_game() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("late.pb.gz");
+    let mut engine = Engine::start(&["--backend=native", "--threads=1"]);
+    engine.ask(&[&choose(&network("maia_like.pb.gz")), "isready"], "readyok");
+    engine.ask(&[&choose(&file), "isready"], ERROR);
+    fs::copy(network("tiny.pb.gz"), &file).unwrap();
+    engine.ask(&["isready"], ERROR);
+    engine.ask(&["go nodes 10"], ERROR);
+    engine.read_until("bestmove");
+    let lines = game(&mut engine);
+    assert!(lines.iter().any(|line| line.contains("late.pb.gz")), "{lines:#?}");
+    assert!(!lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
+}
+
+/// A regression: a match host whose command line names a file that cannot be used got an engine that plays any legal move.
+#[test]
+fn a_bad_network_on_the_command_line_ends_the_process() {
+    let folder = TempDir::new().unwrap();
+    for file in bad_files(&folder) {
+        let output = zeitnot(&["--weights", file.to_str().unwrap()]).stdin(Stdio::null()).output().unwrap();
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(file.to_str().unwrap()) && message.lines().count() == 1, "{message}");
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+/// A large file is not read before the GUI is answered.
+#[test]
+fn a_large_bad_network_on_the_command_line_ends_the_process_when_it_is_needed() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("large.pb.gz");
+    fs::File::create(&file).unwrap().set_len(20 << 20).unwrap();
+    for command in ["isready", "go nodes 10"] {
+        let mut engine = Engine::start(&["--backend=native", "--weights", file.to_str().unwrap()]);
+        engine.ask(&["uci"], "uciok");
+        engine.send(command);
+        let (code, lines) = engine.end();
+        assert_eq!((code, lines.len()), (Some(2), 1), "{command}: {lines:#?}");
+        assert!(lines[0].starts_with(ERROR) && lines[0].contains("large.pb.gz"), "{lines:#?}");
+    }
+}
+
+/// A regression: where the device failed at the first batch, a move was made up, at each move of the game.
+#[test]
+fn a_search_that_fails_before_any_evaluation_plays_nothing() {
+    let mut engine = Engine::start(&["--threads=1", "--backend=simulated(fail-after=1)"]);
+    engine.ask(&["isready"], "readyok");
+    // The first batch comes back: its move is played, with the message.
+    engine.send("position startpos");
+    engine.send("go nodes 1000");
+    let lines = engine.read_until("bestmove");
+    assert!(lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
+    engine.send("ucinewgame");
+    engine.send("position startpos moves d2d4");
+    let line = engine.ask(&["go nodes 1000"], ERROR);
+    assert!(line.ends_with("; nothing was evaluated: there is no bestmove"), "{line}");
+    engine.assert_no_best_move(WAIT);
+    assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
+}
+
+/// A regression: after a position that was refused, the move of another one was played on the host's board.
+#[test]
+fn after_a_refused_position_nothing_is_searched() {
+    let mut engine = Engine::random();
+    for position in ["position startpos moves e2e4 e2e4", "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position"] {
+        engine.best_move(&["position startpos", "go nodes 10"]);
+        assert!(engine.ask(&[position], "info string").starts_with(ERROR));
+        let line = engine.ask(&["go wtime 1000 btime 1000"], "info string");
+        assert!(line.starts_with("info string ERROR: the last position was refused: "), "{line}");
+        engine.assert_no_best_move(WAIT);
+    }
+    engine.best_move(&["ucinewgame", "go nodes 10"]);
+}
+
+/// Hosts that show or keep stderr, but not `info string`, see errors there.
+#[test]
+fn errors_are_on_stderr_too() {
+    use std::io::{Read, Write};
+    let mut process = zeitnot(&["--backend=random"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = process.stdin.take().unwrap();
+    std::thread::spawn(move || {
+        for _ in 0..3000 {
+            writeln!(input, "setoption name Threads value many").unwrap();
+        }
+        writeln!(input, "go nodes 10").unwrap();
+    });
+    let mut errors_end = process.stderr.take().unwrap();
+    // Far more than what a pipe holds, and nobody reads it meanwhile: the engine must not stand still.
+    let output = process.wait_with_output().unwrap();
+    let mut errors = String::new();
+    errors_end.read_to_string(&mut errors).unwrap();
+    assert!(errors.starts_with("zeitnot: ERROR: "), "{errors}");
+    assert!(errors.len() < 32 << 10, "{} bytes", errors.len());
+    assert!(stdout(&output).lines().last().unwrap().starts_with("bestmove "));
+}
