@@ -139,7 +139,8 @@ impl SearchReporter {
     fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
-            let ending = if result.best.is_none() { "; nothing was evaluated: there is no bestmove" } else { "" };
+            let ending =
+                if result.best.is_none() { "; nothing was evaluated: there is no bestmove" } else { "" };
             self.listener.note(&format!("ERROR: {reason}{ending}"));
         }
         if let Some(report) = search.stop_controller.with_chain(|chain| chain.report()) {

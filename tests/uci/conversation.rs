@@ -239,7 +239,10 @@ fn errors_are_named_and_the_old_state_stays() {
     for (command, expected) in [
         ("xyzzy", "unknown command \"xyzzy\""),
         ("position fen 8/8/8 w - - 0 1", "nothing is searched until a position is accepted"),
-        ("position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQ1BNR w - - 0 1", "nothing is searched until a position is accepted"),
+        (
+            "position fen rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQ1BNR w - - 0 1",
+            "nothing is searched until a position is accepted",
+        ),
         ("position startpos moves e2e4 e2e4", "e2e4"),
         ("position nowhere", "nothing is searched until a position is accepted"),
         ("position", "nothing is searched until a position is accepted"),

@@ -159,7 +159,9 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
 #[test]
 fn after_a_refused_position_nothing_is_searched() {
     let mut engine = Engine::random();
-    for position in ["position startpos moves e2e4 e2e4", "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position"] {
+    for position in
+        ["position startpos moves e2e4 e2e4", "position fen 8/8/8/8/8/8/8/8 w - - 0 1", "position"]
+    {
         engine.best_move(&["position startpos", "go nodes 10"]);
         assert!(engine.ask(&[position], "info string").starts_with(ERROR));
         let line = engine.ask(&["go wtime 1000 btime 1000"], "info string");
