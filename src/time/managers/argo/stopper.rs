@@ -20,6 +20,8 @@ const STABLE_SCORE: f64 = 10.0;
 const FIRST_STABLE_ITERATION: u32 = 10;
 /// A mate in this number of moves or fewer needs no further search.
 const SHORT_MATE: u32 = 5;
+/// A longer mate needs none if it is nearer than the iteration's number by this, plies.
+const MATE_MARGIN: u32 = 5;
 /// A position is tactical if this share of its moves is.
 const TACTICAL_SHARE: f64 = 1.0 / 3.0;
 /// A position is also tactical if the score has moved by more than this in one iteration, centipawns.
@@ -115,6 +117,14 @@ impl ArgoStopper {
     }
 }
 
+/// Returns whether a mate was found, for us or against us, that is short or well within the depth of `iteration`.
+fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
+    // Who gives the mate also makes its first move, who gets it its second.
+    let given = stats.mate_in.map(|moves| (moves, (2 * moves).saturating_sub(1)));
+    let got = stats.mated_in.map(|moves| (moves, 2 * moves));
+    given.or(got).is_some_and(|(moves, plies)| moves <= SHORT_MATE || plies + MATE_MARGIN <= iteration.number)
+}
+
 impl Stopper for ArgoStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         self.evaluated |= stats.since_first_eval.is_some();
@@ -127,8 +137,8 @@ impl Stopper for ArgoStopper {
         if stats.elapsed >= deadline {
             return Some(StopReason::Budget);
         }
-        let short_mate = stats.mate_in.or(stats.mated_in).is_some_and(|moves| moves <= SHORT_MATE);
-        let enough = ended.is_some() && (short_mate || stats.elapsed.0 >= self.optimum_ms);
+        let ended = ended?;
+        let enough = is_mate_near(stats, &ended) || stats.elapsed.0 >= self.optimum_ms;
         enough.then_some(StopReason::Settled)
     }
 
@@ -242,5 +252,21 @@ mod tests {
             stopper.should_stop(&mate(Some(5), 128), &mut Hints::default()),
             Some(StopReason::Settled)
         );
+    }
+
+    /// A regression: only short mates ended a search, not those within the depth less 5.
+    #[test]
+    fn a_mate_well_within_the_depth_ends_the_search() {
+        let ask = |mate_in, mated_in, nodes| {
+            let mut stopper = stopper();
+            let mate = SearchStats { mate_in, mated_in, ..at(1.0, nodes, 1.0, 0) };
+            stopper.should_stop(&mate, &mut Hints::default())
+        };
+        // A mate in 6 is 11 plies away, one against us 12: from iterations 16 and 17 on.
+        assert_eq!(ask(Some(6), None, 1 << 15), None);
+        assert_eq!(ask(Some(6), None, 1 << 16), Some(StopReason::Settled));
+        assert_eq!(ask(None, Some(6), 1 << 16), None);
+        assert_eq!(ask(None, Some(6), 1 << 17), Some(StopReason::Settled));
+        assert_eq!(ask(None, None, 1 << 17), None);
     }
 }

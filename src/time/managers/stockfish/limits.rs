@@ -29,6 +29,8 @@ declare_parameters! {
         "instability-decay" instability_decay: f64 = 0.8, within 0.0..=0.99;
         /// Fall of the root's Q since the last iteration beyond which the move may use its maximum.
         "fail-low-q" fail_low_q: f64 = 0.05, within 0.0..=2.0;
+        /// Rise of the root's Q since the last iteration beyond which the move may use its maximum.
+        "fail-high-q" fail_high_q: f64 = 0.05, within 0.0..=2.0;
     }
 }
 

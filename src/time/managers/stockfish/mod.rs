@@ -2,7 +2,7 @@
 //!
 //! The clock is shared out by the importance of this move against that of the moves to come (`limits`,
 //! `importance`). Each end of an iteration is a chance to stop; an unstable best move gets extra time, and a
-//! falling score may use the maximum (`stopper`).
+//! score that falls or rises much may use the maximum (`stopper`).
 
 mod importance;
 mod limits;

@@ -27,7 +27,8 @@ pub struct StockfishStopper {
     iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
-    falling: bool,
+    /// True while the score is far from that of the last iteration: the fail low or fail high of a search by depth.
+    fails: bool,
 }
 
 impl StockfishStopper {
@@ -41,7 +42,7 @@ impl StockfishStopper {
             iterations: IterationTracker::default(),
             last: None,
             best_move_changes: 0.0,
-            falling: false,
+            fails: false,
         }
     }
 
@@ -51,9 +52,9 @@ impl StockfishStopper {
         (self.limits.optimum_ms + extra).min(self.limits.maximum_ms)
     }
 
-    /// Returns the time that the move may take: the maximum while the score falls, otherwise what is available, ms.
+    /// Returns the time that the move may take: the maximum while the score falls or rises much, otherwise what is available, ms.
     fn budget_ms(&self) -> f64 {
-        if self.falling { self.limits.maximum_ms } else { self.available_ms() }
+        if self.fails { self.limits.maximum_ms } else { self.available_ms() }
     }
 
     fn finish_iteration(&mut self, iteration: Iteration) {
@@ -70,8 +71,10 @@ impl Stopper for StockfishStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
         self.evaluated |= stats.since_first_eval.is_some();
         let q_before = self.last.map(|last| last.q);
-        self.falling = match (q_before, stats.root) {
-            (Some(before), Some(root)) => root.q < before - self.params.fail_low_q,
+        self.fails = match (q_before, stats.root) {
+            (Some(before), Some(root)) => {
+                root.q < before - self.params.fail_low_q || root.q > before + self.params.fail_high_q
+            }
             _ => false,
         };
         let ended = self.iterations.observe(stats);
@@ -84,7 +87,7 @@ impl Stopper for StockfishStopper {
             return Some(StopReason::Budget);
         }
         let late = stats.elapsed.0 > LAST_ITERATION_SHARE * self.available_ms();
-        (ended.is_some() && late && !self.falling).then_some(StopReason::Settled)
+        (ended.is_some() && late && !self.fails).then_some(StopReason::Settled)
     }
 
     fn deadline(&self) -> Option<Millis> {
@@ -167,5 +170,18 @@ mod tests {
         assert_eq!(hints.remaining_time, Millis(3_500.0));
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_000, 0.19, 0), &mut hints), Some(StopReason::Budget));
         assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));
+    }
+
+    /// A regression: the maximum that the listing gives for a fail high was missing.
+    #[test]
+    fn a_rising_score_may_use_the_maximum() {
+        let mut stopper = stopper();
+        let mut hints = Hints::default();
+        stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
+        assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.26, 0), &mut hints), None);
+        assert_eq!(hints.remaining_time, Millis(3_500.0));
+        // No iteration that ends so is the last one; the next measures by this one's score.
+        assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
+        assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
     }
 }
