@@ -16,8 +16,8 @@ use crate::search::{
     EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
 use crate::time::{
-    Chain, DEFAULT_MANAGER, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason,
-    TimeManager, TimeOptions, Timekeeper, manager_with_slowmover,
+    Chain, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager, TimeOptions,
+    Timekeeper, manager_with_slowmover,
 };
 
 /// The time for which an analysis waits for batches of the last search that are still under way.
@@ -283,8 +283,7 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
 /// # Errors
 /// Fails if the options name no time manager, or a parameter is refused.
 pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
-    let named = Some(options.time_manager.as_str()).filter(|text| *text != DEFAULT_MANAGER);
-    manager_with_slowmover(named, options.slowmover)
+    manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
 
 #[cfg(test)]

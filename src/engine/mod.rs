@@ -114,7 +114,8 @@ impl Engine {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
         check(&settings)?;
-        let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
+        // GUIs that send every option again, defaults and all, change nothing.
+        let chosen_by = |s: &Settings| (s.time.time_manager.as_str().to_owned(), s.time.slowmover);
         if chosen_by(&settings) != chosen_by(&self.settings) {
             // A manager lives for one game; another one begins anew.
             self.finish();

@@ -55,7 +55,7 @@ pub use manager::{MoveOutcome, TimeManager};
 pub use managers::{DEFAULT_MANAGER, manager_from, manager_with_slowmover};
 pub use move_start::{MoveStart, Timing};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
-pub use options::TimeOptions;
+pub use options::{ManagerChoice, TimeOptions};
 pub use report::MoveReport;
 pub use stats::{Hints, MostVisits, SearchStats};
 pub use stopper::{StopReason, Stopper};

@@ -215,6 +215,7 @@ mod tests {
         assert_eq!(name(None, 1.5), Ok("legacy"));
         assert_eq!(name(Some("legacy"), 1.5), Ok("legacy"));
         assert_eq!(name(Some("argo"), 1.0), Ok("argo"));
+        assert_eq!(name(Some(DEFAULT_MANAGER), 1.0), Ok("smooth"));
         let error = name(Some("argo"), 1.5).unwrap_err().to_string();
         assert!(error.contains("Slowmover=1.5: expected 1 with TimeManager=argo"), "{error}");
         assert!(name(None, 101.0).is_err());
