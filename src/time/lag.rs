@@ -30,6 +30,11 @@ impl LagMeter {
         }
     }
 
+    /// Notes that a search without a clock begins: what the clock loses meanwhile is no lag.
+    pub fn clock_is_unwatched(&mut self) {
+        self.expected = None;
+    }
+
     /// Notes that a move was made which began at clock `time` and took `used`.
     pub fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
@@ -69,6 +74,16 @@ mod tests {
         let mut meter = LagMeter::default();
         meter.move_made(Millis(60_000.0), Millis(100.0), Millis(0.0));
         meter.clock_read(Millis(30_000.0));
+        assert_eq!(meter.lag(), Millis(0.0));
+    }
+
+    /// A regression: a short analysis between two moves counted as lag.
+    #[test]
+    fn what_a_search_without_a_clock_takes_is_no_lag() {
+        let mut meter = LagMeter::default();
+        meter.move_made(Millis(60_000.0), Millis(100.0), Millis(0.0));
+        meter.clock_is_unwatched();
+        meter.clock_read(Millis(59_500.0));
         assert_eq!(meter.lag(), Millis(0.0));
     }
 

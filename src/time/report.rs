@@ -12,7 +12,7 @@ pub struct MoveReport {
     pub manager: &'static str,
     /// Longest time that the move may take as it is planned now, from `go`.
     pub budget: Millis,
-    /// Average time per move to the end of the game or the time control.
+    /// Average time per move to the end of the game or the time control, as computed at the start of the move.
     pub average: Option<Millis>,
     /// New nodes that the move should make.
     pub target_nodes: Option<ExpectedNodes>,
@@ -24,6 +24,8 @@ pub struct MoveReport {
     pub timeuse: Option<f64>,
     /// Expected new nodes per second.
     pub nps: Option<Nps>,
+    /// Time of search that this rate was measured over in the game so far; not printed.
+    pub nps_measured: Millis,
     /// Estimated number of full moves that our side still has to make.
     pub moves_left: Option<f64>,
     /// Name of the estimator that gave that number.

@@ -67,8 +67,9 @@ impl Timekeeper {
             return Chain::new(facts, &self.options, None);
         }
         self.clock = facts.limits.time.filter(|_| !facts.limits.infinite);
-        if let Some(clock) = self.clock {
-            self.lag.clock_read(clock);
+        match self.clock {
+            Some(clock) => self.lag.clock_read(clock),
+            None => self.lag.clock_is_unwatched(),
         }
         let facts = &self.prepare(facts);
         let stopper = self.manager.start_move(facts);

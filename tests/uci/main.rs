@@ -1,5 +1,6 @@
 //! Tests the engine under UCI, through its pipes.
 
+mod clock;
 #[path = "../common/mod.rs"]
 mod common;
 mod conversation;

@@ -89,6 +89,23 @@ fn a_hit_goes_on_with_the_tree_and_a_clock_of_its_own() {
     assert!(number(last_info(&lines), "nodes") > 20.0, "the tree is gone: {lines:#?}");
 }
 
+/// A regression: playouts counted from the ponder search's `go`.
+#[test]
+fn playouts_count_from_the_hit() {
+    let flags = ["--backend=random", "--threads=1", "--smart-pruning-factor=0", "--verbose-time"];
+    let mut engine = Engine::start(&[&flags[..], &["--nodes-as-playouts"]].concat());
+    engine.ask(&["isready"], "readyok");
+    engine.send("position startpos moves e2e4 e7e5");
+    engine.send("go ponder nodes 2000 wtime 6000000 btime 6000000");
+    engine.read_until("info depth");
+    std::thread::sleep(WHILE);
+    engine.send("ponderhit");
+    let lines = engine.read_until("bestmove");
+    let report = time_report(&lines);
+    assert_eq!(number(report, "new_nodes"), 2_000.0, "{report}");
+    assert!(number(report, "nodes") > 2_000.0, "{report}");
+}
+
 /// A regression: no test read these figures of a real engine, and only hits taught how much of a tree survives.
 #[test]
 fn nodes_made_while_pondering_are_told_from_those_kept() {

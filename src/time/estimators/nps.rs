@@ -36,6 +36,8 @@ pub struct NpsEstimator {
     is_guess: bool,
     first: Option<NpsSample>,
     last: Option<NpsSample>,
+    /// The time at which the first evaluation came back, seconds since the move's clock began.
+    first_batch_s: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +50,34 @@ impl NpsEstimator {
     /// Starts a move with the estimate `value` of the moves before, which is based on `measured_s` seconds of
     /// search in this game (0 if it is a guess).
     pub fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
-        NpsEstimator { rule, value, measured_s, is_guess: measured_s <= 0.0, first: None, last: None }
+        let is_guess = measured_s <= 0.0;
+        NpsEstimator { rule, value, measured_s, is_guess, first: None, last: None, first_batch_s: 0.0 }
     }
 
     /// Returns the estimate of new nodes per second.
     pub fn value(&self) -> f64 {
         self.value
+    }
+
+    /// Returns the seconds of search that the estimate is based on, those of earlier moves included.
+    pub fn measured_s(&self) -> f64 {
+        self.measured_s
+    }
+
+    /// Returns the estimator as it is after the move, whose search began `began_s` seconds after its clock.
+    ///
+    /// A device so slow that no second batch came back shows its rate by the first one alone: the nodes of that batch over the
+    /// time from the search's beginning. What came before, such as loading a network, is no time of the device.
+    pub fn after_the_move(&self, began_s: f64) -> NpsEstimator {
+        let mut estimator = self.clone();
+        if let (Some(first), None) = (self.first, self.measured()) {
+            let began = NpsSample { elapsed_s: began_s, nodes: 0.0 };
+            let back = NpsSample { elapsed_s: self.first_batch_s, ..first };
+            if let Some(measured) = rate(began, back).filter(|_| back.nodes > 0.0) {
+                estimator.follow(measured, 0.0, back.elapsed_s - began_s);
+            }
+        }
+        estimator
     }
 
     /// Returns the rate of this move alone; `None` before there is one.
@@ -73,36 +97,42 @@ impl NpsEstimator {
 
     /// Updates the estimate with the search's statistics.
     pub fn observe(&mut self, stats: &SearchStats) {
-        if stats.since_first_eval.is_none() {
-            return;
-        }
+        let Some(since) = stats.since_first_eval else { return };
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
+        if self.first.is_none() {
+            // Under nodestime the clock stands still until the first evaluation is back, and then has moved by its nodes.
+            let waited_s = (stats.elapsed - since).as_secs();
+            self.first_batch_s = if waited_s > 0.0 { waited_s } else { now.elapsed_s };
+        }
         let first = *self.first.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
         // Between two batches nothing is measured: a rate of 0 there would only make the estimate sway.
         if now.elapsed_s <= last.elapsed_s || now.nodes <= last.nodes {
             return;
         }
-        let seconds = now.elapsed_s - last.elapsed_s;
         self.last = Some(now);
-        match self.rule {
-            NpsRule::Decay { step_s, guess_s } => {
-                if let Some(measured) = rate(last, now) {
-                    let step = step_s.min(guess_s + self.measured_s + seconds);
-                    self.value = decay(self.value, measured, step, seconds);
-                }
-            }
-            NpsRule::Window { window_s } => {
-                if let Some(measured) = rate(first, now) {
-                    let share = |sample: NpsSample| (sample.elapsed_s - first.elapsed_s) / window_s;
-                    self.value = if self.is_guess {
-                        measured
-                    } else {
-                        fall_linearly(self.value, measured, share(last), share(now))
-                    };
-                }
-            }
+        let since_when = match self.rule {
+            NpsRule::Decay { .. } => last,
+            NpsRule::Window { .. } => first,
+        };
+        if let Some(measured) = rate(since_when, now) {
+            self.follow(measured, last.elapsed_s - first.elapsed_s, now.elapsed_s - first.elapsed_s);
         }
+    }
+
+    /// Follows the rate `measured`, which was seen from `from_s` to `to_s` seconds after the beginning of the measurement.
+    fn follow(&mut self, measured: f64, from_s: f64, to_s: f64) {
+        let seconds = to_s - from_s;
+        self.value = match self.rule {
+            NpsRule::Decay { step_s, guess_s } => {
+                let step = step_s.min(guess_s + self.measured_s + seconds);
+                decay(self.value, measured, step, seconds)
+            }
+            NpsRule::Window { .. } if self.is_guess => measured,
+            NpsRule::Window { window_s } => {
+                fall_linearly(self.value, measured, from_s / window_s, to_s / window_s)
+            }
+        };
         self.measured_s += seconds;
     }
 }
@@ -180,6 +210,37 @@ mod tests {
             nps.observe(&at(f64::from(ms), 10_000.0, 256, 1_000.0));
         }
         assert!((nps.value() - 1_000.0).abs() < 1.0, "{}", nps.value());
+    }
+
+    /// A regression: the rate of a single batch was taken over the whole move, the wait for the network included, and followed
+    /// by decay in seconds whatever the rule, without regard to the weight of the first guess.
+    #[test]
+    fn a_single_batch_shows_the_rate_of_a_slow_device() {
+        // The search begins after 10 s of loading; its batch of 10 comes back after 1 s; another 0.5 s pass.
+        let after = |rule, value, measured_s| {
+            let mut nps = NpsEstimator::new(rule, value, measured_s);
+            nps.observe(&at(11_000.0, 11_000.0, 10, 0.0));
+            nps.observe(&at(11_500.0, 11_000.0, 10, 0.0));
+            assert_eq!((nps.value(), nps.measured()), (value, None));
+            let after = nps.after_the_move(10.0);
+            (after.value(), after.measured_s())
+        };
+        let decays = |step_s, guess_s| NpsRule::Decay { step_s, guess_s };
+        // 10 nodes in 1 s; a guess worth 1 s counts for half of its distance after as long: 2^(−1/2).
+        let (nps, measured_s) = after(decays(5.0, 1.0), 110.0, 0.0);
+        assert!((nps - (10.0 + 100.0 * 0.5_f64.sqrt())).abs() < 1e-9 && measured_s == 1.0, "{nps}");
+        // Later the step counts: 2^(−1/4).
+        let (nps, measured_s) = after(decays(4.0, 1.0), 110.0, 9.0);
+        assert!((nps - (10.0 + 100.0 * 0.25_f64.exp2().recip())).abs() < 1e-9 && measured_s == 10.0, "{nps}");
+        // In the window the guess is given up at once; an estimate falls by a twentieth.
+        let window = NpsRule::Window { window_s: 20.0 };
+        assert_eq!(after(window, 110.0, 0.0).0, 10.0);
+        assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);
+        // Two batches are measured between them.
+        let mut two = NpsEstimator::new(PR1195, 110.0, 0.0);
+        two.observe(&at(11_000.0, 11_000.0, 10, 20.0));
+        two.observe(&at(12_000.0, 11_000.0, 10, 20.0));
+        assert_eq!(two.after_the_move(10.0).value(), two.value());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use params::{
 pub use plan::{PiggybankDeposit, Plan, PlanInput};
 
 use crate::params::{ParamError, Params};
-use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator, decay};
+use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
 use crate::time::facts::MoveFacts;
 use crate::time::limits::MoverClock;
 use crate::time::manager::{MoveOutcome, TimeManager};
@@ -94,10 +94,9 @@ impl Smooth {
         if let Some(previous) = self.previous.take().filter(|previous| previous.nodes > 0.0) {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
-        self.report_missing_head(facts);
-
         let position = moves_left_input(facts);
         let planned = self.config.planned_moves(&facts.limits, &position);
+        self.report_missing_head(facts, planned.estimate.source);
         let moves_left = planned.estimate.moves;
         let bank = &self.config.piggybank;
         let to_control = facts.time_to_control(moves_left).unwrap_or_default();
@@ -133,6 +132,7 @@ impl Smooth {
             input,
             draw_ms: bank.max_use * piggybank_ms,
             grace_ms: first_evaluation_grace(facts).0,
+            began_ms: facts.elapsed.0,
             config: self.config.clone(),
         };
         Box::new(SmoothStopper::new(context, nps))
@@ -152,30 +152,12 @@ impl Smooth {
         if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
     }
 
-    fn report_missing_head(&mut self, facts: &MoveFacts) {
+    /// Says once that the network lacks the head, and which estimator decides in its place: `source`.
+    fn report_missing_head(&mut self, facts: &MoveFacts, source: &str) {
         if !self.missing_head_reported && !facts.has_moves_left && self.config.moves_left.uses_head() {
             self.missing_head_reported = true;
-            let text =
-                "The network has no Moves Left Head: moves left are estimated without it (mle-pieces).";
-            self.message = Some(text.into());
-        }
-    }
-
-    fn learn_nps(&mut self, outcome: &MoveOutcome) {
-        if let Some(nps) = outcome.report.nps {
-            self.nps = nps.0;
-        }
-        let stats = &outcome.stats;
-        self.measured_s += stats.since_first_eval.unwrap_or_default().as_secs();
-        // A device so slow that a move has no second batch shows its rate only over whole moves.
-        let used_s = outcome.used.as_secs();
-        if stats.batches == 1 && stats.new_nodes.0 > 0 && used_s > 0.0 {
-            self.nps = decay(
-                self.nps,
-                stats.new_nodes.as_f64() / used_s,
-                self.config.params.nps_update_rate,
-                used_s,
-            );
+            let text = "The network has no Moves Left Head: moves left are estimated without it";
+            self.message = Some(format!("{text} ({source})."));
         }
     }
 }
@@ -209,7 +191,10 @@ impl TimeManager for Smooth {
 
     fn finish_move(&mut self, outcome: &MoveOutcome) {
         let report = &outcome.report;
-        self.learn_nps(outcome);
+        if let Some(nps) = report.nps {
+            self.nps = nps.0;
+            self.measured_s = report.nps_measured.as_secs();
+        }
         let is_overdrawn = report.overdraft > Millis::ZERO;
         // The last figures that the stopper saw may be a batch old.
         let drawn_ms = if is_overdrawn { (outcome.used - report.budget).0 } else { 0.0 };

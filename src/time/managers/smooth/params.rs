@@ -229,6 +229,63 @@ mod tests {
         SmoothConfig::from_params(&Params::parse(text).unwrap())
     }
 
+    /// A regression: presets were compared with themselves, so that no test noticed when a value was changed. These are the
+    /// numbers of the pull request's table, with those of ours that it does not have, and of today's Lc0.
+    #[test]
+    fn the_presets_have_the_values_of_their_sources() {
+        let pr1195 = SmoothParams {
+            init_tree_reuse: 0.5,
+            max_tree_reuse: 0.7,
+            tree_reuse_update_rate: 4.0,
+            init_nps: 20_000.0,
+            init_nps_weight: 0.5,
+            nps_update_rate: 5.0,
+            nps_update_unit: NpsUnit::Seconds,
+            nps_update_period: 0.0,
+            init_timeuse: 0.7,
+            min_timeuse: 0.3,
+            timeuse_update_rate: 10.0,
+            max_move_budget: 0.3,
+            min_move_share: 0.1,
+            move_weight: MoveWeight::Even,
+            target: NodeTarget::Tree,
+            limit: LimitKind::Time,
+            reuse: ReuseCount::Tree,
+        };
+        let no_piggybank = PiggybankParams {
+            initial_share: 0.0,
+            per_move_share: 0.0,
+            max_use: 0.94,
+            max_moves: 36.5,
+            trend_window_ms: 3_000.0,
+            bestmove_optimism: 0.2,
+            overtaker_optimism: 4.0,
+            force_ms: 1_000.0,
+        };
+        let curve =
+            |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
+        assert_eq!(
+            read("").unwrap(),
+            SmoothConfig { params: pr1195, piggybank: no_piggybank, moves_left: curve(51.5, 7.0) }
+        );
+        let lc0 = SmoothParams {
+            init_tree_reuse: 0.52,
+            max_tree_reuse: 0.73,
+            tree_reuse_update_rate: 3.39,
+            nps_update_period: 20.0,
+            init_timeuse: 0.7,
+            min_timeuse: 0.34,
+            timeuse_update_rate: 5.51,
+            max_move_budget: 0.42,
+            ..pr1195
+        };
+        let piggybank = PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..no_piggybank };
+        assert_eq!(
+            read("preset=lc0").unwrap(),
+            SmoothConfig { params: lc0, piggybank, moves_left: curve(45.2, 5.93) }
+        );
+    }
+
     #[test]
     fn the_documented_table_is_the_default() {
         assert_eq!(read(""), Ok(SmoothConfig::preset(Preset::Pr1195)));

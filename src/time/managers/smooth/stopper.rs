@@ -29,6 +29,8 @@ pub struct MoveContext {
     pub draw_ms: f64,
     /// Wait for the first evaluation, ms.
     pub grace_ms: f64,
+    /// Time on the move's clock when its search began, ms.
+    pub began_ms: f64,
 }
 
 impl MoveContext {
@@ -44,6 +46,8 @@ pub struct SmoothStopper {
     context: MoveContext,
     moves_left: MovesLeftEstimate,
     plan: Plan,
+    /// The average move time at the start of the move, by which the weight of what is learnt from it is measured.
+    average_ms: f64,
     nps: NpsEstimator,
     visit_rates: VisitRates,
     revised_at: f64,
@@ -55,9 +59,11 @@ pub struct SmoothStopper {
 impl SmoothStopper {
     /// Starts a move.
     pub fn new(context: MoveContext, nps: NpsEstimator) -> Self {
+        let plan = context.input.plan();
         SmoothStopper {
             moves_left: context.planned_moves().estimate,
-            plan: context.input.plan(),
+            plan,
+            average_ms: plan.average_ms,
             nps,
             visit_rates: VisitRates::new(&context.config.piggybank),
             revised_at: 0.0,
@@ -155,15 +161,17 @@ impl Stopper for SmoothStopper {
     }
 
     fn report(&self) -> Option<MoveReport> {
+        let nps = self.nps.after_the_move(self.context.began_ms / 1000.0);
         Some(MoveReport {
             manager: SmoothParams::OWNER,
             budget: Millis(self.plan.budget_ms),
-            average: Some(Millis(self.plan.average_ms)),
+            average: Some(Millis(self.average_ms)),
             target_nodes: Some(ExpectedNodes(self.plan.target_new_nodes)),
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
-            nps: Some(Nps(self.nps.value())),
+            nps: Some(Nps(nps.value())),
+            nps_measured: Millis(nps.measured_s() * 1000.0),
             moves_left: Some(self.moves_left.moves),
             moves_left_source: Some(self.moves_left.source),
             m: self.context.position.m,

@@ -1,13 +1,15 @@
 //! Tests of the whole manager: games in a few steps, and the defects of Lc0's version replayed.
 
+mod learning;
+
 use super::*;
-use crate::time::chain::{Chain, StopperOptions};
+use crate::time::chain::StopperOptions;
 use crate::time::facts::RootEvaluation;
 use crate::time::limits::GoLimits;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::StopReason;
-use crate::time::timekeeper::{SearchEnd, Timekeeper};
+use crate::time::timekeeper::Timekeeper;
 use crate::time::units::{GamePly, Nodes, Nps, Plies};
 use proptest::prelude::*;
 
@@ -63,61 +65,6 @@ fn the_first_move_by_hand() {
     assert!(close(report.target_nodes.unwrap().0, 69_980.582_524), "20,000 nodes/s for 3,499.03 ms");
 }
 
-#[test]
-fn it_learns_reuse_and_timeuse_from_a_move() {
-    let mut manager = smooth("");
-    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    let average = report.average.unwrap().0;
-    let budget = report.budget.0;
-    finish(&mut manager, report, average, 10_000);
-    // One average move; 1,749.51/4,998.61 = 0.35 used: 0.35 − (0.35 − 0.7)·2^(−1/10) = 0.676562.
-    assert!(close(average / budget, 0.35));
-    assert!(close(manager.timeuse.value(), 0.676_561_547));
-    let next = MoveFacts { reused_nodes: Nodes(3_000), game_ply: GamePly(2), ..facts(58_800.0, 600.0) };
-    // 3,000 of 10,000: 0.3 − (0.3 − 0.5)·2^(−1/4) = 0.468179.
-    let report = report_of(&mut manager, &next);
-    assert!(close(report.tree_reuse.unwrap(), 0.468_179_283), "{report}");
-}
-
-#[test]
-fn time_beyond_the_budget_counts_as_all_of_it() {
-    let mut manager = smooth("");
-    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    let (average, used) = (report.average.unwrap().0, report.budget.0 * 3.0);
-    finish(&mut manager, report, used, 10_000);
-    // 1 − (1 − 0.7)·2^(−8.571429/10) = 0.834380
-    assert!(close(used / average, 8.571_428_571));
-    assert!((manager.timeuse.value() - 0.834_380).abs() < 1e-4, "{}", manager.timeuse.value());
-}
-
-#[test]
-fn insta_moves_hardly_count() {
-    let mut manager = smooth("");
-    for _ in 0..10 {
-        let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-        finish(&mut manager, report, 1.0, 10_000);
-    }
-    assert!((manager.timeuse.value() - 0.7).abs() < 0.001);
-    assert!((manager.tree_reuse.value() - 0.5).abs() < 0.001);
-}
-
-/// Lc0's defect: forced moves drag timeuse to its floor.
-#[test]
-fn forced_moves_teach_nothing_about_timeuse() {
-    let mut manager = smooth("");
-    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    let used_ms = report.average.unwrap().0 / 4.0;
-    let outcome = MoveOutcome {
-        used: Millis(used_ms),
-        legal_moves: 1,
-        reason: Some(StopReason::OnlyMove),
-        report,
-        ..MoveOutcome::default()
-    };
-    (0..100).for_each(|_| manager.finish_move(&outcome));
-    assert_eq!(manager.timeuse.value(), 0.7);
-}
-
 /// Lc0's defect: nodes made while pondering count as reused, the target is 0, and it moves at once.
 #[test]
 fn nodes_made_while_pondering_do_not_shorten_a_move() {
@@ -131,46 +78,6 @@ fn nodes_made_while_pondering_do_not_shorten_a_move() {
     let report = report_of(&mut smooth(""), &pondered);
     assert_eq!(report.reused_nodes.map(|nodes| nodes.0), Some(1_000.0));
     assert_eq!(report.budget, report_of(&mut smooth(""), &alone).budget);
-}
-
-/// A regression: only ponder hits taught how much of a tree survives a move, so that it was overestimated.
-#[test]
-fn reuse_is_learnt_from_the_move_played_whatever_was_pondered() {
-    let learnt = |is_pondered: bool| {
-        let mut keeper = Timekeeper::new(Box::new(smooth("")), StopperOptions::default());
-        let end = |keeper: &mut Timekeeper, chain: &Chain, nodes| {
-            let stats = stats(2_000.0, nodes);
-            keeper.finish_move(chain, &SearchEnd { stats: &stats, reason: Some(StopReason::Budget) });
-        };
-        let chain = keeper.start_move(&facts(60_000.0, 600.0));
-        end(&mut keeper, &chain, 10_000);
-        let mut next = MoveFacts { reused_nodes: Nodes(500), ..facts(58_600.0, 600.0) };
-        if is_pondered {
-            let mut pondering = facts(58_600.0, 600.0);
-            pondering.limits.ponder = true;
-            let chain = keeper.start_move(&pondering);
-            assert!(chain.is_open_ended() && chain.deadline().is_none() && chain.report().is_none());
-            end(&mut keeper, &chain, 90_000);
-            // A miss: 500 nodes were below the reply before.
-            (next.reused_nodes, next.pondered_nodes) = (Nodes(4_500), Nodes(4_000));
-        }
-        keeper.start_move(&next).report().unwrap().tree_reuse.unwrap()
-    };
-    assert_eq!(learnt(true), learnt(false));
-    assert!(learnt(true) < 0.45, "{}", learnt(true));
-}
-
-/// A regression: after `go infinite` within a game the next clocked move took its tree for that of the last one.
-#[test]
-fn a_search_without_a_clock_between_two_moves_teaches_nothing_about_reuse() {
-    let mut manager = smooth("");
-    let report = report_of(&mut manager, &facts(60_000.0, 600.0));
-    finish(&mut manager, report, 2_000.0, 10_000);
-    let mut infinite = facts(58_000.0, 600.0);
-    infinite.limits.infinite = true;
-    assert!(manager.start_move(&infinite).is_none());
-    let next = MoveFacts { reused_nodes: Nodes(50_000), ..facts(58_000.0, 600.0) };
-    assert_eq!(report_of(&mut manager, &next).tree_reuse, Some(0.5));
 }
 
 /// Lc0's defect: with movestogo=1 most of the period's last move is thrown away.
@@ -244,12 +151,31 @@ fn a_move_gets_more_where_more_is_at_stake() {
 
 #[test]
 fn a_network_without_the_head_is_noticed_once() {
-    let mut manager = smooth("blend(mle-mlh,mle-legacy)");
-    let report = report_of(&mut manager, &facts(60_000.0, 0.0));
-    assert_eq!(report.moves_left_source, Some("mle-legacy"));
-    assert!(manager.take_message().unwrap().contains("Moves Left Head"));
-    report_of(&mut manager, &facts(59_000.0, 0.0));
-    assert_eq!(manager.take_message(), None);
+    for (params, decides) in [("mle-mlh", "mle-pieces"), ("blend(mle-mlh,mle-legacy)", "mle-legacy")] {
+        let mut manager = smooth(params);
+        let report = report_of(&mut manager, &facts(60_000.0, 0.0));
+        assert_eq!(report.moves_left_source, Some(decides));
+        // A regression: the notice said mle-pieces where another estimator decided.
+        let notice = manager.take_message().unwrap();
+        assert!(notice.contains("Moves Left Head") && notice.contains(&format!("({decides})")), "{notice}");
+        report_of(&mut manager, &facts(59_000.0, 0.0));
+        assert_eq!(manager.take_message(), None);
+    }
+}
+
+/// A regression: no test noticed when the manager's rate did not reach smart pruning, which then took the search's own.
+#[test]
+fn smart_pruning_counts_with_the_managers_rate() {
+    let ask = |params: &str| {
+        let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
+        let mut chain = keeper.start_move(&facts(60_000.0, 0.0));
+        let decided = SearchStats { root_visits: vec![5_000, 10], ..stats(1_000.0, 0) };
+        chain.should_stop(&decided, &mut Hints::default())
+    };
+    // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s are no match for the lead of 4,990, but
+    // 174,258 at 100,000/s.
+    assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
+    assert_eq!(ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"), None);
 }
 
 #[test]

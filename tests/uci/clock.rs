@@ -1,0 +1,56 @@
+//! Tests of time management as a GUI meets it: its options, and the moves that count.
+
+use crate::common::engine::Engine;
+
+/// Returns the number after `key=` in a report on a move's time.
+fn figure(report: &str, key: &str) -> f64 {
+    let mut words = report.split(' ').filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+    words.next().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no {key}: {report}"))
+}
+
+/// Searches and returns the report on the use of the time.
+fn time_report(engine: &mut Engine, go: &str) -> String {
+    engine.send(go);
+    let lines = engine.read_until("bestmove");
+    let report = lines.iter().rfind(|line| line.starts_with("info string time "));
+    report.unwrap_or_else(|| panic!("{lines:#?}")).clone()
+}
+
+/// A regression: the default that was named by `setoption` counted as no name, and `Slowmover` made it `legacy` without a word.
+#[test]
+fn slowmover_is_refused_beside_a_manager_that_is_named_even_if_it_is_the_default() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
+    engine.send("uci");
+    let options = engine.read_until("uciok");
+    let option = options.iter().find(|line| line.starts_with("option name TimeManager ")).unwrap();
+    let default = option.split(" default ").nth(1).unwrap();
+    engine.send(&format!("setoption name TimeManager value {default}"));
+    let answer = engine.ask(&["setoption name Slowmover value 1.5"], "info string");
+    assert!(answer.contains("Slowmover=1.5") && answer.contains("legacy(slowmover="), "{answer}");
+    let report = time_report(&mut engine, "go wtime 1000 btime 1000");
+    assert!(report.contains("manager=smooth"), "{report}");
+    // Where nobody has named a manager it chooses one, as in Lc0.
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", "--slowmover=1.5"]);
+    assert!(time_report(&mut engine, "go wtime 1000 btime 1000").contains("manager=legacy"));
+}
+
+/// A regression: analyses and ponder misses counted as moves, so that the first move of the game got no bonus.
+#[test]
+fn only_moves_with_a_clock_take_the_first_moves_bonus_away() {
+    let flags = ["--backend=random", "--threads=1", "--verbose-time", "--time-manager=legacy"];
+    let mut engine = Engine::start(&flags);
+    engine.best_move(&["position startpos moves e2e4 e7e5", "go nodes 100"]);
+    engine.best_move(&["go movetime 20"]);
+    engine.send("go ponder wtime 3000 btime 3000");
+    engine.read_until("info depth");
+    engine.best_move(&["stop"]);
+    // 2,800 ms for 51.5 moves less the one that is played: 55.4; 1 + 1.8 for the first move and 2·0.25 for the book.
+    let first = time_report(&mut engine, "go wtime 3000 btime 3000");
+    let (budget, average) = (figure(&first, "budget_ms"), figure(&first, "average_ms"));
+    assert!((budget / average - 3.3).abs() < 0.02, "{first}");
+    let used = figure(&first, "used_ms");
+    let second = time_report(&mut engine, "go wtime 3000 btime 3000");
+    let spared = (budget - used).max(0.0);
+    let (budget, average) = (figure(&second, "budget_ms"), figure(&second, "average_ms"));
+    assert!((budget - average - spared).abs() < 1.0, "no bonus: {second} after {first}");
+}
