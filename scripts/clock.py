@@ -2,8 +2,8 @@
 """Proofs of time management against a real clock; needs python-chess (pip install chess).
 
   clock.py ENGINE games --time 1 --inc 0.01 --games 200 --at-once 3     plays itself: no game may be lost on time
-  clock.py ENGINE load --busy 4 --moves 1000                            bestmove against the budget beside busy processes
-  clock.py ENGINE nodestime [--busy 4]                                  a game's fingerprint: the same idle and loaded
+  clock.py ENGINE load --busy 4 --moves 1000                            when bestmove comes, beside busy processes
+  clock.py ENGINE nodestime --busy 4 --plies 120                        the same game idle and beside busy processes
   clock.py ENGINE latency                                               moves while each batch takes half a second
 
 What follows -- goes to the engine. Measure on a machine that does nothing else; exit code 1 means that the proof failed.
@@ -74,11 +74,37 @@ def games(args):
     return not lost and len(plies) == args.games
 
 
+class Pipe:
+    """The engine behind bare pipes, so that nothing but the system stands between its `bestmove` and our clock."""
+
+    def __init__(self, args):
+        command = [args.engine, "--threads=1", "--verbose-time", *args.flags]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.ask("isready", b"readyok")
+
+    def send(self, *lines):
+        self.process.stdin.write("".join(line + "\n" for line in lines).encode())
+        self.process.stdin.flush()
+
+    def ask(self, command, start):
+        """Sends a command; returns the lines up to the one that begins with `start`, and the seconds until it came."""
+        began, lines = time.perf_counter(), []
+        self.send(command)
+        while not lines or not lines[-1].startswith(start):
+            lines.append(self.process.stdout.readline())
+            assert lines[-1], "the engine has gone"
+        return lines, time.perf_counter() - began
+
+    def quit(self):
+        self.send("quit")
+        self.process.wait()
+
+
 def load(args):
     random.seed(1)
-    late = []
+    late, own = [], []
     with busy_processes(args.busy):
-        engine = start(args)
+        engine = Pipe(args)
         while len(late) < args.moves:
             board = chess.Board()
             for _ in range(random.randrange(60)):
@@ -86,29 +112,38 @@ def load(args):
                     board.push(random.choice(list(board.legal_moves)))
             if board.is_game_over():
                 continue
-            limit = chess.engine.Limit(white_clock=1, black_clock=1, white_inc=0.01, black_inc=0.01)
-            report = engine.play(board, limit, game=object(), info=chess.engine.INFO_ALL).info["string"]
+            engine.send("ucinewgame", f"position fen {board.fen()}")
+            engine.ask("isready", b"readyok")
+            lines, seconds = engine.ask("go wtime 1000 btime 1000 winc 10 binc 10", b"bestmove")
+            report = next(line for line in reversed(lines) if line.startswith(b"info string time ")).decode()
             figure = lambda key: float(re.search(rf"{key}=([\d.]+)", report)[1])
-            late.append(figure("used_ms") - figure("budget_ms"))
+            late.append(1000 * seconds - figure("budget_ms"))
+            own.append(1000 * seconds - figure("used_ms"))
         engine.quit()
     late.sort()
     share = sum(ms <= 10 for ms in late) / len(late)
-    print(f"{len(late)} moves beside {args.busy} busy processes: bestmove {statistics.median(late):+.1f} ms from the budget in the "
-          f"median, {late[-1]:+.1f} at worst; {100 * share:.2f} % within 10 ms after it")
-    return share >= 0.999
+    print(f"{len(late)} moves beside {args.busy} busy processes: bestmove came {statistics.median(late):+.1f} ms from the budget in the "
+          f"median, {late[-1]:+.1f} at worst; {100 * share:.2f} % within 10 ms after it. By the engine's own clock it was out "
+          f"{statistics.median(own):.1f} ms earlier in the median, {max(own):.1f} at most")
+    return share >= 0.99
 
 
 def nodestime(args):
-    moves = []
-    with busy_processes(args.busy):
-        engines = [start(args, "--nodestime=2") for _ in range(2)]
-        note = lambda result, _: moves.append((result.move.uci(), result.info.get("nodes")))
-        # After the first move the engine ignores the GUI's clock, and so does this game.
-        play(engines, OPENINGS[0], 20.0, 0.1, note, max_plies=120, flags=False)
-        for engine in engines:
-            engine.quit()
-    print(len(moves), "moves, fingerprint", hashlib.sha256(repr(moves).encode()).hexdigest()[:16])
-    return True
+    def game(busy):
+        moves = []
+        with busy_processes(busy):
+            # The batch that is best on this machine is measured at each start.
+            engines = [start(args, "--nodestime=2", "--minibatch-size=8") for _ in range(2)]
+            note = lambda result, _: moves.append((result.move.uci(), result.info.get("nodes")))
+            # After the first move the engine ignores the GUI's clock, and so does this game.
+            play(engines, OPENINGS[0], 20.0, 0.1, note, max_plies=args.plies, flags=False)
+            for engine in engines:
+                engine.quit()
+        fingerprint = hashlib.sha256(repr(moves).encode()).hexdigest()[:16]
+        print(f"beside {busy} busy processes: {len(moves)} moves, fingerprint {fingerprint}")
+        return moves
+
+    return game(0) == game(args.busy)
 
 
 def latency(args):
@@ -134,7 +169,7 @@ def main():
     for name, proof, options in [
         ("games", games, [("--time", 1.0), ("--inc", 0.01), ("--games", 200), ("--at-once", 3)]),
         ("load", load, [("--busy", 4), ("--moves", 1000)]),
-        ("nodestime", nodestime, [("--busy", 0)]),
+        ("nodestime", nodestime, [("--busy", 4), ("--plies", 120)]),
         ("latency", latency, []),
     ]:
         own = proofs.add_parser(name)

@@ -1,4 +1,4 @@
-//! `nodestime`: nodes as time. The engine plays the same game on any machine, under any load.
+//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread, fp32 and a fixed batch.
 //!
 //! At the first `go` of a game the clock becomes a number of nodes: npmsec × time. From then on the GUI's
 //! clock is ignored; the nodes of every move are subtracted, and increments are added. Managers and
@@ -13,7 +13,8 @@ option_group! {
     /// The options by which nodes count as time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
-        /// Nodes that count as a millisecond, so that games are the same on any machine under any load; 0 is off.
+        /// Nodes that count as a millisecond; 0 is off. With one thread, fp32 and a fixed MinibatchSize games are then the same
+        /// under any load.
         nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
         /// Raise the rate of nodestime towards the endgame, as that of real engines rises.
         dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic";
@@ -85,11 +86,31 @@ fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::OptionGroup;
 
     fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
         let limits =
             GoLimits { time: Some(Millis(time)), inc: Millis(100.0), movestogo, ..GoLimits::default() };
         MoveFacts { limits, ..MoveFacts::default() }
+    }
+
+    /// A regression: the same game was promised for any machine, without the conditions.
+    #[test]
+    fn the_help_names_the_conditions_of_the_same_game() {
+        let help = NodesTimeOptions::declared()[0].help;
+        for condition in ["one thread", "fp32", "fixed MinibatchSize"] {
+            assert!(help.contains(condition), "{help}");
+        }
+        let page = include_str!("../../docs/time-management.md");
+        let readme = include_str!("../../README.md");
+        for text in [page, readme] {
+            let about = text.lines().filter(|line| line.contains("one thread") && line.contains("fp32"));
+            assert!(
+                about.clone().any(|line| line.contains("MinibatchSize")),
+                "{:?}",
+                about.collect::<Vec<_>>()
+            );
+        }
     }
 
     #[test]
