@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EngineError;
-use crate::network::backends::{self, BackendConfig};
+use crate::network::backends::{self, BackendConfig, Fallback};
 use crate::network::instrumented::Instrumented;
 use crate::network::weights::{HeadChoice, UnknownHead};
 use crate::network::{Backend, BackendInfo, discover};
@@ -22,6 +22,8 @@ option_group! {
         backend: String = "auto".into(), "Backend", "backend";
         /// Parameters of the backend, key=value, separated by commas.
         backend_options: String = String::new(), "BackendOptions", "backend-opts";
+        /// What evaluates if the backend cannot be had: nothing, so that the engine says ERROR and does not play, or the CPU. The backend auto takes the CPU in any case.
+        fallback: Fallback = Fallback::Nothing, "Fallback", "fallback";
         /// Policy head of a network that has several.
         policy_head: String = "vanilla".into(), "PolicyHead", "policy-head";
         /// Value head of a network that has several.
@@ -60,7 +62,7 @@ impl NetworkOptions {
 /// # Errors
 /// Fails if the network cannot be found or read, or the backend cannot be made.
 pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, EngineError> {
-    let config = BackendConfig::parse(&options.backend, &options.backend_options)?;
+    let config = BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
     let network = if config.needs_network() {
         Some(discover::load(options.named_file(), options.heads()?)?)
     } else {

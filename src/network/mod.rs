@@ -169,6 +169,9 @@ pub enum BackendError {
         /// The system's error.
         source: io::Error,
     },
+    /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its place.
+    #[error("{0} (with --fallback=cpu, option Fallback, the CPU would evaluate instead)")]
+    NotAvailable(Box<BackendError>),
     /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]
     Evaluation {

@@ -216,16 +216,29 @@ fn accuracy_compares_a_backend_with_the_reference() {
     );
 }
 
+/// Issue 18: a match was played by the CPU where a GPU was asked for.
 #[test]
-fn a_provider_that_is_not_to_be_had_leaves_the_evaluation_to_the_cpu() {
+fn a_provider_that_is_not_to_be_had_is_an_error_unless_the_cpu_may_evaluate_instead() {
     let net = network("se_mlh.pb.gz");
     let provider = "onnxruntime(provider=migraphx)";
-    let output = run(&["eval", "--json", "--weights", &net, "--backend", provider], "startpos\n");
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let arguments = ["eval", "--json", "--weights", &net, "--backend", provider];
+    let output = run(&arguments, "startpos\n");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let message = stderr(&output);
-    assert!(message.contains("error: found no ONNX Runtime with migraphx"), "{message}");
-    assert!(message.contains("the CPU evaluates instead: "), "{message}");
-    assert_eq!(json_lines(&output).len(), 1);
+    assert!(message.contains("found no ONNX Runtime with migraphx"), "{message}");
+    assert!(message.contains("--fallback=cpu"), "{message}");
+    assert_eq!(json_lines(&output).len(), 0);
+    let several = [&arguments[..5], &["demux", "--backend-opts", "(backend=native),(backend=onnx-rocm)"]].concat();
+    assert_eq!(run(&several, "startpos\n").status.code(), Some(2), "one of two devices is missing");
+
+    for arguments in [&arguments[..], &several] {
+        let output = run(&[arguments, &["--fallback=cpu"]].concat(), "startpos\n");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let message = stderr(&output);
+        assert!(message.contains("found no ONNX Runtime with migraphx"), "{message}");
+        assert!(message.contains("the CPU evaluates instead: ") || message.contains("is left out"), "{message}");
+        assert_eq!(json_lines(&output).len(), 1);
+    }
 }
 
 #[test]

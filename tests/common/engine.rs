@@ -17,12 +17,12 @@ pub struct Engine {
 
 impl Engine {
     pub fn start(args: &[&str]) -> Engine {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_zeitnot"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Engine::spawn(Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args))
+    }
+
+    /// Starts the engine that `command` names, with pipes.
+    pub fn spawn(command: &mut Command) -> Engine {
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -41,8 +41,13 @@ impl Engine {
 
     /// Returns the next line that begins with `start`; lines before it are returned too, in order.
     pub fn read_until(&self, start: &str) -> Vec<String> {
+        self.read_until_within(start, PATIENCE)
+    }
+
+    /// Does the same with another patience.
+    pub fn read_until_within(&self, start: &str, patience: Duration) -> Vec<String> {
         let mut seen: Vec<String> = Vec::new();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         loop {
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => seen.push(line),

@@ -13,11 +13,14 @@ struct Alias {
 }
 
 const CUDA: (&str, &str) = ("provider", "cuda");
+const WEBGPU: (&str, &str) = ("provider", "webgpu");
 
 /// Short names of our own; some are Lc0's too, and mean the same device.
-const SHORT: [Alias; 3] = [
+const SHORT: [Alias; 5] = [
     Alias { name: "cuda", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "tensorrt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
+    Alias { name: "tensorrt-rtx", backend: onnxruntime::NAME, options: &[("provider", "tensorrt-rtx")] },
+    Alias { name: "webgpu", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "openvino", backend: onnxruntime::NAME, options: &[("provider", "openvino")] },
 ];
 
@@ -32,19 +35,19 @@ const LC0: [Alias; 22] = [
     Alias { name: "onnx-trt", backend: onnxruntime::NAME, options: &[("provider", "tensorrt")] },
     Alias { name: "onnx-cpu", backend: onnxruntime::NAME, options: &[("provider", "cpu")] },
     Alias { name: "onnx-dml", backend: onnxruntime::NAME, options: &[("provider", "directml")] },
-    Alias { name: "dx12", backend: onnxruntime::NAME, options: &[("provider", "directml")] },
+    Alias { name: "dx12", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "onnx-coreml", backend: onnxruntime::NAME, options: &[("provider", "coreml")] },
-    Alias { name: "metal", backend: onnxruntime::NAME, options: &[("provider", "coreml")] },
+    Alias { name: "metal", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "onnx-migraphx", backend: onnxruntime::NAME, options: &[("provider", "migraphx")] },
     Alias { name: "onnx-rocm", backend: onnxruntime::NAME, options: &[("provider", "migraphx")] },
     Alias { name: "blas", backend: AUTO, options: &[] },
     Alias { name: "eigen", backend: AUTO, options: &[] },
     Alias { name: "onednn", backend: AUTO, options: &[] },
-    Alias { name: "opencl", backend: AUTO, options: &[] },
-    Alias { name: "sycl", backend: AUTO, options: &[] },
-    Alias { name: "sycl-auto", backend: AUTO, options: &[] },
-    Alias { name: "sycl-fp16", backend: AUTO, options: &[] },
-    Alias { name: "xla", backend: AUTO, options: &[] },
+    Alias { name: "opencl", backend: onnxruntime::NAME, options: &[WEBGPU] },
+    Alias { name: "sycl", backend: onnxruntime::NAME, options: &[WEBGPU] },
+    Alias { name: "sycl-auto", backend: onnxruntime::NAME, options: &[WEBGPU] },
+    Alias { name: "sycl-fp16", backend: onnxruntime::NAME, options: &[WEBGPU, ("precision", "fp16")] },
+    Alias { name: "xla", backend: onnxruntime::NAME, options: &[WEBGPU] },
 ];
 
 /// A backend's own name with its options.

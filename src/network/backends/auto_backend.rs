@@ -73,7 +73,7 @@ pub(super) fn resolve<'a>(
 /// Fails if an option is unknown to the backend that was taken, or that backend is not available.
 pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     if !is_for_native(&network) || options.get("provider").is_some() {
-        return Ok(Arc::new(onnx_runtime_backend(network, options)?));
+        return onnx_runtime_backend(network, options);
     }
     let (own, notes) = without_foreign(options);
     Ok(with_notes::with_notes(Arc::new(native_backend(&network, &own)?), notes))

@@ -9,6 +9,7 @@ use super::onnxruntime::{self, Provider};
 use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::{AUTO, NAMES, SYNTHETIC};
 use crate::network::BackendError;
+use crate::options::OptionChoice;
 use crate::params::{ParamError, Params};
 
 /// Keys of a device that say how it is fed, and are not for its backend.
@@ -17,6 +18,20 @@ const FEEDING: [&str; 3] = ["threads", "max-batch", "max_batch"];
 const IN_FLIGHT: u64 = 2;
 /// Lc0's bound for batches that are joined.
 const JOIN_UP_TO: u64 = 256;
+
+/// What is done where a device or library that the user asks for cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fallback {
+    /// It is an error.
+    #[default]
+    Nothing,
+    /// Devices that cannot be had are left out, and if none stays, the CPU evaluates.
+    Cpu,
+}
+
+impl OptionChoice for Fallback {
+    const CHOICES: &'static [(&'static str, Fallback)] = &[("none", Fallback::Nothing), ("cpu", Fallback::Cpu)];
+}
 
 /// The backend that the user wants, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +42,8 @@ pub struct BackendConfig {
     pub options: Params,
     /// The devices of a backend of several; empty for others.
     pub devices: Vec<DeviceConfig>,
+    /// What is done if it cannot be had; nothing, unless [`BackendConfig::with_fallback`] says otherwise.
+    pub fallback: Fallback,
     /// Notes on what names and options were taken for, where people may want to know.
     pub notes: Vec<String>,
 }
@@ -74,7 +91,8 @@ impl BackendConfig {
             return Err(unknown_name(name));
         }
         if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
-            return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), notes });
+            let fallback = Fallback::default();
+            return Ok(BackendConfig { name: name.into(), options, devices: Vec::new(), fallback, notes });
         }
         debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
@@ -89,7 +107,18 @@ impl BackendConfig {
             device.label = format!("device {}{}", index + 1, device.label);
         }
         let notes = devices.iter().flat_map(|device| device.backend.notes.clone()).collect();
-        Ok(BackendConfig { name: name.into(), options: Params::default(), devices, notes })
+        let (options, fallback) = (Params::default(), Fallback::default());
+        Ok(BackendConfig { name: name.into(), options, devices, fallback, notes })
+    }
+
+    /// Returns the same configuration with this fallback, for all its devices.
+    #[must_use]
+    pub fn with_fallback(mut self, fallback: Fallback) -> BackendConfig {
+        self.fallback = fallback;
+        for device in &mut self.devices {
+            device.backend = device.backend.clone().with_fallback(fallback);
+        }
+        self
     }
 
     /// Returns the provider of ONNX Runtime that a backend of one device asks for.

@@ -9,7 +9,7 @@
 //! | `auto` | `native` for residual towers, else the fastest of `native`, `onnxruntime` and `openvino` that are installed, as measured ([`auto_backend`]) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
-//! | `openvino`, `cuda`, `tensorrt` | short for `onnxruntime` with that provider ([`aliases`]) |
+//! | `openvino`, `cuda`, `tensorrt`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random` at the pace of an accelerator ([`synthetic::simulated`]) |
@@ -28,11 +28,11 @@ mod with_notes;
 
 use std::sync::Arc;
 
-use super::onnx::{self, BuildOptions};
+use super::onnx::{self, BuildOptions, Precision};
 use super::weights::{Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
-pub use config::BackendConfig;
+pub use config::{BackendConfig, Fallback};
 use native::Native;
 use onnxruntime::{DeviceOptions, OnnxRuntime};
 use several::Device;
@@ -54,8 +54,10 @@ pub const NAMES: [&str; 9] = [
     SYNTHETIC[2],
 ];
 
-/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network). Where the
-/// user asks for a GPU or a library that is not available, the CPU evaluates, and the backend's first note says why.
+/// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
+///
+/// Where the user asks for a GPU or a library that cannot be had, that is an error. With [`Fallback::Cpu`] the CPU
+/// evaluates instead, and the backend's first notes say so.
 ///
 /// # Errors
 /// Fails if an option is unknown or out of range, naming what would be valid; if the network is missing; or if the
@@ -69,6 +71,9 @@ pub fn create(
     let spare = network.clone().filter(|_| config.wants_more_than_a_cpu());
     let backend = match (make(config, network), spare) {
         (Err(error), Some(network)) if !error.is_user_error() => {
+            if config.fallback == Fallback::Nothing {
+                return Err(BackendError::NotAvailable(Box::new(error)));
+            }
             notes.push(format!("ERROR: {error}"));
             let backend = auto_backend::make(network, &Params::default())?;
             notes.push(format!("the CPU evaluates instead: {}", backend.info().description));
@@ -89,7 +94,7 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     Ok(match config.name.as_str() {
         AUTO => auto_backend::make(network()?, options)?,
         native::NAME => Arc::new(native_backend(&network()?, options)?),
-        onnxruntime::NAME => Arc::new(onnx_runtime_backend(network()?, options)?),
+        onnxruntime::NAME => onnx_runtime_backend(network()?, options)?,
         "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
         "random" => Arc::new(synthetic::random::Random::new(options)?),
         "simulated" => Arc::new(synthetic::simulated::Simulated::new(options)?),
@@ -97,7 +102,8 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     })
 }
 
-/// Makes one backend of those devices that are available; its first notes say what is wrong with the others.
+/// Makes one backend of all devices; with [`Fallback::Cpu`] of those that are available, and its first notes then say
+/// what is wrong with the others.
 fn several_devices(
     config: &BackendConfig,
     network: Option<NetworkFile>,
@@ -113,7 +119,7 @@ fn several_devices(
                 threads: device.threads,
                 join_up_to: device.join_up_to,
             }),
-            Err(error) if error.is_user_error() => return Err(error),
+            Err(error) if error.is_user_error() || config.fallback == Fallback::Nothing => return Err(error),
             Err(error) => {
                 left_out.push(format!("ERROR: {}: {} is left out: {error}", config.name, device.label));
                 last_error = Some(error);
@@ -138,16 +144,32 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, Bac
 }
 
 /// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision that the options ask for.
-fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<OnnxRuntime, BackendError> {
+///
+/// Where `precision` is left open and the device does not take models in half precision, it gets single precision.
+fn onnx_runtime_backend(
+    network: NetworkFile,
+    options: &Params,
+) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
-    let model = match network.model {
-        Model::Layers(network, _) => {
-            let precision = DeviceOptions::parse(options)?.model_precision();
-            onnx::build(*network, &BuildOptions { precision, ..BuildOptions::default() })
-        }
-        Model::Onnx(model) => model,
+    let device = DeviceOptions::parse(options)?;
+    let layers = match network.model {
+        Model::Layers(layers, _) => layers,
+        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_foreign_model(model, &name, options)?)),
     };
-    OnnxRuntime::new(model, &name, options)
+    let build = |layers, precision| onnx::build(layers, &BuildOptions { precision, ..Default::default() });
+    if !device.may_lack_half_precision() || options.get("precision").is_some_and(|it| it != "auto") {
+        let model = build(*layers, device.model_precision());
+        return Ok(Arc::new(OnnxRuntime::new(model, &name, options)?));
+    }
+    match OnnxRuntime::new(build((*layers).clone(), Precision::Float16), &name, options) {
+        Err(BackendError::Model { reason, .. }) => {
+            let options = options.without(&["precision"]).with("precision", "fp32");
+            let backend = OnnxRuntime::new(build(*layers, Precision::Float32), &name, &options)?;
+            let note = format!("the device takes fp32 only ({reason})");
+            Ok(with_notes::with_notes(Arc::new(backend), vec![note]))
+        }
+        made => Ok(Arc::new(made?)),
+    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,9 @@ const GRAPH_INITIALIZER: u32 = 5;
 const KIND_FLOAT: i32 = 1;
 const KIND_INT: i32 = 2;
 const KIND_INTS: i32 = 7;
+/// The constants of SELU, which is `gamma · elu(x, alpha)`.
+const SELU_ALPHA: f32 = 1.673_263_2;
+const SELU_GAMMA: f32 = 1.050_701;
 
 /// A tensor in the graph, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +190,12 @@ impl Graph {
             Activation::Relu => self.relu(&format!("{name}/relu"), x),
             Activation::Tanh => self.tanh(&format!("{name}/tanh"), x),
             Activation::Sigmoid => self.sigmoid(&format!("{name}/sigmoid"), x),
-            Activation::Selu => self.node("Selu", &format!("{name}/selu"), &[x], vec![]),
+            // WebGPU has no `Selu`.
+            Activation::Selu => {
+                let elu = self.node("Elu", &format!("{name}/selu/elu"), &[x], vec![float("alpha", SELU_ALPHA)]);
+                let gamma = self.floats(&format!("{name}/selu/gamma"), &[1], vec![SELU_GAMMA]);
+                self.multiply(&format!("{name}/selu"), &elu, &gamma)
+            }
             Activation::Swish => {
                 let sigmoid = self.sigmoid(&format!("{name}/swish/sigmoid"), x);
                 self.multiply(&format!("{name}/swish"), x, &sigmoid)

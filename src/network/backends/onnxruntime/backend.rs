@@ -8,9 +8,10 @@
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use ort::device::Device;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use sha2::{Digest, Sha256};
@@ -41,6 +42,9 @@ const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 const TOLERANCE: f32 = 0.02;
 /// Two such batches fill a GPU with most networks.
 pub(super) const PREFERRED_GPU_BATCH: usize = 256;
+
+/// Held while a session of a provider that [runs one at a time](Provider::runs_one_at_a_time) is made, runs or is given up.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A model made ready in ONNX Runtime.
 #[derive(Debug)]
@@ -89,7 +93,33 @@ impl OnnxRuntime {
     /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for
     /// other options, [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
     pub fn new(model: OnnxModel, network: &str, options: &Params) -> Result<OnnxRuntime, BackendError> {
+        OnnxRuntime::open(model, network, &DeviceOptions::parse(options)?)
+    }
+
+    /// Does the same for a model that others have made. What a plugin's device cannot compute of it, the CPU computes, and
+    /// a note says so.
+    ///
+    /// # Errors
+    /// As [`OnnxRuntime::new`].
+    pub fn of_foreign_model(
+        model: OnnxModel,
+        network: &str,
+        options: &Params,
+    ) -> Result<OnnxRuntime, BackendError> {
         let device = DeviceOptions::parse(options)?;
+        match OnnxRuntime::open(model.clone(), network, &device) {
+            Err(BackendError::Model { .. }) if device.provider.plugin().is_some() => {
+                let device = DeviceOptions { needs_cpu: true, ..device };
+                let backend = OnnxRuntime::open(model, network, &device)?;
+                let note = format!("ERROR: {} does not compute all of this model; the CPU does the rest", device.provider);
+                backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+                Ok(backend)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
         let (processor, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
@@ -101,7 +131,7 @@ impl OnnxRuntime {
             name: NAME.into(),
             description: format!(
                 "{network} on ONNX Runtime {version}, {}",
-                describe(&device, model.data_type)
+                describe(device, model.data_type)
             ),
             input_format: model.input_format,
             has_wdl: matches!(model.names.value, ValueOutput::Wdl(_)),
@@ -200,12 +230,9 @@ impl Backend for OnnxRuntime {
 
 impl SessionPool {
     fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let session = match idle {
-            Some(session) => session,
-            None => self
-                .open()
-                .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })?,
+        let session = {
+            let _alone = self.alone();
+            self.take_or_open()?
         };
         let DeviceOptions { provider, gpu, .. } = self.device;
         let memory = match provider {
@@ -215,11 +242,27 @@ impl SessionPool {
             Provider::Cuda | Provider::TensorRt => evaluator::HostMemory::Pinned { gpu },
             _ => evaluator::HostMemory::Plain,
         };
-        Ok(SessionEvaluator {
+        let mut evaluator = SessionEvaluator {
             session: Some(session),
             run: evaluator::runner(self.data_type, memory),
             sessions: Arc::clone(self),
-        })
+        };
+        if provider.runs_one_at_a_time() {
+            evaluator.give_back();
+        }
+        Ok(evaluator)
+    }
+
+    /// Returns a session that nobody uses, or a new one.
+    fn take_or_open(&self) -> Result<Session, BackendError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| self.open(), Ok)
+    }
+
+    /// Waits until no other session of a provider that runs one at a time is made or runs. Others don't wait.
+    fn alone(&self) -> Option<MutexGuard<'static, ()>> {
+        let runs_alone = self.device.provider.runs_one_at_a_time();
+        runs_alone.then(|| ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Makes sure that this evaluates as `other` does, from batch to batch. A wrong recording shows when it is replayed.
@@ -243,7 +286,18 @@ impl SessionPool {
     }
 
     /// Opens a new session; the library then optimises the graph, which takes the time.
-    fn open(&self) -> ort::Result<Session> {
+    fn open(&self) -> Result<Session, BackendError> {
+        let DeviceOptions { provider, gpu, .. } = self.device;
+        let device = match provider.plugin() {
+            Some(_) => Some(self.runtime.device(provider, gpu)?),
+            None => None,
+        };
+        self.open_on(device)
+            .map_err(|error| BackendError::Model { backend: NAME.into(), reason: error.to_string() })
+    }
+
+    /// Opens a new session, for a plugin on its device.
+    fn open_on(&self, device: Option<Device<'_>>) -> ort::Result<Session> {
         let mut builder = Session::builder(self.runtime.environment())?
             .with_optimization_level(GraphOptimizationLevel::All)?
             .with_intra_threads(self.device.threads)?
@@ -258,6 +312,15 @@ impl SessionPool {
         if let Some(provider) = self.device.registration(&self.interface.names.input, &self.engines) {
             builder = builder.with_execution_providers([provider])?;
         }
+        if let Some(device) = device {
+            builder = builder
+                .with_devices([device], Some(&self.device.plugin_options()))?
+                // What the device cannot compute would silently be computed by the processor.
+                .with_config_entry(
+                    "session.disable_cpu_ep_fallback",
+                    if self.device.needs_cpu { "0" } else { "1" },
+                )?;
+        }
         builder.commit_from_memory(&self.model)
     }
 }
@@ -271,15 +334,23 @@ fn sums_bytes_exactly() -> bool {
 }
 
 struct SessionEvaluator {
-    /// `None` only while it is dropped.
+    /// `None` while it is given back: where sessions run one at a time, all evaluators share one.
     session: Option<Session>,
     run: Box<dyn RunBatch>,
     sessions: Arc<SessionPool>,
 }
 
-impl Evaluator for SessionEvaluator {
-    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
-        let Some(session) = &mut self.session else { return Ok(()) };
+impl SessionEvaluator {
+    fn give_back(&mut self) {
+        let mut idle = self.sessions.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.extend(self.session.take());
+    }
+
+    fn run_parts(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let session = match &mut self.session {
+            Some(session) => session,
+            None => self.session.insert(self.sessions.take_or_open()?),
+        };
         let interface = &self.sessions.interface;
         for part in batch.chunks_mut(interface.fixed_batch.unwrap_or(MAX_BATCH)) {
             self.run.run(session, interface, part).map_err(|error| BackendError::Evaluation {
@@ -291,10 +362,27 @@ impl Evaluator for SessionEvaluator {
     }
 }
 
+impl Evaluator for SessionEvaluator {
+    fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        let alone = self.sessions.alone();
+        let done = self.run_parts(batch);
+        if alone.is_some() {
+            self.give_back();
+        }
+        done
+    }
+}
+
 impl Drop for SessionEvaluator {
     fn drop(&mut self) {
-        let mut idle = self.sessions.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.extend(self.session.take());
+        self.give_back();
+    }
+}
+
+impl Drop for SessionPool {
+    fn drop(&mut self) {
+        let _alone = self.alone();
+        self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 

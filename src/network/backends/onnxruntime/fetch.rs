@@ -16,117 +16,10 @@ use thiserror::Error;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use super::package::{Package, Release};
 use super::progress_message::eprint_message;
-use super::provider::Provider;
 use super::python::{self, DownloadError, Wheel};
 use crate::network::folders;
-
-/// A wheel on PyPI that has the library for one platform.
-struct Release {
-    os: &'static str,
-    arch: &'static str,
-    /// Its platform tag.
-    platform: &'static str,
-    /// SHA-256 of the package's `cp312` wheel.
-    sha256: &'static str,
-}
-
-/// A build of ONNX Runtime that its makers, or those of a provider, publish on PyPI.
-pub struct Package {
-    /// Its name on PyPI.
-    pub name: &'static str,
-    /// The version that is fetched.
-    pub version: &'static str,
-    /// Megabytes to download.
-    size_mb: u32,
-    releases: &'static [Release],
-}
-
-/// The build that evaluates on CPUs, on Apple's with CoreML.
-const PLAIN: Package = Package {
-    name: "onnxruntime",
-    version: "1.31.1",
-    size_mb: 24,
-    releases: &[
-        Release {
-            os: "linux",
-            arch: "x86_64",
-            platform: "manylinux_2_28_x86_64",
-            sha256: "1f3dea47f2f0e5117c2404cea7d21fd253ae7836a3bf167a501cdfbb2600d536",
-        },
-        Release {
-            os: "linux",
-            arch: "aarch64",
-            platform: "manylinux_2_28_aarch64",
-            sha256: "0b9a492176886992e0e875f06bc0367e333f5fff11711a2d642e18b02f3009cc",
-        },
-        Release {
-            os: "macos",
-            arch: "aarch64",
-            platform: "macosx_14_0_arm64",
-            sha256: "96dd2564b10ea7153ad9c207e7cd8e5917cb3ba521e0e0a62ac03486fdc8d56c",
-        },
-        Release {
-            os: "windows",
-            arch: "x86_64",
-            platform: "win_amd64",
-            sha256: "ae8a9a351efda685cc59a66226cdefaa37a126c1d66872ca23a2de9425326130",
-        },
-    ],
-};
-
-/// The build with OpenVINO.
-const OPENVINO: Package = Package {
-    name: "onnxruntime-openvino",
-    version: "1.24.1",
-    size_mb: 84,
-    releases: &[Release {
-        os: "linux",
-        arch: "x86_64",
-        platform: "manylinux_2_28_x86_64",
-        sha256: "d617fac2f59a6ab5ea59a788c3e1592240a129642519aaeaa774761dfe35150e",
-    }],
-};
-
-/// The build with CUDA and TensorRT, for CUDA 13. The libraries of NVIDIA are not in it.
-const GPU: Package = Package {
-    name: "onnxruntime-gpu",
-    version: "1.31.1",
-    size_mb: 256,
-    releases: &[Release {
-        os: "linux",
-        arch: "x86_64",
-        platform: "manylinux_2_28_x86_64",
-        sha256: "05d548956197b9d01f59b625de740e0d6be3593f874e241a12dc0362650ecdf7",
-    }],
-};
-
-impl Package {
-    /// Returns the package that has `provider`.
-    pub fn with(provider: Provider) -> Option<&'static Package> {
-        match provider {
-            Provider::Cpu | Provider::CoreMl => Some(&PLAIN),
-            Provider::OpenVino => Some(&OPENVINO),
-            Provider::Cuda | Provider::TensorRt => Some(&GPU),
-            Provider::MiGraphX | Provider::DirectMl => None,
-        }
-    }
-
-    /// Returns the folder in `cache` that holds the library once it is fetched: machines of different kinds may share a
-    /// cache.
-    pub fn destination(&self, cache: &Path) -> PathBuf {
-        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
-    }
-
-    fn release(&self) -> Result<&'static Release, FetchError> {
-        let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-        let fits =
-            |release: &&Release| release.os == os && release.arch == arch && !cfg!(target_env = "musl");
-        let (name, version) = (self.name, self.version);
-        self.releases.iter().find(fits).ok_or(FetchError::NoRelease { name, version, os, arch })
-    }
-}
 
 /// The beginning of the names of folders of fetches under way.
 const UNFINISHED: &str = "fetching-onnxruntime-";
@@ -271,28 +164,32 @@ fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchErr
     if found != release.sha256 {
         return Err(FetchError::WrongHash { found, expected: release.sha256 });
     }
-    Ok(unpack(&wheel, folder)?)
+    Ok(unpack(package, &wheel, folder)?)
 }
 
 /// Unpacks the libraries and licences of `wheel` into `folder` and removes the wheel.
-fn unpack(wheel: &Path, folder: &Path) -> Result<(), UnpackError> {
+fn unpack(package: &Package, wheel: &Path, folder: &Path) -> Result<(), UnpackError> {
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
         let path = entry.name()?.into_owned();
-        let Some(name) = wanted_name(&path) else { continue };
+        let Some(name) = wanted_name(package.library_folder, &path) else { continue };
         io::copy(&mut entry, &mut File::create(folder.join(name))?)?;
     }
     Ok(fs::remove_file(wheel)?)
 }
 
-/// Returns the plain name under which an entry of the wheel is to be kept, if it is.
-fn wanted_name(entry: &str) -> Option<&str> {
+/// Returns the plain name under which an entry of a wheel is to be kept, if it is; libraries lie in `library_folder`.
+fn wanted_name<'a>(library_folder: &str, entry: &'a str) -> Option<&'a str> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_shared = name.starts_with("lib") || name.ends_with(".dll");
-    let is_library = folder == "onnxruntime/capi" && is_shared && !name.contains("pybind11");
-    let is_licence = folder == "onnxruntime" && matches!(name, "LICENSE" | "ThirdPartyNotices.txt");
-    (is_library || is_licence).then_some(name)
+    let is_library = folder == library_folder && is_shared && !name.contains("pybind11");
+    let module = library_folder.split('/').next()?;
+    let has_licences = folder == module || folder.ends_with(".dist-info/licenses");
+    let is_licence = ["LICENSE", "ThirdPartyNotices.txt", "third-party-programs.txt"].contains(&name)
+        || name.ends_with("README.txt")
+        || name.ends_with("Acknowledgements.txt");
+    (is_library || (has_licences && is_licence)).then_some(name)
 }
 
 fn only_file(folder: &Path) -> io::Result<PathBuf> {
@@ -329,21 +226,25 @@ mod tests {
 
     #[test]
     fn libraries_and_licences_are_kept() {
-        assert_eq!(
-            wanted_name("onnxruntime/capi/libonnxruntime.so.1.31.1"),
-            Some("libonnxruntime.so.1.31.1")
-        );
-        assert_eq!(wanted_name("onnxruntime/capi/libopenvino.so.2541"), Some("libopenvino.so.2541"));
-        assert_eq!(wanted_name("onnxruntime/LICENSE"), Some("LICENSE"));
-        assert_eq!(wanted_name("onnxruntime/capi/onnxruntime_pybind11_state.so"), None);
-        assert_eq!(wanted_name("onnxruntime/transformers/LICENSE"), None);
+        let wanted = |entry| wanted_name("onnxruntime/capi", entry);
+        assert_eq!(wanted("onnxruntime/capi/libonnxruntime.so.1.31.1"), Some("libonnxruntime.so.1.31.1"));
+        assert_eq!(wanted("onnxruntime/capi/libopenvino.so.2541"), Some("libopenvino.so.2541"));
+        assert_eq!(wanted("onnxruntime/LICENSE"), Some("LICENSE"));
+        assert_eq!(wanted("onnxruntime/capi/onnxruntime_pybind11_state.so"), None);
+        assert_eq!(wanted("onnxruntime/transformers/LICENSE"), None);
+        let wanted = |entry| wanted_name("onnxruntime_ep_webgpu", entry);
+        let plugin = "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so";
+        assert_eq!(wanted(plugin), Some("libonnxruntime_providers_webgpu.so"));
+        assert_eq!(wanted("onnxruntime_ep_webgpu/dxil.dll"), Some("dxil.dll"));
+        assert_eq!(wanted("onnxruntime_ep_webgpu-0.4.0.dist-info/licenses/LICENSE"), Some("LICENSE"));
+        assert_eq!(wanted("onnxruntime_ep_webgpu/README.md"), None);
     }
 
     #[test]
     fn what_an_interrupted_fetch_left_is_removed() {
         let cache = tempfile::tempdir().unwrap();
         let stale = cache.path().join(format!("{UNFINISHED}1"));
-        let complete = PLAIN.destination(cache.path());
+        let complete = Package::PLAIN.destination(cache.path());
         fs::create_dir_all(stale.join("sub")).unwrap();
         fs::create_dir_all(&complete).unwrap();
         remove_unfinished(cache.path());

@@ -17,8 +17,10 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::fetch::{self, FetchError, Package};
+use super::fetch::{self, FetchError};
 use super::library::{self, Library, LibraryError, LibrarySource, PATH_VARIABLE, Unusable, UnusableReason};
+use super::package::Package;
+use super::plugin;
 use super::provider::Provider;
 use super::python;
 use crate::network::folders;
@@ -32,7 +34,7 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     if let Some(library) = find(provider, &mut refused)? {
         return Ok(library);
     }
-    let Some(package) = Package::with(provider) else {
+    let Some(package) = Package::runtime_for(provider) else {
         return Err(LibraryError::NotInstalled { provider, found: refused_suffix(&refused) });
     };
     fetched(package, &mut refused).map_err(|reason| LibraryError::NotFetched {
@@ -42,9 +44,10 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     })
 }
 
-/// Returns whether a library that has `provider` is installed.
+/// Returns whether a library that has `provider` is installed, with its plugin if it is one.
 pub fn is_installed(provider: Provider) -> bool {
-    matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
+    (provider.plugin().is_none() || plugin::is_installed(provider))
+        && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
 
 /// Returns the first library of places 1 to 5; those that cannot be used are added to `refused`.
@@ -92,14 +95,19 @@ fn refused_suffix(refused: &[Unusable]) -> String {
 
 /// Returns the folders of places 2 to 4, best first. Most don't exist.
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
-    let mut known = Vec::new();
-    if let Some(folder) = folders::executable() {
-        known.extend(["", "lib", "onnxruntime/lib"].map(|sub| (LibrarySource::Executable, folder.join(sub))));
-    }
-    let fetched = folders::cache().zip(Package::with(provider));
+    let beside = folders_beside_the_program();
+    let mut known: Vec<_> =
+        beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
+    let fetched = folders::cache().zip(Package::runtime_for(provider));
     known.extend(fetched.map(|(cache, package)| (LibrarySource::Cache, package.destination(&cache))));
     known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));
     known
+}
+
+/// Returns the folders of place 2.
+pub(super) fn folders_beside_the_program() -> Vec<PathBuf> {
+    let subfolders = |folder: PathBuf| ["", "lib", "onnxruntime/lib"].map(|sub| folder.join(sub));
+    folders::executable().map(subfolders).into_iter().flatten().collect()
 }
 
 fn system_folders() -> Vec<PathBuf> {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::fetch::FetchError;
+use super::process_environment::forbid_telemetry;
 use super::provider::Provider;
 
 /// The environment variable that names a library to use and no other.
@@ -60,6 +61,7 @@ impl Library {
     /// # Errors
     /// Returns the reason why the file cannot be used.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
+        forbid_telemetry();
         let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
         if !path.is_file() {
             return Err(unusable(UnusableReason::Missing));
@@ -73,8 +75,8 @@ impl Library {
 }
 
 impl Library {
-    /// Returns whether the library was built with `provider`. Where a provider is a file of its own, that file must lie
-    /// beside the library.
+    /// Returns whether the library was built with `provider`, or takes it as a plugin. Where a provider that is no plugin
+    /// is a file of its own, that file must lie beside the library.
     pub fn has(&self, provider: Provider) -> bool {
         match (provider.file_name(), self.path.parent()) {
             (Some(file), Some(folder)) => folder.join(file).is_file(),
@@ -169,6 +171,44 @@ pub enum LibraryError {
         provider: Provider,
         /// The missing libraries, each with what it is and how to get it.
         parts: Vec<String>,
+    },
+    /// The plugin with the provider is not installed, and could not be fetched.
+    #[error(
+        "{package} is not installed, and could not be fetched: {reason}. Any of these helps: run `python3 -m pip install \
+         {package}`; or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip) and be online \
+         once; or put {file} beside the program"
+    )]
+    PluginNotFetched {
+        /// The package on PyPI that brings it.
+        package: &'static str,
+        /// Its file.
+        file: String,
+        /// The reason why fetching failed.
+        #[source]
+        reason: Box<FetchError>,
+    },
+    /// The plugin with the provider does not load, or does not go with the library.
+    #[error("{provider} at {} does not load: {reason}", path.display())]
+    NotRegistered {
+        /// The provider.
+        provider: Provider,
+        /// The plugin.
+        path: PathBuf,
+        /// The library's own message.
+        reason: String,
+    },
+    /// The provider is there, but finds no device of the number.
+    #[error(
+        "{provider} finds no device {number} on this machine (it finds {found}). Is the GPU's driver installed, and may this user reach it? \
+         `zeitnot doctor` tells more"
+    )]
+    NoDevice {
+        /// The provider.
+        provider: Provider,
+        /// The number that was asked for.
+        number: u32,
+        /// The number of devices that it finds.
+        found: usize,
     },
     /// Another library is in use already.
     #[error(

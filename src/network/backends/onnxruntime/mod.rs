@@ -1,7 +1,8 @@
 //! The `onnxruntime` backend: any network that can be written as ONNX, on any device that ONNX Runtime drives.
 //!
 //! [`OnnxRuntime`] is the backend. The library is loaded at run time, when the first backend is made: [`Runtime`] is the
-//! one that serves the whole process, [`finder`] finds it, `nvidia` loads what a GPU needs beside it.
+//! one that serves the whole process, [`finder`] finds it, `nvidia` loads what a GPU needs beside it,
+//! `plugin` adds providers that are libraries of their own.
 //! [`provider`] knows the kinds of devices.
 
 pub mod finder;
@@ -15,6 +16,9 @@ mod fetch;
 mod graphs;
 mod nvidia;
 mod observe;
+mod package;
+mod plugin;
+mod process_environment;
 mod progress_message;
 mod python;
 mod runtime;

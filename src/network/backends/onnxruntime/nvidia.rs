@@ -40,7 +40,7 @@ pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
 /// # Errors
 /// Returns [`LibraryError::PartsMissing`], naming each part and how to get it.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
-    if !is_nvidias(provider) || !cfg!(target_os = "linux") {
+    if !is_nvidias(provider) || provider.plugin().is_some() || !cfg!(target_os = "linux") {
         return Ok(());
     }
     let folder = library.path.parent().unwrap_or(Path::new(""));
@@ -75,7 +75,7 @@ pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), Li
 }
 
 fn is_nvidias(provider: Provider) -> bool {
-    matches!(provider, Provider::Cuda | Provider::TensorRt)
+    matches!(provider, Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx)
 }
 
 /// Returns the name and memory of a GPU, as the driver's own tool tells them: `NVIDIA H200, 143771 MiB`.
@@ -90,7 +90,7 @@ pub(super) fn device_name(gpu: u32) -> Option<String> {
 }
 
 /// Returns the libraries that a shared library names as needed.
-fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+pub(super) fn needed(path: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let data = ReadCache::new(File::open(path)?);
     let header = FileHeader64::<Endianness>::parse(&data)?;
     let endian = header.endian()?;

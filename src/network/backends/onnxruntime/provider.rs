@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::Path;
 
-use ort::ep::{self, ArbitrarilyConfigurableExecutionProvider, ExecutionProviderDispatch};
+use ort::ep::{self, ExecutionProviderDispatch};
 
 use super::backend::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
 use crate::network::PLANES;
@@ -25,6 +25,10 @@ pub enum Provider {
     Cuda,
     /// NVIDIA GPUs, with engines that are built for the network first.
     TensorRt,
+    /// NVIDIA's GeForce RTX GPUs, with nothing of NVIDIA's but the driver.
+    TensorRtRtx,
+    /// Any GPU, through Vulkan, Metal or Direct3D 12.
+    WebGpu,
     /// AMD GPUs.
     MiGraphX,
     /// Apple's GPUs and neural engines.
@@ -35,11 +39,13 @@ pub enum Provider {
 
 impl Provider {
     /// All providers.
-    pub const ALL: [Provider; 7] = [
+    pub const ALL: [Provider; 9] = [
         Provider::Cpu,
         Provider::OpenVino,
         Provider::Cuda,
         Provider::TensorRt,
+        Provider::TensorRtRtx,
+        Provider::WebGpu,
         Provider::MiGraphX,
         Provider::CoreMl,
         Provider::DirectMl,
@@ -52,6 +58,8 @@ impl Provider {
             Provider::OpenVino => "openvino",
             Provider::Cuda => "cuda",
             Provider::TensorRt => "tensorrt",
+            Provider::TensorRtRtx => "tensorrt-rtx",
+            Provider::WebGpu => "webgpu",
             Provider::MiGraphX => "migraphx",
             Provider::CoreMl => "coreml",
             Provider::DirectMl => "directml",
@@ -69,10 +77,17 @@ impl Provider {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
 
-    /// Returns the file beside ONNX Runtime that holds it; `None` if it is part of the library.
+    /// Returns whether no two of its sessions may run at the same time. Those of WebGPU crash:
+    /// microsoft/onnxruntime#32561, #31627, #27592.
+    pub(super) fn runs_one_at_a_time(self) -> bool {
+        self == Provider::WebGpu
+    }
+
+    /// Returns the file beside ONNX Runtime that holds it; `None` if it is part of the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
         match self {
             Provider::Cpu | Provider::CoreMl | Provider::DirectMl => None,
+            _ if self.plugin().is_some() => None,
             _ if cfg!(windows) => Some(format!("onnxruntime_providers_{self}.dll")),
             _ => Some(format!("libonnxruntime_providers_{self}.so")),
         }
@@ -98,6 +113,8 @@ pub struct DeviceOptions {
     pub threads: usize,
     /// True if NVIDIA's GPUs replay recorded work.
     pub cuda_graph: bool,
+    /// True if the CPU computes what a plugin's device cannot compute of a model; otherwise that is an error.
+    pub needs_cpu: bool,
 }
 
 impl DeviceOptions {
@@ -133,6 +150,7 @@ impl DeviceOptions {
         };
         Ok(DeviceOptions {
             cuda_graph: options.choice("cuda-graph", "false", graph_values)? == "true",
+            needs_cpu: false,
             provider,
             gpu: options.integer("gpu", 0, 0..=255)? as u32,
             precision,
@@ -145,16 +163,17 @@ impl DeviceOptions {
         if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 }
     }
 
-    /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered. `input`
-    /// is the name of the model's input, `engines` the folder for what a provider builds once.
+    /// Returns whether some of the devices that the provider drives do not compute in half precision.
+    pub fn may_lack_half_precision(&self) -> bool {
+        self.provider == Provider::WebGpu
+    }
+
+    /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered, and for
+    /// plugins, whose devices are given to the session. `input` is the name of the model's input, `engines` the folder for what a provider builds once.
     pub(super) fn registration(&self, input: &str, engines: &Path) -> Option<ExecutionProviderDispatch> {
         let gpu = self.gpu as i32;
         let dispatch = match self.provider {
-            Provider::Cpu => return None,
-            Provider::OpenVino => ep::OpenVINO::default()
-                .with_device_type("CPU")
-                .with_arbitrary_config("load_config", self.openvino_config())
-                .build(),
+            Provider::Cpu | Provider::OpenVino | Provider::WebGpu | Provider::TensorRtRtx => return None,
             Provider::Cuda => ep::CUDA::default()
                 .with_device_id(gpu)
                 .with_tf32(true)
@@ -185,6 +204,16 @@ impl DeviceOptions {
             Provider::DirectMl => ep::DirectML::default().with_device_id(gpu).build(),
         };
         Some(dispatch.error_on_failure())
+    }
+
+    /// Returns the options of a plugin's provider, under their full names.
+    pub(super) fn plugin_options(&self) -> Vec<(String, String)> {
+        let options = match self.provider {
+            Provider::OpenVino => vec![("load_config", self.openvino_config())],
+            _ => Vec::new(),
+        };
+        let ep_name = self.provider.plugin().map_or("", |plugin| plugin.ep_name);
+        options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
     }
 
     /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same core.
@@ -233,7 +262,8 @@ mod tests {
         assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
         assert_eq!(
             error_of("provider=abacus"),
-            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt, migraphx, coreml, directml"
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt, tensorrt-rtx, webgpu, migraphx, coreml, \
+             directml"
         );
         assert_eq!(
             error_of("batch=3"),

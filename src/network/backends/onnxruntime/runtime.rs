@@ -2,13 +2,17 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use ort::device::Device;
 use ort::environment::Environment;
 use ort::ep::{self, ExecutionProvider};
 use ort::logging::LogLevel;
+use ort::memory::DeviceType;
 
 use super::finder;
 use super::library::{Library, LibraryError};
 use super::nvidia;
+use super::plugin;
+use super::process_environment::forbid_telemetry;
 use super::progress_message::eprint_message;
 use super::provider::Provider;
 
@@ -17,6 +21,8 @@ use super::provider::Provider;
 pub struct Runtime {
     library: Library,
     environment: Environment,
+    /// The plugins that the environment has taken in.
+    registered: Mutex<Vec<Provider>>,
 }
 
 /// Set once, by the first caller that succeeds.
@@ -32,20 +38,33 @@ impl Runtime {
     /// Returns [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries
     /// again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
+        forbid_telemetry();
         let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(runtime) = RUNTIME.get() {
             if !runtime.library.has(provider) {
                 return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
             }
-            nvidia::load_parts(&runtime.library, provider)?;
-            return Ok(runtime);
+            nvidia::check_driver(provider)?;
+            plugin::check_system(provider)?;
+            return runtime.ready_for(provider);
         }
         // Without a driver there is no use in fetching a quarter of a gigabyte.
         nvidia::check_driver(provider)?;
+        plugin::check_system(provider)?;
         let library = finder::find_or_fetch(provider)?;
-        nvidia::load_parts(&library, provider)?;
         let runtime = Runtime::start(library)?;
-        Ok(RUNTIME.get_or_init(|| runtime))
+        RUNTIME.get_or_init(|| runtime).ready_for(provider)
+    }
+
+    /// Loads what `provider` needs beside the library, once.
+    fn ready_for(&self, provider: Provider) -> Result<&Runtime, LibraryError> {
+        nvidia::load_parts(&self.library, provider)?;
+        let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        if provider.plugin().is_some() && !registered.contains(&provider) {
+            plugin::register(&self.library, &self.environment, provider)?;
+            registered.push(provider);
+        }
+        Ok(self)
     }
 
     fn start(library: Library) -> Result<Runtime, LibraryError> {
@@ -61,7 +80,7 @@ impl Runtime {
             }))
             .build()
             .map_err(|error| not_started(error.to_string()))?;
-        Ok(Runtime { library, environment })
+        Ok(Runtime { library, environment, registered: Mutex::default() })
     }
 
     /// Returns the library that this process has loaded, if it has loaded one.
@@ -77,6 +96,28 @@ impl Runtime {
     /// Returns the environment from which sessions are made.
     pub(super) fn environment(&self) -> &Environment {
         &self.environment
+    }
+
+    /// Returns the device of this number among those of a plugin's provider. OpenVINO's is the processor.
+    ///
+    /// # Errors
+    /// Returns [`LibraryError::NoDevice`] if there is none.
+    pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
+        let devices = self.devices(provider);
+        let found = devices.len();
+        let no_device = LibraryError::NoDevice { provider, number, found };
+        devices.into_iter().nth(number as usize).ok_or(no_device)
+    }
+
+    /// Returns the devices of a plugin's provider; none before it is registered.
+    fn devices(&self, provider: Provider) -> Vec<Device<'_>> {
+        let Some(plugin) = provider.plugin() else { return Vec::new() };
+        // Software that stands for a GPU says that it is a CPU.
+        let is_wanted = |device: &Device<'_>| {
+            device.ep().is_ok_and(|name| name == plugin.ep_name)
+                && (provider != Provider::OpenVino || device.hardware_device().ty() == DeviceType::CPU)
+        };
+        self.environment.devices().filter(is_wanted).collect()
     }
 
     /// Returns the execution providers that the library was built with, as ONNX Runtime names them.

@@ -1,0 +1,89 @@
+//! Compares what the software GPU computes with what Lc0 gives, for every kind of network.
+//!
+//! A driver is found through variables that the system reads when a process starts: so each test runs itself again in a
+//! process that has them.
+
+use std::process::Command;
+
+use zeitnot::network::backends::{self, BackendConfig};
+use zeitnot::network::weights::{HeadChoice, NetworkFile};
+
+use crate::golden_files::{self, Golden};
+use crate::software_gpu::SoftwareGpu;
+
+/// The variable that tells a process that it sees the software GPU.
+const SEEING: &str = "ZEITNOT_SEES_SOFTWARE_GPU";
+
+/// The largest differences from Lc0 that are allowed.
+struct Limits {
+    value: f32,
+    moves_left: f32,
+    logit: f32,
+}
+
+/// Runs the test `name` of this program in a process that sees the software GPU, unless this is that process.
+/// Returns whether it is.
+fn sees_gpu(name: &str) -> bool {
+    if std::env::var_os(SEEING).is_some() {
+        return true;
+    }
+    let Some(gpu) = SoftwareGpu::get() else { return false };
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env(SEEING, "1");
+    let output = gpu.show_to(&mut command).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    println!("{text}");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("1 passed"), "the test {name} did not run: {text}");
+    false
+}
+
+/// Evaluates the golden positions of all networks in this precision.
+fn compare(precision: &str, limits: &Limits) {
+    let mut failures = Vec::new();
+    println!("\n{:<36} {:>9} {:>9} {:>9} {:>9}", precision, "positions", "value", "m", "logit");
+    for path in golden_files::files() {
+        let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
+        let golden = Golden::load(&path);
+        let choice = HeadChoice {
+            policy: golden.policy_head.parse().unwrap(),
+            value: golden.value_head.parse().unwrap(),
+        };
+        let network = NetworkFile::load(&golden_files::folder("nets").join(&golden.net), choice).unwrap();
+        let config = BackendConfig::parse("webgpu", &format!("precision={precision}")).unwrap();
+        let backend = backends::create(&config, Some(network)).unwrap();
+        assert!(backend.info().description.contains("webgpu"), "{}", backend.info().description);
+        let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
+        backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
+
+        let (mut value, mut moves_left, mut logit) = (0f32, 0f32, 0f32);
+        for (slot, position) in slots.iter().zip(&golden.positions) {
+            let evaluation = &slot.evaluation;
+            value = value.max((evaluation.q - position.q).abs()).max((evaluation.d - position.d).abs());
+            moves_left = moves_left.max((evaluation.m - position.m).abs());
+            assert_eq!(slot.logits.len(), position.legal().len());
+            for (found, (_, _, expected)) in slot.logits.iter().zip(position.legal()) {
+                logit = logit.max((found - expected).abs());
+            }
+        }
+        println!("{name:<36} {:>9} {value:>9.1e} {moves_left:>9.1e} {logit:>9.1e}", golden.positions.len());
+        if !(value < limits.value && moves_left < limits.moves_left && logit < limits.logit) {
+            failures.push(format!("{name}: value {value}, moves left {moves_left}, logit {logit}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_network_gives_on_webgpu_in_single_precision_what_lc0_gives() {
+    if sees_gpu("goldens::every_network_gives_on_webgpu_in_single_precision_what_lc0_gives") {
+        compare("fp32", &Limits { value: 1e-4, moves_left: 0.01, logit: 1e-3 });
+    }
+}
+
+#[test]
+fn every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives() {
+    if sees_gpu("goldens::every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives") {
+        compare("fp16", &Limits { value: 1e-2, moves_left: 1.0, logit: 5e-2 });
+    }
+}
