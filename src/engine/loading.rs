@@ -62,7 +62,8 @@ impl NetworkOptions {
 /// # Errors
 /// Fails if the network cannot be found or read, or the backend cannot be made.
 pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, EngineError> {
-    let config = BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
+    let config =
+        BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
     let network = if config.needs_network() {
         Some(discover::load(options.named_file(), options.heads()?)?)
     } else {

@@ -11,8 +11,16 @@ use crate::engine::Settings;
 use crate::network::Backend;
 
 /// The flags of those options.
-const FLAGS: [&str; 8] =
-    ["weights", "backend", "backend-opts", "fallback", "policy-head", "value-head", "history-fill", "chess960"];
+const FLAGS: [&str; 8] = [
+    "weights",
+    "backend",
+    "backend-opts",
+    "fallback",
+    "policy-head",
+    "value-head",
+    "history-fill",
+    "chess960",
+];
 
 /// The options that say how positions are evaluated; a command flattens them into its own arguments.
 #[derive(Clone, Debug)]

@@ -228,7 +228,8 @@ fn a_provider_that_is_not_to_be_had_is_an_error_unless_the_cpu_may_evaluate_inst
     assert!(message.contains("found no ONNX Runtime with migraphx"), "{message}");
     assert!(message.contains("--fallback=cpu"), "{message}");
     assert_eq!(json_lines(&output).len(), 0);
-    let several = [&arguments[..5], &["demux", "--backend-opts", "(backend=native),(backend=onnx-rocm)"]].concat();
+    let several =
+        [&arguments[..5], &["demux", "--backend-opts", "(backend=native),(backend=onnx-rocm)"]].concat();
     assert_eq!(run(&several, "startpos\n").status.code(), Some(2), "one of two devices is missing");
 
     for arguments in [&arguments[..], &several] {
@@ -236,7 +237,10 @@ fn a_provider_that_is_not_to_be_had_is_an_error_unless_the_cpu_may_evaluate_inst
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let message = stderr(&output);
         assert!(message.contains("found no ONNX Runtime with migraphx"), "{message}");
-        assert!(message.contains("the CPU evaluates instead: ") || message.contains("is left out"), "{message}");
+        assert!(
+            message.contains("the CPU evaluates instead: ") || message.contains("is left out"),
+            "{message}"
+        );
         assert_eq!(json_lines(&output).len(), 1);
     }
 }

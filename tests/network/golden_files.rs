@@ -2,6 +2,9 @@
 //!
 //! `ZEITNOT_GOLDENS=folder` takes another collection in place of the repository's.
 
+// Test programs use parts of this.
+#![allow(dead_code)]
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 

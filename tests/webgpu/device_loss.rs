@@ -15,7 +15,12 @@ fn engine(gpu: &SoftwareGpu, folder: &Path, backend: &str, options: &str) -> Eng
     let loader = folder.join("libvulkan.so.1");
     let source = package_file("tests/webgpu/lost_device.c");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let built = Command::new(compiler).args(["-shared", "-fPIC", "-O1", "-o"]).arg(&loader).arg(source).arg("-ldl").status();
+    let built = Command::new(compiler)
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&loader)
+        .arg(source)
+        .arg("-ldl")
+        .status();
     assert!(built.unwrap().success());
     let mut libraries = OsString::from(folder);
     libraries.push(":");

@@ -28,7 +28,8 @@ impl SoftwareGpu {
         match &*GPU {
             Ok(gpu) => Some(gpu),
             Err(reason) => {
-                let is_required = std::env::var_os("ZEITNOT_REQUIRE_SOFTWARE_GPU").is_some_and(|it| it == "1");
+                let is_required =
+                    std::env::var_os("ZEITNOT_REQUIRE_SOFTWARE_GPU").is_some_and(|it| it == "1");
                 assert!(!is_required, "no software GPU: {reason}");
                 eprintln!("SKIPPED, for there is no software GPU here: {reason}");
                 None

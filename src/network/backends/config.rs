@@ -30,7 +30,8 @@ pub enum Fallback {
 }
 
 impl OptionChoice for Fallback {
-    const CHOICES: &'static [(&'static str, Fallback)] = &[("none", Fallback::Nothing), ("cpu", Fallback::Cpu)];
+    const CHOICES: &'static [(&'static str, Fallback)] =
+        &[("none", Fallback::Nothing), ("cpu", Fallback::Cpu)];
 }
 
 /// The backend that the user wants, with its parameters.

@@ -146,10 +146,7 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, Bac
 /// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision that the options ask for.
 ///
 /// Where `precision` is left open and the device does not take models in half precision, it gets single precision.
-fn onnx_runtime_backend(
-    network: NetworkFile,
-    options: &Params,
-) -> Result<Arc<dyn Backend>, BackendError> {
+fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
     let device = DeviceOptions::parse(options)?;
     let layers = match network.model {

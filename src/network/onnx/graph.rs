@@ -192,7 +192,8 @@ impl Graph {
             Activation::Sigmoid => self.sigmoid(&format!("{name}/sigmoid"), x),
             // WebGPU has no `Selu`.
             Activation::Selu => {
-                let elu = self.node("Elu", &format!("{name}/selu/elu"), &[x], vec![float("alpha", SELU_ALPHA)]);
+                let elu =
+                    self.node("Elu", &format!("{name}/selu/elu"), &[x], vec![float("alpha", SELU_ALPHA)]);
                 let gamma = self.floats(&format!("{name}/selu/gamma"), &[1], vec![SELU_GAMMA]);
                 self.multiply(&format!("{name}/selu"), &elu, &gamma)
             }

@@ -36,6 +36,9 @@ pub(super) const MAX_BATCH: usize = 1024;
 const PREFERRED_BATCH: usize = 16;
 /// Batches that are compared before recorded work is trusted: the first ones are still computed in the ordinary way.
 const TRIALS: u64 = 6;
+/// Batch sizes for which WebGPU has kernels of their own; what it compiles for two positions does for any larger number.
+/// They are compiled at the start, not in the middle of a move.
+const COMPILED_SIZES: &[usize] = &[1, 2];
 /// An odd factor that fills planes with bits.
 const SCATTER: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The difference up to which a number `b` in fp16 counts as the same, as a share of `1 + |b|`.
@@ -111,7 +114,10 @@ impl OnnxRuntime {
             Err(BackendError::Model { .. }) if device.provider.plugin().is_some() => {
                 let device = DeviceOptions { needs_cpu: true, ..device };
                 let backend = OnnxRuntime::open(model, network, &device)?;
-                let note = format!("ERROR: {} does not compute all of this model; the CPU does the rest", device.provider);
+                let note = format!(
+                    "ERROR: {} does not compute all of this model; the CPU does the rest",
+                    device.provider
+                );
                 backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
                 Ok(backend)
             }
@@ -164,7 +170,11 @@ impl OnnxRuntime {
         };
         let plain = sessions(false);
         // The first evaluator makes the first session, and its batch finds outputs of a wrong type or shape.
-        plain.evaluator()?.evaluate(&mut [EvalSlot::default()])?;
+        let mut evaluator = plain.evaluator()?;
+        for &size in if device.provider == Provider::WebGpu { COMPILED_SIZES } else { &[1] } {
+            evaluator.evaluate(&mut vec![EvalSlot::default(); size])?;
+        }
+        drop(evaluator);
         if !device.cuda_graph {
             return Ok(OnnxRuntime { info, sessions: plain, notes: Mutex::default() });
         }

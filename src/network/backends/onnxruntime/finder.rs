@@ -96,8 +96,7 @@ fn refused_suffix(refused: &[Unusable]) -> String {
 /// Returns the folders of places 2 to 4, best first. Most don't exist.
 fn known_folders(provider: Provider) -> Vec<(LibrarySource, PathBuf)> {
     let beside = folders_beside_the_program();
-    let mut known: Vec<_> =
-        beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
+    let mut known: Vec<_> = beside.into_iter().map(|folder| (LibrarySource::Executable, folder)).collect();
     let fetched = folders::cache().zip(Package::runtime_for(provider));
     known.extend(fetched.map(|(cache, package)| (LibrarySource::Cache, package.destination(&cache))));
     known.extend(system_folders().into_iter().map(|folder| (LibrarySource::System, folder)));

@@ -108,14 +108,12 @@ impl Package {
         version: "1.24.4",
         size_mb: 26,
         library_folder: "onnxruntime/capi",
-        releases: &[
-            Release {
-                os: "windows",
-                arch: "x86_64",
-                platform: "win_amd64",
-                sha256: "f2ecb68b7b7b259d2ef3112ae760149f9b5a1e7c0fbb73d539da6250a648a614",
-            },
-        ],
+        releases: &[Release {
+            os: "windows",
+            arch: "x86_64",
+            platform: "win_amd64",
+            sha256: "f2ecb68b7b7b259d2ef3112ae760149f9b5a1e7c0fbb73d539da6250a648a614",
+        }],
     };
 
     /// The plugin with WebGPU: Vulkan, Metal or Direct3D 12.

@@ -120,11 +120,13 @@ impl Runtime {
         self.environment.devices().filter(is_wanted).collect()
     }
 
-    /// Returns the execution providers that the library was built with, as ONNX Runtime names them.
+    /// Returns the execution providers that the library was built with or has taken in, as ONNX Runtime names them.
     ///
     /// Only making a session with a provider shows whether it works on this machine.
     pub fn providers(&self) -> Vec<&'static str> {
-        let mut names = Vec::new();
+        let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<_> =
+            registered.iter().filter_map(|provider| Some(provider.plugin()?.ep_name)).collect();
         name_if_built_in::<ep::TensorRT>(&mut names);
         name_if_built_in::<ep::NVRTX>(&mut names);
         name_if_built_in::<ep::CUDA>(&mut names);
