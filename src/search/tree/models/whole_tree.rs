@@ -56,6 +56,9 @@ pub(super) fn a_descent_and_pruning_keep_apart() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let child = inner(&tree, root);
     append(&tree, child).unwrap();
+    // More than below it, so that the child is what is pruned.
+    tree.node(root).start_visits(10);
+    tree.node(root).end_visits(VisitSum::finished(10, NodeValue::DRAW));
     tree.full.store(true, Ordering::Relaxed);
     let other = {
         let tree = tree.clone();
@@ -65,7 +68,7 @@ pub(super) fn a_descent_and_pruning_keep_apart() {
     other.join().unwrap();
     assert!(!tree.is_full());
     let node = tree.node(child);
-    assert_eq!((node.visits(), node.in_flight()), (2, 0));
+    assert_eq!((node.visits(), node.in_flight(), node.child_count()), (2, 0, 0));
     assert_eq!(tree.bytes(), reachable(&tree, root) + root_bytes(), "all that is in use can be reached");
 }
 
