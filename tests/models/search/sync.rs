@@ -1,7 +1,6 @@
 //! What the tree is made of in models: loom's atomics and locks, and blocks of a few slots.
 
 pub(crate) use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, atomic};
-pub(crate) use loom::thread;
 
 use std::mem::MaybeUninit;
 
@@ -11,6 +10,19 @@ use atomic::{AtomicBool, Ordering};
 pub(crate) const FIRST_BLOCK: u32 = 8;
 /// The number of blocks, so that a slab ends soon.
 pub(crate) const BLOCKS: usize = 4;
+
+/// Threads of loom's, with room on their stacks: what loom gives them is little more than a model takes.
+pub(crate) mod thread {
+    pub(crate) use loom::thread::{JoinHandle, yield_now};
+
+    /// The size of a stack, in words.
+    const STACK: usize = 1 << 16;
+
+    /// Starts a thread of a model.
+    pub(crate) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        loom::thread::Builder::new().stack_size(STACK).spawn(work).unwrap()
+    }
+}
 
 /// Returns `len` values that are what zeroed memory is in the engine.
 pub(crate) fn zeroed_block<T: Default>(len: usize) -> Box<[MaybeUninit<T>]> {
