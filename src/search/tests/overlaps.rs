@@ -7,7 +7,7 @@ use super::invariants::{Kept, check_tree};
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::search::Search;
-use crate::search::tree::{Past, Reclaimer};
+use crate::search::tree::{NodeState, Past, Reclaimer};
 
 /// Waits until `is_so`.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
@@ -83,4 +83,42 @@ fn a_search_goes_on_while_the_reclaimer_frees_what_the_game_has_left() {
         check_tree(bench.tree.tree(), bench.tree.root(), Kept::Whole);
         bench.wait_until_reclaimed();
     }
+}
+
+/// A tree at its limit is pruned at once when the game has moved on, while the reclaimer frees the rest.
+#[test]
+fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
+    let mut bench = TestBench::new("random", 3, KIWIPETE);
+    bench.tree.tree().set_limit(0);
+    let reclaimer = Reclaimer::new();
+    let mut prunings = 0;
+    for _ in 0..2 {
+        let tree = bench.tree.tree().clone();
+        let search = bench.start(None, &[]);
+        wait_until("the tree is full", || tree.is_full());
+        search.request_stop();
+        bench.move_on(&search, &reclaimer);
+        let before = tree.node(bench.tree.root()).visits();
+        let (next, _) = bench.search(u64::from(before) + 20_000);
+        search.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.progress.is_idle() && next.progress.is_idle());
+        check_tree(&tree, bench.tree.root(), Kept::Pruned);
+        bench.wait_until_reclaimed();
+        prunings += u32::from(has_pruned_node(&bench));
+    }
+    assert!(prunings > 0, "nothing was pruned");
+}
+
+/// Returns whether a leaf has several visits, which it had below it once.
+fn has_pruned_node(bench: &TestBench) -> bool {
+    let tree = bench.tree.tree();
+    let mut open = vec![bench.tree.root()];
+    while let Some(id) = open.pop() {
+        let node = tree.node(id);
+        if node.state() == NodeState::Unexpanded && node.visits() > 1 {
+            return true;
+        }
+        open.extend(tree.children(node).map(|(child, _)| child));
+    }
+    false
 }
