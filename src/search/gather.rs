@@ -35,6 +35,8 @@ pub(super) struct Gatherer {
     pub(super) batch: Batch,
     /// Leaves that this gathering wants.
     target: usize,
+    /// Value of a move whose first visit is under way, above that of its parent.
+    pending_gain: f32,
     counts: GatherCounts,
 }
 
@@ -48,6 +50,7 @@ impl Gatherer {
             policy: Vec::new(),
             batch: Batch::default(),
             target: 0,
+            pending_gain: 0.0,
             counts: GatherCounts::default(),
         }
     }
@@ -65,6 +68,7 @@ impl Gatherer {
         self.counts = GatherCounts::default();
         let target = search.batch_size();
         self.target = target as usize;
+        self.pending_gain = select::pending_gain(search.context.params.pending_visit_gain, target);
         let quota = Quota::new(&search.context.params, target, search.root_visits());
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
@@ -210,8 +214,7 @@ impl Gatherer {
         let has_moves_left = search.context.backend_info.has_moves_left;
         let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
         let parent_q = select::parent_q(mean, draw_score);
-        let mut terms =
-            UnvisitedTerms::new(fpu, parent_q, search.context.params.pending_visit_gain, exploration);
+        let mut terms = UnvisitedTerms::new(fpu, parent_q, self.pending_gain, exploration);
         let mut visited_policy = 0.0;
         let mut has_unvisited = false;
         for (id, child) in search.context.tree.children(node) {

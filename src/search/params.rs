@@ -96,7 +96,8 @@ option_group! {
         fpu_strategy_at_root: RootFpuStrategy = RootFpuStrategy::Same, "FpuStrategyAtRoot", "fpu-strategy-at-root";
         /// FpuValue for the root's moves, unless FpuStrategyAtRoot is `same`.
         fpu_value_at_root: f32 = 1.0, in -100.0..=100.0, "FpuValueAtRoot", "fpu-value-at-root";
-        /// Value of a move whose first visit is under way, above that of its parent: what the visit is expected to return.
+        /// Value of a move whose first visit is under way, above that of its parent: what the visit is expected to return. In
+        /// batches of 32 and more it is 0.05 less with each doubling.
         pending_visit_gain: f32 = 0.1, in -2.0..=2.0, "PendingVisitGain", "pending-visit-gain";
         /// Worth of a draw to White, and with the other sign to Black; a win is 1. -1 is Armageddon: Black wins a draw.
         draw_score: f32 = 0.0, in -1.0..=1.0, "DrawScore", "draw-score";

@@ -9,6 +9,11 @@
 use super::tree::{NodeId, NodeValue, Unvisited};
 use super::{Exploration, FirstPlayUrgency, SearchParams};
 
+/// The largest batch of which [`pending_gain`] takes nothing away.
+const SMALL_BATCH: u32 = 16;
+/// What it takes away each time that a batch is twice as large.
+const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
+
 /// Returns the exploration constant at a node with `visits` finished visits.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
@@ -47,6 +52,14 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
 /// search goes to promising moves first. `gain` is the amount above the parent's value.
 pub(crate) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
+}
+
+/// Returns what is added to the parent's value for [`pending_q`] in a gathering of `leaves` leaves, where small batches have
+/// `gain`. The more is expected of leaves under evaluation, the more descents end there again, and the sooner the batch is
+/// sent: large ones would not fill.
+pub(crate) fn pending_gain(gain: f32, leaves: u32) -> f32 {
+    let doublings = (leaves / SMALL_BATCH).checked_ilog2().unwrap_or(0);
+    gain - LOSS_OF_GAIN_PER_DOUBLING * doublings as f32
 }
 
 /// Returns what a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
@@ -274,6 +287,12 @@ mod tests {
         assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
         assert_eq!((candidate.started, candidate.taken), (1, 1));
         assert_eq!(UnvisitedTerms::new(strategy, 0.95, 0.1, 2.0).pending_q, 1.0);
+    }
+
+    #[test]
+    fn less_is_expected_of_visits_under_way_in_large_batches() {
+        let gains = [1, 16, 31, 32, 256, 1024].map(|leaves| (pending_gain(0.1, leaves) * 100.0).round());
+        assert_eq!(gains, [10.0, 10.0, 10.0, 5.0, -10.0, -20.0]);
     }
 
     #[test]
