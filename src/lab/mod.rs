@@ -9,10 +9,11 @@
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //!
-//! They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
+//! `compressed` opens files within bounds. They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
 //! makes the games with labels that networks are trained on. The commands `match`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
+pub(crate) mod compressed;
 pub mod matches;
 pub mod moves_left;
 pub mod pgn;

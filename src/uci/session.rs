@@ -11,7 +11,7 @@ use crate::engine::{
     Engine, EngineError, GoRequest, InfoOptions, Listener, NetworkOptions, SearchAnswer, Settings,
 };
 use crate::network::discover::DiscoverError;
-use crate::options::{OptionSpec, ignored_option};
+use crate::options::{OptionError, OptionSpec, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
 
@@ -116,7 +116,14 @@ impl Session {
         if let Some(instead) = ignored_option(name) {
             return self.output.note(&format!("option {name} has no effect: {instead}"));
         }
-        self.report(|engine| engine.set_option(name, value));
+        match self.engine.set_option(name, value) {
+            // Hosts offer options of other engines to all of them; UCI wants those ignored.
+            Err(EngineError::Option(error @ OptionError::Unknown { .. })) => {
+                self.output.note(&format!("{error}, ignored"));
+            }
+            Err(error) => self.output.note(&format!("ERROR: {error}")),
+            Ok(()) => {}
+        }
         self.output.log_to(&self.engine.settings().info.log_file);
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::chess::{History, Move, Position, PositionError, Variant};
+use crate::lab::compressed;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 
 /// The reason why there are no openings.
@@ -134,25 +135,18 @@ impl Openings {
 fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let file = File::open(path)?;
-    let inner = |ending: &str| name.strip_suffix(ending).map(String::from);
-    if let Some(inner) = inner(".gz") {
-        return Ok((inner, Box::new(BufReader::new(flate2::read::MultiGzDecoder::new(file)))));
-    }
-    if let Some(inner) = inner(".zst") {
-        return Ok((inner, Box::new(BufReader::new(zstd::Decoder::new(file)?))));
-    }
-    if let Some(inner) = inner(".bz2") {
-        return Ok((inner, Box::new(BufReader::new(bzip2::read::MultiBzDecoder::new(file)))));
-    }
     if name.ends_with(".zip") {
+        let size = file.metadata()?.len();
         let mut archive = zip::ZipArchive::new(file).map_err(io::Error::other)?;
-        let mut first = archive.by_index(0).map_err(io::Error::other)?;
-        let mut content = Vec::new();
-        first.read_to_end(&mut content)?;
+        let first = archive.by_index(0).map_err(io::Error::other)?;
         let name = first.name().map_err(io::Error::other)?.to_lowercase();
+        let mut content = Vec::new();
+        compressed::bounded_by_size(first, size).read_to_end(&mut content)?;
         return Ok((name, Box::new(Cursor::new(content))));
     }
-    Ok((name, Box::new(BufReader::new(file))))
+    let inner = [".gz", ".zst", ".bz2"].iter().find_map(|ending| name.strip_suffix(ending));
+    let inner = inner.unwrap_or(&name).to_owned();
+    Ok((inner, Box::new(BufReader::new(compressed::inflate(file)?))))
 }
 
 fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, OpeningsError> {

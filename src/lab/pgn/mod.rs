@@ -6,7 +6,6 @@
 
 mod comment;
 mod reader;
-mod source;
 
 pub use reader::Games;
 

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use pgn_reader::{Outcome, RawComment, RawTag, Reader, SanPlus, Visitor};
 
-use super::{GameError, RecordedGame, RecordedMove, Tags, comment, source};
+use super::{GameError, RecordedGame, RecordedMove, Tags, comment};
 use crate::chess::{Color, Position, Variant};
+use crate::lab::compressed;
 
 /// Longer tag lines and comments than any real file has; they bound the memory.
 const LONGEST_LINE: usize = 1 << 16;
@@ -39,7 +40,7 @@ impl<'a> Games<'a> {
     /// [`GameError::Read`] if it cannot be opened.
     pub fn open(path: &Path) -> Result<Games<'static>, GameError> {
         let name = path.display().to_string();
-        match source::open(path) {
+        match compressed::open(path) {
             Ok(text) => Ok(Games::new(name, text)),
             Err(error) => Err(GameError::Read { name, error }),
         }
@@ -54,7 +55,7 @@ impl<'a> Games<'a> {
         bytes: impl Read + 'static,
     ) -> Result<Games<'static>, GameError> {
         let name = name.into();
-        match source::inflate(bytes) {
+        match compressed::inflate(bytes) {
             Ok(text) => Ok(Games::new(name, text)),
             Err(error) => Err(GameError::Read { name, error }),
         }

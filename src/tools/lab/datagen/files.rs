@@ -1,9 +1,10 @@
-//! Opens and makes the files of `datagen`, plain or compressed by their ending.
+//! Opens the files of `datagen`, plain or compressed; makes them, compressed if their ending says so.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use crate::lab::compressed;
 use crate::lab::training::TrainingDataError;
 use crate::tools::Failure;
 
@@ -21,12 +22,8 @@ fn is_compressed(path: &Path) -> bool {
 
 /// Opens a file and returns a stream of its inflated content.
 pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
-    let file = File::open(path).map_err(|error| fault(path, error.into()))?;
-    if is_compressed(path) {
-        let decoder = zstd::Decoder::new(file).map_err(|error| fault(path, error.into()))?;
-        return Ok(Box::new(decoder));
-    }
-    Ok(Box::new(BufReader::new(file)))
+    let content = compressed::open(path).map_err(|error| fault(path, error.into()))?;
+    Ok(Box::new(BufReader::new(content)))
 }
 
 /// Reads the inflated content of a file.

@@ -1,0 +1,38 @@
+//! PGN, plain or compressed: games, their comments and clocks, and what the laboratory makes of them.
+
+use std::io::Cursor;
+
+use zeitnot::lab::pgn::{GameError, Games};
+use zeitnot::lab::replay::GameToReplay;
+use zeitnot::lab::training::pgn::read_games;
+use zeitnot::lab::training::record::{RecordReader, RecordWriter};
+
+/// More games than an input of a few kilobytes can hold in full.
+const MOST_GAMES: usize = 1000;
+
+/// Reads games, replays them and makes records of them, which are read back.
+pub fn run(data: &[u8]) -> bool {
+    let Ok(games) = Games::from_compressed("input", Cursor::new(data.to_vec())) else { return false };
+    let mut any = false;
+    for (number, game) in games.take(MOST_GAMES).enumerate() {
+        match game {
+            Ok(game) => {
+                any |= !game.moves.is_empty();
+                if let Some(replay) = GameToReplay::new(number as u64, game, 1) {
+                    replay.recorded_control();
+                }
+            }
+            Err(GameError::Broken { .. }) => {}
+            Err(GameError::Read { .. }) => break,
+        }
+    }
+    if let Ok(import) = read_games(data) {
+        let mut writer = RecordWriter::new(Vec::new()).expect("memory");
+        let written: Vec<_> = import.games.iter().filter(|game| writer.write(game).is_ok()).collect();
+        let bytes = writer.into_inner();
+        let read: Vec<_> =
+            RecordReader::new(&bytes).expect("our own").map(|game| game.expect("our own")).collect();
+        assert!(written.iter().map(|game| game.plies.len()).eq(read.iter().map(|game| game.plies.len())));
+    }
+    any
+}
