@@ -17,10 +17,8 @@ pub fn run(data: &[u8]) -> bool {
     };
     let Model::Layers(network, _) = file.model else { return true };
     let Ok(native) = Native::new(&network, "input", &Params::default()) else { return false };
-    let encoding = PositionEncoding {
-        format: native.info().input_format,
-        history_fill: HistoryFill::default(),
-    };
+    let encoding =
+        PositionEncoding { format: native.info().input_format, history_fill: HistoryFill::default() };
     let mut slots = [EvalSlot::of(&History::start(), encoding)];
     let mut evaluator = native.evaluator().expect("memory for one evaluator");
     evaluator.evaluate(&mut slots).expect("the native backend has no way to fail");

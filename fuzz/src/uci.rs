@@ -9,8 +9,19 @@ use zeitnot::uci::{UciCommand, run as run_session};
 
 /// Options that reach out of the process, or take what a fuzzer must not have: files, libraries, threads, memory.
 const UNTOUCHED: [&str; 13] = [
-    "backend", "backendoptions", "logfile", "weightsfile", "syzygypath", "threads", "nncachesize", "ramlimitmb", "hash",
-    "minibatchsize", "maxprefetch", "nodespersecondlimit", "multipv",
+    "backend",
+    "backendoptions",
+    "logfile",
+    "weightsfile",
+    "syzygypath",
+    "threads",
+    "nncachesize",
+    "ramlimitmb",
+    "hash",
+    "minibatchsize",
+    "maxprefetch",
+    "nodespersecondlimit",
+    "multipv",
 ];
 /// The most lines of a session.
 const MOST_LINES: usize = 60;
@@ -29,7 +40,8 @@ pub fn run(data: &[u8]) -> bool {
     let output = output.0.lock().expect("no panic").clone();
     let output = String::from_utf8(output).expect("UTF-8");
     let answers = output.lines().filter(|line| line.starts_with("bestmove ")).count();
-    let searches = lines.iter().filter(|line| matches!(UciCommand::parse(line), Ok(UciCommand::Go(_)))).count();
+    let searches =
+        lines.iter().filter(|line| matches!(UciCommand::parse(line), Ok(UciCommand::Go(_)))).count();
     assert!(answers <= searches, "{answers} answers to {searches} searches:\n{output}");
     const STARTS: [&str; 8] =
         ["info ", "bestmove ", "id ", "option ", "uciok", "readyok", "error ", "Nothing happens"];
