@@ -52,13 +52,29 @@ fn games_under_nodestime_do_not_depend_on_how_many_run_at_once() {
     let clock = ["--backend=random", "--games=8", "--nodestime=1", "--tc=1+0.02", "--move-overhead=0"];
     let (report, pgn) = play_twice(&[&managers[..], &clock].concat());
     assert_eq!(report["time_losses"], serde_json::json!([0, 0]));
+    // A regression: nothing said how often smart pruning ended a move, nor how much time that saved.
+    for side in 0..2 {
+        let share = |key: &str| report[key][side].as_f64().unwrap();
+        assert!((0.0..1.0).contains(&share("pruned")) && share("pruning_saved") >= 0.0, "{report}");
+    }
     assert!(pgn.contains("[TimeControl \"1+0.02\"]") && pgn.contains("[%clk 0:00:0"));
     assert!(!pgn.contains("illegal-move"));
 }
 
 /// The results that all ways to play the same match must have in common.
-const RESULTS: [&str; 9] =
-    ["games", "wins", "draws", "losses", "pairs", "elo", "elo_error", "terminations", "nodes_per_move"];
+const RESULTS: [&str; 11] = [
+    "games",
+    "wins",
+    "draws",
+    "losses",
+    "pairs",
+    "elo",
+    "elo_error",
+    "terminations",
+    "nodes_per_move",
+    "pruned",
+    "pruning_saved",
+];
 
 const MATCH: [&str; 5] = ["--backend=random", "--nodes=30", "--max-plies=60", "--b=CPuct=4", "--seed=5"];
 
@@ -182,6 +198,28 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
         zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("another match or shard"));
+}
+
+/// A regression: nothing said how often smart pruning ended a move, nor how much time that saved.
+#[test]
+fn the_rows_tell_where_smart_pruning_acts() {
+    let folder = tempfile::tempdir().unwrap();
+    // 2,000 nodes for a move are far beyond the 200 ms, here nodes, before which smart pruning waits.
+    let clock = ["--nodestime=1", "--tc=60+0.6", "--move-overhead=0", "--max-plies=12", "--games=4"];
+    let sides = ["--a=TimeManager=legacy", "--b=SmartPruningFactor=0,TimeManager=legacy"];
+    let args = [&["--backend=random"][..], &clock, &sides].concat();
+    let (whole, _) = play(&folder.path().join("whole"), &args);
+    let share = |key: &str, side: usize| whole[key][side].as_f64().unwrap();
+    assert!(share("pruned", 0) > 0.0 && share("pruning_saved", 0) > 0.0, "{whole}");
+    assert_eq!((share("pruned", 1), share("pruning_saved", 1)), (0.0, 0.0), "{whole}");
+    let rows = ["games.csv", "moves.csv"].map(|name| folder.path().join("whole").join(name));
+    let reported = report(&rows)["matches"][0].clone();
+    // The same match again finds all games played.
+    let (resumed, _) = play(&folder.path().join("whole"), &args);
+    for key in ["pruned", "pruning_saved"] {
+        assert_eq!((&reported[key], &resumed[key]), (&whole[key], &whole[key]), "{key}");
+    }
+    assert!(report(&rows[..1])["matches"][0]["pruned"][0].is_null(), "games alone do not tell");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! depends on its number and the seed alone, not on how many others run beside it.
 //!
 //! Then `pgn_writer` and `rows` say what is written of a game, and `row_files` writes it; `summary`, `study` and `ranking` compute
-//! results from the rows with [`statistics`]; `page` shows them. The commands `match` and `report` call this module; it uses
+//! results from the rows with [`statistics`], `pruning` the part that smart pruning had; `page` shows them. The commands `match` and `report` call this module; it uses
 //! `engine` and what lies below it.
 
 mod adjudication;
@@ -17,6 +17,7 @@ mod openings;
 mod page;
 mod pgn_writer;
 mod play;
+mod pruning;
 mod ranking;
 mod row_files;
 mod rows;
@@ -30,9 +31,10 @@ pub use adjudication::{Adjudication, DrawRule, WinRule};
 pub use game::{GameOutcome, GameRecord, MatchRules, MoveRecord, MoveScore, Termination};
 pub use limit::SideLimit;
 pub use openings::{Opening, Openings, OpeningsError};
-pub use page::{page, table};
+pub use page::{page, pruning_table, table};
 pub use pgn_writer::{PgnTags, write_pgn};
 pub use play::{MatchConfig, play};
+pub use pruning::PruningCounts;
 pub use ranking::Ranking;
 pub use row_files::{MatchFiles, columns, write_merged_rows};
 pub use rows::{MatchGame, MatchGameRow, MatchHeader, MatchMoveRow};

@@ -67,6 +67,26 @@ pub fn table(matches: &[MatchSummary]) -> Table {
     table
 }
 
+/// Returns the table of what smart pruning did to each player's moves; `None` where no clocks ran.
+pub fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
+    use Align::{Left, Right};
+    let columns = [
+        ("player", Left),
+        ("against", Left),
+        ("ended by smart pruning, % of the moves", Right),
+        ("time saved, % of the time used", Right),
+    ];
+    let mut table = Table::new("Smart pruning", &columns);
+    let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
+    for [a, b] in &sides {
+        for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
+            let percent = |share: &f64| format!("{:.1}", 100.0 * share);
+            table.row([(*player).to_owned(), (*against).to_owned(), percent(pruned), percent(saved)]);
+        }
+    }
+    (!sides.is_empty()).then_some(table)
+}
+
 /// Returns the page: results and ranking, then for each match its pairs, its course and the curves of its clocks.
 pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
     let summaries: Vec<_> = studies.iter().map(|study| study.summary.clone()).collect();
@@ -77,6 +97,9 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
     page = page.table(&table(&summaries));
     if let Some(ranking) = ranking {
         page = page.table(&ranking.table());
+    }
+    if let Some(table) = pruning_table(&summaries) {
+        page = page.table(&table);
     }
     for study in studies {
         let [a, b] = study.summary.names();

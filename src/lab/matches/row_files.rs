@@ -10,6 +10,7 @@ use super::game::GameRecord;
 use super::pgn_writer::{PgnTags, write_pgn};
 use super::rows::{MatchGameRow, MatchHeader, MatchMoveRow};
 use super::schedule::Schedule;
+use super::summary::MatchCounts;
 use crate::lab::rows::{
     Row, RowError, RowReader, RowWriter, files_of, make_folder, write_merged, write_parquet,
 };
@@ -27,7 +28,7 @@ pub struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// Opens or makes the files in `folder`. `played` gets the rows of the games that are there already.
+    /// Opens or makes the files in `folder`. `counts` gets the rows of the games that are there already.
     ///
     /// # Errors
     /// [`MatchError::Rows`] if a file cannot be used, [`MatchError::OtherMatch`] if they hold other games than those of the
@@ -36,7 +37,7 @@ impl MatchFiles {
         folder: &Path,
         schedule: &Schedule,
         header: MatchHeader<'_>,
-        mut played: impl FnMut(&MatchGameRow),
+        counts: &mut MatchCounts,
     ) -> Result<MatchFiles, MatchError> {
         make_folder(folder)?;
         let (mut done, mut last, mut is_other, mut moves_made) = (0, None, false, 0);
@@ -49,7 +50,7 @@ impl MatchFiles {
             done += 1;
             last = Some(row.game);
             moves_made += u64::from(row.a_moves) + u64::from(row.b_moves);
-            played(&row);
+            counts.add(&row);
             true
         })?;
         if is_other {
@@ -63,6 +64,9 @@ impl MatchFiles {
         let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
             let is_kept = Some(row.game) <= last;
             moves_kept += u64::from(is_kept);
+            if is_kept {
+                counts.add_move(&row);
+            }
             is_kept
         })?;
         if moves_kept < moves_made {
@@ -77,15 +81,15 @@ impl MatchFiles {
     /// [`RowError`] if a file cannot be written.
     pub fn add(
         &mut self,
-        header: MatchHeader<'_>,
         tags: &PgnTags<'_>,
         game: &GameRecord,
-        row: &MatchGameRow,
+        rows: (&MatchGameRow, &[MatchMoveRow]),
     ) -> Result<(), RowError> {
+        let (row, moves) = rows;
         write_pgn(&mut self.pgn, game, tags)
             .and_then(|()| self.pgn.flush())
             .map_err(RowError::io(&self.folder.join("games.pgn")))?;
-        MatchMoveRow::of_game(header, game).iter().try_for_each(|row| self.moves.write(row))?;
+        moves.iter().try_for_each(|row| self.moves.write(row))?;
         self.games.write(row)?;
         self.flush()
     }

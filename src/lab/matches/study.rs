@@ -35,7 +35,7 @@ impl MatchStudy {
         }
         for game in MergedGames::<MatchMoveRow>::open(&files_of::<MatchMoveRow>(files)?)? {
             for row in game? {
-                matches.entry(row.match_id.clone()).or_default().curves.add(&row);
+                matches.entry(row.match_id.clone()).or_default().add_move(&row);
             }
         }
         Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
@@ -43,9 +43,8 @@ impl MatchStudy {
 
     /// Computes the findings of one match. Returns `None` if it has no games.
     fn new(rows: MatchRows, sprt: Option<&Sprt>) -> Option<MatchStudy> {
-        let MatchRows { games, curves } = rows;
+        let MatchRows { games, mut counts, curves } = rows;
         let first = games.first()?;
-        let mut counts = MatchCounts::default();
         games.iter().for_each(|row| counts.add(row));
         let summary = MatchSummary::new([&first.a, &first.b], &counts, sprt, None);
         Some(MatchStudy { summary, games, curves })
@@ -61,7 +60,16 @@ impl MatchStudy {
 #[derive(Default)]
 struct MatchRows {
     games: Vec<MatchGameRow>,
+    /// Of the moves alone, until the games are added.
+    counts: MatchCounts,
     curves: MatchCurves,
+}
+
+impl MatchRows {
+    fn add_move(&mut self, row: &MatchMoveRow) {
+        self.counts.add_move(row);
+        self.curves.add(row);
+    }
 }
 
 /// Sums over the games by the number of the mover's move, for A and B.

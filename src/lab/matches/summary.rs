@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::rows::MatchGameRow;
+use super::pruning::PruningCounts;
+use super::rows::{MatchGameRow, MatchMoveRow};
 use super::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
 
 /// The counts over all games of a match, from A's point of view.
@@ -19,9 +20,16 @@ pub struct MatchCounts {
     /// Moves of A and B, and the new nodes that they searched.
     moves: [u64; 2],
     nodes: [u64; 2],
+    /// The part that smart pruning had in the moves of A and B.
+    pruning: [PruningCounts; 2],
 }
 
 impl MatchCounts {
+    /// Adds a move.
+    pub fn add_move(&mut self, row: &MatchMoveRow) {
+        self.pruning[usize::from(!row.by_a)].add(row);
+    }
+
     /// Adds a game.
     pub fn add(&mut self, row: &MatchGameRow) {
         self.tally.add(row.pair, row.half_points.min(2) as u8);
@@ -71,6 +79,10 @@ pub struct MatchSummary {
     time_losses: [u64; 2],
     /// New nodes per move of A and B.
     nodes_per_move: [f64; 2],
+    /// Shares of the moves of A and B that smart pruning ended; `null` without clocks, and in reports on rows of games alone.
+    pruned: [Option<f64>; 2],
+    /// Time that this saved A and B, as shares of the time that they used.
+    pruning_saved: [Option<f64>; 2],
     /// New nodes that this run searched, without games that were there before; absent in reports on rows.
     nodes: Option<u64>,
     seconds: Option<f64>,
@@ -141,6 +153,8 @@ impl MatchSummary {
             terminations: counts.terminations.clone(),
             time_losses: counts.time_losses,
             nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
+            pruned: counts.pruning.map(|side| side.pruned()),
+            pruning_saved: counts.pruning.map(|side| side.saved()),
             nodes: speed.map(|speed| speed.nodes),
             seconds: speed.map(|speed| speed.seconds),
             nps: speed.map(|speed| (speed.nodes as f64 / speed.seconds.max(1e-9)) as u64),
@@ -171,6 +185,13 @@ impl MatchSummary {
     /// Returns the state of the sequential test, if there is one.
     pub(super) fn sprt_cell(&self) -> Option<String> {
         self.sprt.as_ref().map(ToString::to_string)
+    }
+
+    /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of them.
+    pub(super) fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
+        let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
+        let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
+        Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
     /// Returns the result so far in one line, for a progress bar.
@@ -217,6 +238,12 @@ impl fmt::Display for MatchSummary {
         writeln!(f, "ends              {}", ends.join(", "))?;
         writeln!(f, "lost on time      A {}, B {}", self.time_losses[0], self.time_losses[1])?;
         writeln!(f, "nodes per move    A {:.1}, B {:.1}", self.nodes_per_move[0], self.nodes_per_move[1])?;
+        if let Some(sides) = self.pruning() {
+            let [a, b] = sides.map(|(_, pruned, saved)| {
+                format!("{:.1} % of the moves, {:.1} % of the time saved", 100.0 * pruned, 100.0 * saved)
+            });
+            writeln!(f, "smart pruning     A {a}; B {b}")?;
+        }
         if let (Some(nodes), Some(seconds), Some(nps)) = (self.nodes, self.seconds, self.nps) {
             writeln!(f, "{nodes} nodes in {seconds:.1} s, {nps} nodes/s")?;
         }

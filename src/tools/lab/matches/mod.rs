@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{
-    self, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchRules, MatchSummary, PgnTags,
-    RunSpeed, Schedule,
+    self, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRules,
+    MatchSummary, PgnTags, RunSpeed, Schedule,
 };
 use crate::tools::{ExitStatus, Failure, Output};
 
@@ -58,7 +58,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         nodes: 0,
     };
     if let Some(folder) = &args.out {
-        let files = MatchFiles::open(folder, &config.schedule, header, |row| recorder.counts.add(row))?;
+        let files = MatchFiles::open(folder, &config.schedule, header, &mut recorder.counts)?;
         recorder.files = Some(files);
     }
     let played_before = recorder.counts.tally.games();
@@ -103,10 +103,12 @@ struct MatchRecorder<'a> {
 impl MatchRecorder<'_> {
     fn add(&mut self, game: &matches::GameRecord) -> Result<(), Failure> {
         let row = MatchGameRow::new(self.header, game);
+        let moves = MatchMoveRow::of_game(self.header, game);
         self.counts.add(&row);
+        moves.iter().for_each(|row| self.counts.add_move(row));
         self.nodes += row.a_nodes + row.b_nodes;
         if let Some(files) = &mut self.files {
-            files.add(self.header, &self.tags, game, &row)?;
+            files.add(&self.tags, game, (&row, &moves))?;
         }
         self.progress.set_position(self.counts.tally.games());
         self.progress.set_message(self.summary().line());

@@ -44,7 +44,9 @@ impl fmt::Display for MatchesReport {
             return summary.fmt(f);
         }
         matches::table(&self.matches).fmt(f)?;
-        self.ranking.iter().try_for_each(|ranking| write!(f, "\n{}", ranking.table()))
+        let pruning = matches::pruning_table(&self.matches);
+        let tables = self.ranking.iter().map(Ranking::table).chain(pruning);
+        tables.into_iter().try_for_each(|table| write!(f, "\n{table}"))
     }
 }
 
