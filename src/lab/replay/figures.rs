@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::ExactMean;
 use super::study::{ManagerFigures, ReplayStudy};
 use crate::report::{Align, Table};
 
@@ -25,6 +26,9 @@ struct ManagerReport {
     losses: u64,
     instamoves: u64,
     nodes_cv: Option<f64>,
+    /// Share of the moves that smart pruning ended, and time that this saved as a share of the time used.
+    pruned: Option<f64>,
+    pruning_saved: Option<f64>,
     /// Mean absolute errors of the estimates of the moves left, full moves.
     moves_left_mae: PhaseReport,
 }
@@ -65,6 +69,8 @@ fn manager_report(figures: &ManagerFigures) -> ManagerReport {
         losses: summary.losses,
         instamoves: summary.instamoves,
         nodes_cv: summary.nodes_cv.value(),
+        pruned: summary.pruned.value(),
+        pruning_saved: summary.pruning_saved.value(),
         moves_left_mae: PhaseReport { opening, middlegame, endgame },
     }
 }
@@ -82,6 +88,8 @@ pub(super) fn table(study: &ReplayStudy, control: &str) -> Table {
             ("losses", Right),
             ("insta-moves", Right),
             ("variation of nodes", Right),
+            ("smart pruning, % of moves", Right),
+            ("time it saved, %", Right),
             ("ML error opening", Right),
             ("middlegame", Right),
             ("endgame", Right),
@@ -91,13 +99,16 @@ pub(super) fn table(study: &ReplayStudy, control: &str) -> Table {
         let number = |value: Option<f64>, digits: usize| {
             value.map_or("–".into(), |value| format!("{value:.digits$}"))
         };
+        let percent = |mean: ExactMean| number(mean.value().map(|share| 100.0 * share), 1);
         let mut cells = vec![
             manager.clone(),
-            number(summary.time_used.value().map(|share| 100.0 * share), 1),
+            percent(summary.time_used),
             number(summary.min_clock_ms, 0),
             summary.losses.to_string(),
             summary.instamoves.to_string(),
             number(summary.nodes_cv.value(), 3),
+            percent(summary.pruned),
+            percent(summary.pruning_saved),
         ];
         cells.extend(summary.moves_left.map(|mean| number(mean.value(), 1)));
         table.row(cells);

@@ -1,10 +1,11 @@
 //! Plays whole games in virtual time, to see what a manager would have done with the clock: thousands of games in seconds.
 //!
 //! A [`ReplayGame`] is plain numbers, taken from a recorded game or made up by [`synthetic`]; an [`EngineModel`]
-//! says how fast the engine searches and how much of its tree survives. [`replay`] plays the engine's moves
+//! says how fast the engine searches, how much of its tree survives, and how score and best move waver ([`SearchCourse`]). [`replay`] plays the engine's moves
 //! through a [`Timekeeper`] with the clock of a [`TimeControl`] and says what became of each; [`ReplaySummary`] adds
 //! games up. Tests and the `timelab` command use this; nothing here waits or asks for the time.
 
+mod course;
 mod figures;
 mod games;
 mod heads;
@@ -19,6 +20,7 @@ mod study;
 mod summary;
 pub mod synthetic;
 
+pub use course::SearchCourse;
 pub use figures::ReplayReport;
 pub use games::GameToReplay;
 pub use heads::NetworkHeads;

@@ -1,5 +1,6 @@
 //! Models the speed of an engine, and how much of its tree survives from move to move.
 
+use super::course::SearchCourse;
 use super::random::ReplayRandom;
 
 /// New nodes per second.
@@ -60,6 +61,8 @@ pub struct EngineModel {
     pub reuse: f64,
     /// Probability that the opponent surprises, so that hardly anything survives.
     pub surprise: f64,
+    /// The course that score and best move take during a search.
+    pub course: SearchCourse,
     /// Time from the end of the search to the GUI's clock, ms.
     pub lag_ms: f64,
     /// Time from the deadline to `bestmove` while a batch is in flight, ms.
@@ -76,6 +79,7 @@ impl Default for EngineModel {
             batch_latency_ms: 5.0,
             reuse: 0.55,
             surprise: 0.25,
+            course: SearchCourse::default(),
             lag_ms: 5.0,
             reaction_ms: 2.0,
         }

@@ -33,6 +33,10 @@ pub struct ReplayGameRow {
     pub instamoves: u32,
     /// See [`GameSummary::nodes_cv`].
     pub nodes_cv: f64,
+    /// See [`GameSummary::pruned`].
+    pub pruned: u32,
+    /// See [`GameSummary::pruning_saved`].
+    pub pruning_saved: f64,
     /// Moves of the opening with an estimate of the moves left.
     pub opening_estimates: u32,
     /// Sum of the absolute errors of those estimates, full moves.
@@ -79,22 +83,23 @@ pub struct ReplayKey<'a> {
 impl ReplayGameRow {
     /// Returns the row of a replayed game.
     pub fn new(key: ReplayKey<'_>, game: &ReplayedGame) -> ReplayGameRow {
-        let GameSummary { moves, lost, time_used, min_clock_ms, instamoves, nodes_cv, moves_left } =
-            game.summary();
-        let [opening, middlegame, endgame] = moves_left;
+        let summary = game.summary();
+        let [opening, middlegame, endgame] = summary.moves_left;
         ReplayGameRow {
             game: key.game,
             white: key.white,
             manager: key.manager.to_owned(),
             control: key.control.to_owned(),
-            moves,
-            lost,
+            moves: summary.moves,
+            lost: summary.lost,
             given_ms: game.given_ms,
             final_clock_ms: game.final_clock_ms,
-            time_used,
-            min_clock_ms,
-            instamoves,
-            nodes_cv,
+            time_used: summary.time_used,
+            min_clock_ms: summary.min_clock_ms,
+            instamoves: summary.instamoves,
+            nodes_cv: summary.nodes_cv,
+            pruned: summary.pruned,
+            pruning_saved: summary.pruning_saved,
             opening_estimates: opening.moves,
             opening_error_moves: opening.sum,
             middlegame_estimates: middlegame.moves,
@@ -114,6 +119,8 @@ impl ReplayGameRow {
             min_clock_ms: self.min_clock_ms,
             instamoves: self.instamoves,
             nodes_cv: self.nodes_cv,
+            pruned: self.pruned,
+            pruning_saved: self.pruning_saved,
             moves_left: [
                 errors(self.opening_estimates, self.opening_error_moves),
                 errors(self.middlegame_estimates, self.middlegame_error_moves),

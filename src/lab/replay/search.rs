@@ -3,6 +3,7 @@
 use crate::time::{Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason};
 
 use super::ReplayMove;
+use super::course::CourseState;
 use super::model::EngineModel;
 use super::random::ReplayRandom;
 
@@ -14,6 +15,9 @@ const ASK_NODES: f64 = 1.0 / 16.0;
 
 /// Share of the moves at which two moves are about equally good.
 const CONTESTED: f64 = 0.4;
+/// Share of the new visits that a move gets more, and the other of the two less, when it has become the favourite and is to
+/// overtake.
+const CATCHING_UP: f64 = 0.05;
 
 /// A search that is under way.
 #[derive(Debug)]
@@ -21,13 +25,16 @@ pub struct VirtualSearch<'a> {
     model: &'a EngineModel,
     stats: SearchStats,
     nps: f64,
-    /// Shares of new visits that go to the best and the second move.
+    /// Shares of new visits that go to the favourite and the other of the two leading moves.
     best_share: f64,
     second_share: f64,
-    new_best: f64,
-    new_second: f64,
+    /// New visits of the two leading moves.
+    new_visits: [f64; 2],
     reused_visits: Vec<u32>,
+    /// The evaluation that the search begins with.
     root: RootEvaluation,
+    course: CourseState,
+    random: &'a mut ReplayRandom,
 }
 
 impl<'a> VirtualSearch<'a> {
@@ -36,10 +43,10 @@ impl<'a> VirtualSearch<'a> {
         model: &'a EngineModel,
         facts: &MoveFacts,
         position: &ReplayMove,
-        random: &mut ReplayRandom,
+        random: &'a mut ReplayRandom,
     ) -> Self {
-        let best_share =
-            if random.unit() < CONTESTED { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };
+        let is_contested = random.unit() < CONTESTED;
+        let best_share = if is_contested { random.between(0.4, 0.55) } else { random.between(0.6, 0.95) };
         let stats = SearchStats {
             nodes: facts.reused_nodes,
             root_visits: facts.root_visits.clone(),
@@ -49,11 +56,12 @@ impl<'a> VirtualSearch<'a> {
             model,
             nps: model.speed(position.pieces, random),
             best_share,
-            second_share: (1.0 - best_share) * 0.7,
-            new_best: 0.0,
-            new_second: 0.0,
+            second_share: ((1.0 - best_share) * 0.7).min(0.9 * best_share),
+            new_visits: [0.0; 2],
             reused_visits: facts.root_visits.clone(),
             root: position.root.unwrap_or_default(),
+            course: CourseState::new(model.course, is_contested && facts.has_choice()),
+            random,
             stats,
         }
     }
@@ -102,13 +110,23 @@ impl<'a> VirtualSearch<'a> {
         stats.nodes += Nodes(nodes);
         stats.playouts += Nodes(nodes);
         stats.batches += u64::from(batches);
-        stats.root = Some(self.root);
-        self.new_best += nodes as f64 * self.best_share;
-        self.new_second += nodes as f64 * self.second_share;
-        for (i, new) in [self.new_best, self.new_second].into_iter().enumerate() {
+        self.course.advance(stats.nodes.0, self.random);
+        stats.root = Some(drifted(self.root, self.course.drift));
+        stats.best_by_q = self.course.best_by_q.filter(|&index| index < stats.root_visits.len());
+        let favourite = self.course.favourite;
+        let shift = if favourite == 0 { 0.0 } else { CATCHING_UP.min(self.second_share) };
+        self.new_visits[favourite] += nodes as f64 * (self.best_share + shift);
+        self.new_visits[1 - favourite] += nodes as f64 * (self.second_share - shift);
+        for (i, new) in self.new_visits.into_iter().enumerate() {
             if let (Some(visits), Some(reused)) = (stats.root_visits.get_mut(i), self.reused_visits.get(i)) {
                 *visits = reused + new as u32;
             }
         }
     }
+}
+
+/// Returns the evaluation with Q moved by `drift`; the probability of a draw stays possible.
+fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
+    let q = (root.q + drift).clamp(-1.0, 1.0);
+    RootEvaluation { q, d: root.d.map(|d| d.min(1.0 - q.abs())), ..root }
 }

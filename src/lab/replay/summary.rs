@@ -68,6 +68,10 @@ pub struct GameSummary {
     /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move that had a
     /// choice; 0 for fewer than two.
     pub nodes_cv: f64,
+    /// Moves that smart pruning ended.
+    pub pruned: u32,
+    /// Time that their budgets had left, as a share of the time that all moves used.
+    pub pruning_saved: f64,
     /// Errors of the estimates of moves left, in the order of [`Phase::ALL`].
     pub moves_left: [PhaseErrors; 3],
 }
@@ -87,6 +91,10 @@ pub struct ReplaySummary {
     pub instamoves: u64,
     /// Mean over the games of [`GameSummary::nodes_cv`].
     pub nodes_cv: ExactMean,
+    /// Share of all moves that smart pruning ended.
+    pub pruned: ExactMean,
+    /// Mean over the games of [`GameSummary::pruning_saved`].
+    pub pruning_saved: ExactMean,
     /// Mean absolute errors of the estimates of moves left over all moves of a phase, in the order of [`Phase::ALL`].
     pub moves_left: [ExactMean; 3],
 }
@@ -109,6 +117,8 @@ impl ReplaySummary {
         }
         self.instamoves += u64::from(game.instamoves);
         self.nodes_cv.add(game.nodes_cv, 1);
+        self.pruned.add(game.pruned.into(), game.moves);
+        self.pruning_saved.add(game.pruning_saved, 1);
         for (mean, errors) in self.moves_left.iter_mut().zip(&game.moves_left) {
             mean.add(errors.sum, errors.moves);
         }
@@ -153,8 +163,15 @@ impl ReplayedGame {
             min_clock_ms: self.moves.iter().map(|m| m.clock_ms - m.used_ms).fold(f64::INFINITY, f64::min),
             instamoves: self.moves.iter().filter(|m| m.is_instamove()).count() as u32,
             nodes_cv: self.nodes_cv(),
+            pruned: self.pruned().count() as u32,
+            pruning_saved: self.pruned().map(|m| (m.budget_ms - m.used_ms).max(0.0)).sum::<f64>()
+                / self.moves.iter().map(|m| m.used_ms).sum::<f64>().max(f64::MIN_POSITIVE),
             moves_left: Phase::ALL.map(|phase| self.moves_left_errors(phase)),
         }
+    }
+
+    fn pruned(&self) -> impl Iterator<Item = &ReplayedMove> {
+        self.moves.iter().filter(|m| m.reason == StopReason::SmartPruning)
     }
 
     fn nodes_cv(&self) -> f64 {
@@ -179,12 +196,11 @@ impl ReplayedGame {
 }
 
 impl ReplayedMove {
-    /// Says whether the move was made at once without need.
+    /// Says whether the move was made at once without need. A move that smart pruning ends at once is one, too: that is what an
+    /// estimate of nps or of the nodes to come does that is too low.
     pub fn is_instamove(&self) -> bool {
-        let was_proven = matches!(
-            self.reason,
-            StopReason::SmartPruning | StopReason::OnlyMove | StopReason::ProvenWin | StopReason::OthersLose
-        );
+        let was_proven =
+            matches!(self.reason, StopReason::OnlyMove | StopReason::ProvenWin | StopReason::OthersLose);
         let even_share_ms = self.clock_ms / EVEN_SHARE_MOVES;
         self.had_choice && !was_proven && self.used_ms < INSTANT_SHARE * even_share_ms
     }
@@ -213,17 +229,27 @@ mod tests {
     #[test]
     fn by_hand() {
         let moves = vec![
-            moved(100, 1_000.0, StopReason::Budget),
+            moved(100, 990.0, StopReason::Budget),
             moved(300, 10.0, StopReason::Budget),
-            ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::SmartPruning) },
+            ReplayedMove { moves_left: None, budget_ms: 260.0, ..moved(200, 10.0, StopReason::SmartPruning) },
+            ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::OthersLose) },
+            ReplayedMove { moves_left: None, ..moved(200, 20.0, StopReason::SmartPruning) },
         ];
         let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0 };
         let summary = ReplaySummary::of(&[game]);
         assert!((summary.time_used.value().unwrap() - 0.8).abs() < 1e-12);
-        assert_eq!((summary.losses, summary.instamoves), (0, 1), "10 ms of 1,000 is an insta-move");
-        assert_eq!(summary.min_clock_ms, Some(39_000.0));
-        // Mean 200, variance (100² + 100² + 0)/3 = 6666.7, deviation 81.65
-        assert!((summary.nodes_cv.value().unwrap() - 0.408_248).abs() < 1e-6);
+        // A regression: whatever smart pruning ended counted as proven.
+        assert_eq!(
+            (summary.losses, summary.instamoves),
+            (0, 2),
+            "10 ms of 1,000 is an insta-move, 20 are none"
+        );
+        assert_eq!(summary.min_clock_ms, Some(39_010.0));
+        // Mean 200, variance (100² + 100² + 0)/5 = 4,000, deviation 63.25
+        assert!((summary.nodes_cv.value().unwrap() - 0.316_228).abs() < 1e-6);
+        // Two of five moves; 250 ms for 1,040.
+        assert!((summary.pruned.value().unwrap() - 0.4).abs() < 1e-12);
+        assert!((summary.pruning_saved.value().unwrap() - 250.0 / 1_040.0).abs() < 1e-12);
         assert_eq!(
             summary.moves_left.map(|mean| mean.value()),
             [None, None, Some(3.0)],

@@ -1,8 +1,8 @@
 //! Puts every manager through many games, and checks what they were made for.
 
 use super::*;
-use crate::time::Millis;
 use crate::time::managers::{DEFAULT_MANAGER, manager_from};
+use crate::time::{Chain, GoLimits, Millis};
 
 const MANAGERS: [&str; 6] = ["smooth", "legacy", "alphazero", "simple", "stockfish", "argo"];
 
@@ -36,9 +36,29 @@ fn no_manager_loses_on_time_or_moves_at_once() {
         let more = [DEFAULT_MANAGER, "smooth(preset=lc0)", "smooth(limit=nodes)"];
         for manager in MANAGERS.into_iter().chain(more) {
             let summary = summary(manager, control, 40);
-            assert_eq!((summary.losses, summary.instamoves), (0, 0), "{manager} {control:?} {summary:?}");
+            // At long time controls the lead that a kept tree gives a move may be out of reach as soon as smart pruning may act.
+            let allowed = if control.time > Millis(300_000.0) { summary.pruned.count() / 50 } else { 0 };
+            assert_eq!(summary.losses, 0, "{manager} {control:?} {summary:?}");
+            assert!(summary.instamoves <= allowed, "{manager} {control:?} {summary:?}");
         }
     }
+}
+
+/// A regression: a move that smart pruning ended was never an insta-move. It makes them where it expects too few visits to come, as
+/// with an estimate of the speed that is far too low; here with a factor that divides them by a hundred.
+#[test]
+fn moves_that_smart_pruning_ends_at_once_are_seen() {
+    let instamoves = |smart_pruning_factor| {
+        let stoppers = StopperOptions { smart_pruning_factor, ..StopperOptions::default() };
+        let options = ReplayOptions { control: CONTROLS[3], stoppers, ..ReplayOptions::default() };
+        let replayed = (0..10).map(|seed| {
+            let options = ReplayOptions { seed, ..options.clone() };
+            replay(&synthetic::game(seed), manager_from("smooth").unwrap(), &options)
+        });
+        ReplaySummary::of(&replayed.collect::<Vec<_>>()).instamoves
+    };
+    let (usual, hasty) = (instamoves(1.33), instamoves(100.0));
+    assert!(hasty > 5 * usual && hasty > 50, "{hasty} instead of {usual}");
 }
 
 /// The even trees are what smooth was invented for.
@@ -75,6 +95,60 @@ fn stakes_take_time_from_decided_moves() {
         stakes * 10 < even * 9,
         "{stakes} new nodes late in the game, {even} where all moves weigh the same"
     );
+}
+
+/// A regression: score and best move stayed the same within a move, so that nothing that watches them ever acted.
+#[test]
+fn managers_that_watch_score_and_best_move_act() {
+    let played = |manager: &str, course: SearchCourse| {
+        run(manager, CONTROLS[0], &EngineModel { course, ..EngineModel::default() }, 5)
+    };
+    // Managers without what is to act, beside those with it; without a course they are the same.
+    let pairs = [
+        ("falling score", "stockfish", "stockfish(fail-low-q=2)"),
+        ("rising score", "stockfish", "stockfish(fail-high-q=2)"),
+        ("unstable moves", "stockfish", "stockfish(instability-decay=0)"),
+        (
+            "doubt about the best move",
+            "smooth(preset=lc0,force-piggybank-ms=0,overtaker-optimism=0)",
+            "smooth(preset=lc0,force-piggybank-ms=0,overtaker-optimism=0,max-piggybank-use=0)",
+        ),
+    ];
+    for (what, with, without) in pairs {
+        assert!(played(with, SearchCourse::Recorded) != played(without, SearchCourse::Recorded), "{what}");
+        assert!(played(with, SearchCourse::Still) == played(without, SearchCourse::Still), "{what}");
+    }
+    assert!(played("argo", SearchCourse::Recorded) != played("argo", SearchCourse::Still), "difficulty");
+}
+
+/// The visits of modelled searches: as often as in recorded ones another move becomes the most visited.
+#[test]
+fn the_best_move_changes_as_often_as_recorded() {
+    let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+    let position = ReplayMove { pieces: 32, legal_moves: 30, ..ReplayMove::default() };
+    let model = EngineModel { batch: 8, ..EngineModel::default() };
+    let mut random = ReplayRandom::new(3);
+    let (mut changes, mut doublings, mut disagreements) = (0, 0, 0);
+    for _ in 0..1_000 {
+        let visits = model.spread(0, 30);
+        let facts = MoveFacts { legal_moves: 30, root_visits: visits, ..MoveFacts::default() };
+        let mut search = VirtualSearch::new(&model, &facts, &position, &mut random);
+        let mut best = None;
+        for number in 6..=14 {
+            let limits = GoLimits { nodes: Some(Nodes(1 << number)), ..GoLimits::default() };
+            let facts = MoveFacts { limits, ..facts.clone() };
+            search.run(&mut Chain::new(&facts, &stoppers, None));
+            let now = search.stats().most_visited();
+            let is_later = best.replace(now).is_some_and(|before| before != now);
+            changes += i32::from(is_later);
+            disagreements += i32::from(search.stats().best_by_q != now);
+            doublings += 1;
+        }
+    }
+    let share = |count: i32| f64::from(count) / f64::from(doublings);
+    // Recorded: 16 % of the doublings from 64 to 16,384 nodes; at the ends of 26 % of them the best by Q is another one.
+    assert!((0.11..0.19).contains(&share(changes)), "{}", share(changes));
+    assert!((0.17..0.30).contains(&share(disagreements)), "{}", share(disagreements));
 }
 
 /// A device with half a second per batch in a game of one second.
