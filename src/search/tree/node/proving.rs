@@ -1,8 +1,9 @@
 //! What is known of a node: its state from leaf to terminal, bounds and proofs of its result, and what they change in its sums.
 
+use super::standing::with_visits_below;
 use super::{Node, SUMS_LOCK, meta};
 use crate::search::sync::atomic::Ordering;
-use crate::search::tree::value::{Bounds, Correction, NodeValue, Proof, ProofOutcome, VisitSum, fixed};
+use crate::search::tree::value::{Bounds, Correction, NodeValue, Proof, ProofOutcome, fixed};
 
 impl Node {
     /// Tries to make the caller the one worker that evaluates this node; returns whether it is.
@@ -142,13 +143,7 @@ impl Node {
     pub(in super::super) fn reopen_proven<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let Some(own) = self.proof().map(Proof::value) else { return };
         let visits = self.lock_sums();
-        let mut sum = VisitSum::finished(1, own);
-        for child in children {
-            let NodeValue { d, m, .. } = child.mean();
-            let value_sum = child.value_sum.load(Ordering::Relaxed);
-            let visits = VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() };
-            sum = sum.and(visits.at_parent());
-        }
+        let sum = with_visits_below(own, children);
         self.means.set(sum.d, sum.m);
         self.value_sum.store(sum.value_sum, Ordering::Relaxed);
         self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);

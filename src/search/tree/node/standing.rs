@@ -44,14 +44,7 @@ impl Node {
     /// Gives the node all visits of its `children` and one of its own, if it has fewer: they were made when it was the root.
     /// Nobody else uses it.
     pub(in crate::search::tree) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
-        let mut sum = VisitSum::finished(1, self.mean());
-        for child in children {
-            let NodeValue { d, m, .. } = child.mean();
-            let value_sum = child.value_sum.load(Ordering::Relaxed);
-            sum = sum.and(
-                VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() }.at_parent(),
-            );
-        }
+        let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
             self.value_sum.store(sum.value_sum, Ordering::Relaxed);
             self.means.set(sum.d, sum.m);
@@ -62,4 +55,15 @@ impl Node {
     fn set_visits(&self, visits: u32) {
         self.counts.store(u64::from(visits) << 32 | u64::from(self.in_flight()), Ordering::Relaxed);
     }
+}
+
+/// Returns one visit with the result `own` of a node, and those of its `children` as the node sees them. Nobody else changes
+/// them meanwhile.
+pub(super) fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
+    children.fold(VisitSum::finished(1, own), |sum, child| {
+        let NodeValue { d, m, .. } = child.mean();
+        let value_sum = child.value_sum.load(Ordering::Relaxed);
+        let visits = VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() };
+        sum.and(visits.at_parent())
+    })
 }
