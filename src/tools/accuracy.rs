@@ -95,9 +95,9 @@ fn draw(probabilities: &[f32], share: f32) -> usize {
 
 /// The mean and the largest of some errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-struct ErrorSpread {
-    mean: f64,
-    max: f64,
+pub(super) struct ErrorSpread {
+    pub(super) mean: f64,
+    pub(super) max: f64,
 }
 
 impl ErrorSpread {
@@ -114,31 +114,31 @@ impl ErrorSpread {
 
 /// The differences between two backends.
 #[derive(Debug, Serialize)]
-struct AccuracyReport {
+pub(super) struct AccuracyReport {
     backend: String,
     reference: String,
     positions: usize,
     /// Kullback-Leibler divergence of the policy from the reference's, nats.
-    policy_kl: ErrorSpread,
+    pub(super) policy_kl: ErrorSpread,
     /// Difference of the expected result, of `-1..=1`.
-    q_error: ErrorSpread,
+    pub(super) q_error: ErrorSpread,
     /// Difference of the probability of a draw.
     d_error: ErrorSpread,
     /// Difference of the moves left, plies.
     m_error: ErrorSpread,
     /// Share of positions in which both find the same move likeliest.
-    top1_agreement: f64,
+    pub(super) top1_agreement: f64,
 }
 
 /// Positions as a backend has evaluated them.
-struct EvaluatedBy<'a> {
-    backend: &'a dyn Backend,
-    slots: &'a [EvalSlot],
+pub(super) struct EvaluatedBy<'a> {
+    pub(super) backend: &'a dyn Backend,
+    pub(super) slots: &'a [EvalSlot],
 }
 
 impl AccuracyReport {
     /// Compares evaluations of the same positions.
-    fn new(tested: EvaluatedBy<'_>, reference: EvaluatedBy<'_>) -> AccuracyReport {
+    pub(super) fn new(tested: EvaluatedBy<'_>, reference: EvaluatedBy<'_>) -> AccuracyReport {
         let pairs = || tested.slots.iter().zip(reference.slots);
         let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
             ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))

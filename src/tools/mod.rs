@@ -11,6 +11,7 @@ mod bench;
 mod benchmark;
 mod convert;
 mod describenet;
+mod doctor;
 mod eval;
 mod failure;
 #[cfg(feature = "lab")]
@@ -65,6 +66,8 @@ enum Command {
     Accuracy(accuracy::AccuracyArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup(setup::SetupArgs),
+    /// Say what this machine has, try every backend on it, and name remedies
+    Doctor(doctor::DoctorArgs),
     /// Evaluate positions with the network alone
     Eval(eval::EvalArgs),
     /// Describe a network file
@@ -128,6 +131,7 @@ impl Command {
             Command::Backendbench(args) => backendbench::run(&args, output),
             Command::Accuracy(args) => accuracy::run(&args, output),
             Command::Setup(args) => setup::run(&args, output),
+            Command::Doctor(args) => doctor::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),

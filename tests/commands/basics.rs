@@ -246,6 +246,26 @@ fn a_provider_that_is_not_to_be_had_is_an_error_unless_the_cpu_may_evaluate_inst
 }
 
 #[test]
+fn the_doctor_tries_backends_and_says_what_is_missing() {
+    let net = network("se_mlh.pb.gz");
+    let output = run(&["doctor", "--json", "--backend=native", "--weights", &net], "");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let report = &json_lines(&output)[0];
+    assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
+    let native = &report["backends"][0];
+    assert_eq!((&native["works"], &native["verdict"]), (&true.into(), &"works".into()), "{native}");
+    assert_eq!(native["throughput"].as_array().unwrap().len(), 3, "{native}");
+    assert!(native["q_error_max"].as_f64().unwrap() < 0.1, "{native}");
+    assert!(report["parts"].as_array().unwrap().iter().any(|part| part["name"] == "ONNX Runtime"));
+
+    let missing = "onnxruntime(provider=migraphx)";
+    let output = run(&["doctor", "--backend", missing, "--weights", &net], "");
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("FAILS") && text.contains("found no ONNX Runtime with migraphx"), "{text}");
+}
+
+#[test]
 fn backends_of_lc0_are_taken_for_ours_with_a_message() {
     let net = network("se_mlh.pb.gz");
     let arguments = ["eval", "--weights", &net, "--backend", "eigen", "--backend-opts", "batch_size=64"];

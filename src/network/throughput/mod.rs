@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::{Backend, BackendError, EvalSlot, Evaluator};
 use crate::cpu_time::cpu_time;
 
+pub use positions::encoded as encoded_positions;
 pub(super) use positions::of_one_game as game_positions;
 pub use samples::SortedSamples;
 

@@ -37,7 +37,7 @@ fn positions_of(game: &str) -> Vec<History> {
 
 /// Returns `count` encoded positions with the policy indices of their legal moves, from the position `first` on; after
 /// the last position follows the first.
-pub(super) fn encoded(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
+pub fn encoded(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot> {
     let positions = all().iter().cycle().skip(first % all().len()).take(count);
     positions.map(|history| EvalSlot::of(history, format.into())).collect()
 }

@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 /// The description of a machine, as far as the system gives one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct MachineInfo {
+pub(in crate::tools) struct MachineInfo {
     /// The processor's name.
-    pub(super) cpu: String,
+    pub(in crate::tools) cpu: String,
     /// The number of processors that this program may use.
-    pub(super) cores: usize,
+    pub(in crate::tools) cores: usize,
     /// The memory, 10⁹ bytes.
-    pub(super) memory_gb: Option<f64>,
+    pub(in crate::tools) memory_gb: Option<f64>,
     /// The operating system and its kernel.
-    pub(super) system: String,
+    pub(in crate::tools) system: String,
     /// Name, driver and memory of each NVIDIA card.
-    pub(super) gpus: Vec<String>,
+    pub(in crate::tools) gpus: Vec<String>,
 }
 
 impl MachineInfo {
     /// Describes this machine.
-    pub(super) fn this() -> MachineInfo {
+    pub(in crate::tools) fn this() -> MachineInfo {
         MachineInfo {
             cpu: cpu_name().unwrap_or_else(|| std::env::consts::ARCH.into()),
             cores: std::thread::available_parallelism().map_or(1, NonZero::get),

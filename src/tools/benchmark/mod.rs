@@ -5,7 +5,7 @@
 //! earlier one.
 
 mod compare;
-mod machine;
+pub(super) mod machine;
 mod noise;
 #[cfg(feature = "lab")]
 mod page;

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use super::fetch::{self, FetchError};
 use super::library::{self, Library, LibraryError, LibrarySource, PATH_VARIABLE, Unusable, UnusableReason};
+use super::nvidia;
 use super::package::Package;
 use super::plugin;
 use super::provider::Provider;
@@ -42,6 +43,26 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
         found: refused_suffix(&refused),
         reason: Box::new(reason),
     })
+}
+
+/// Says which library would be used for `provider`, without fetching any, and why others were refused.
+pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
+    let mut refused = Vec::new();
+    match find(provider, &mut refused) {
+        Ok(library) => (library, refused.iter().map(Unusable::to_string).collect()),
+        Err(error) => (None, vec![error.to_string()]),
+    }
+}
+
+/// Returns the plugin of `provider`, if it is one and is installed.
+pub fn plugin_file(provider: Provider) -> Option<PathBuf> {
+    let (library, _) = look_for(provider);
+    provider.plugin()?.find(library.as_ref().and_then(|library| library.path.parent()))
+}
+
+/// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
+pub fn obstacle(provider: Provider) -> Option<LibraryError> {
+    nvidia::check_driver(provider).and_then(|()| plugin::check_system(provider)).err()
 }
 
 /// Returns whether a library that has `provider` is installed, with its plugin if it is one.

@@ -71,8 +71,8 @@ impl Plugin {
         }
     }
 
-    /// Returns the file, if it is installed where `beside` or elsewhere.
-    fn find(&self, beside: Option<&Path>) -> Option<PathBuf> {
+    /// Returns the file, if it is installed in the folder `beside` or elsewhere.
+    pub(super) fn find(&self, beside: Option<&Path>) -> Option<PathBuf> {
         let file = self.file_name();
         let in_folder = |folder: PathBuf| Some(folder.join(&file)).filter(|path| path.is_file());
         let known = beside.map(Path::to_path_buf).into_iter().chain(self.known_folders());
