@@ -109,9 +109,14 @@ fn missing(provider: Provider) -> Option<String> {
     if let Some(obstacle) = finder::obstacle(provider) {
         return Some(obstacle.to_string());
     }
-    let is_installed = finder::is_installed(provider);
-    (!is_installed).then(|| {
-        format!("not installed; `zeitnot setup --provider {provider}` fetches it, where that is possible")
+    if finder::is_installed(provider) {
+        return None;
+    }
+    Some(match provider {
+        Provider::MiGraphX => {
+            "not installed; put an ONNX Runtime that is built with it beside the program".into()
+        }
+        _ => format!("not installed; `zeitnot setup --provider {provider}` fetches it"),
     })
 }
 
