@@ -106,10 +106,10 @@ fn is_for_native(network: &NetworkFile) -> bool {
 /// Returns the candidate to take for `network`, and the reason if there was a choice.
 fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
     let usual = if is_for_native(network) { native::NAME } else { onnxruntime::NAME };
-    if let Some(library) = Runtime::in_use() {
+    if Runtime::in_use().is_some() {
         return match usual {
-            onnxruntime::NAME if library.has(Provider::OpenVino) => {
-                (OPENVINO, Some("its library is in use already".into()))
+            onnxruntime::NAME if finder::is_installed(Provider::OpenVino) => {
+                (OPENVINO, Some("it is installed".into()))
             }
             _ => (usual, None),
         };

@@ -169,7 +169,8 @@ impl DeviceOptions {
     }
 
     /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered, and for
-    /// plugins, whose devices are given to the session. `input` is the name of the model's input, `engines` the folder for what a provider builds once.
+    /// plugins, whose devices are given to the session. `input` is the name of the model's input, `engines` the folder
+    /// for what a provider builds once.
     pub(super) fn registration(&self, input: &str, engines: &Path) -> Option<ExecutionProviderDispatch> {
         let gpu = self.gpu as i32;
         let dispatch = match self.provider {
