@@ -38,6 +38,8 @@ pub struct NpsEstimator {
     last: Option<NpsSample>,
     /// The time at which the first evaluation came back, seconds since the move's clock began.
     first_batch_s: f64,
+    /// Batches that have come back.
+    batches: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +53,16 @@ impl NpsEstimator {
     /// search in this game (0 if it is a guess).
     pub fn new(rule: NpsRule, value: f64, measured_s: f64) -> Self {
         let is_guess = measured_s <= 0.0;
-        NpsEstimator { rule, value, measured_s, is_guess, first: None, last: None, first_batch_s: 0.0 }
+        NpsEstimator {
+            rule,
+            value,
+            measured_s,
+            is_guess,
+            first: None,
+            last: None,
+            first_batch_s: 0.0,
+            batches: 0,
+        }
     }
 
     /// Returns the estimate of new nodes per second.
@@ -70,7 +81,8 @@ impl NpsEstimator {
     /// time from the search's beginning. What came before, such as loading a network, is no time of the device.
     pub fn after_the_move(&self, began_s: f64) -> NpsEstimator {
         let mut estimator = self.clone();
-        if let (Some(first), None) = (self.first, self.measured()) {
+        // Without a batch all nodes came from the cache, which says nothing of the device.
+        if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
             let began = NpsSample { elapsed_s: began_s, nodes: 0.0 };
             let back = NpsSample { elapsed_s: self.first_batch_s, ..first };
             if let Some(measured) = rate(began, back).filter(|_| back.nodes > 0.0) {
@@ -98,6 +110,7 @@ impl NpsEstimator {
     /// Updates the estimate with the search's statistics.
     pub fn observe(&mut self, stats: &SearchStats) {
         let Some(since) = stats.since_first_eval else { return };
+        self.batches = stats.batches;
         let now = NpsSample { elapsed_s: stats.elapsed.as_secs(), nodes: stats.new_nodes.as_f64() };
         if self.first.is_none() {
             // Under nodestime the clock stands still until the first evaluation is back, and then has moved by its nodes.
@@ -167,6 +180,7 @@ mod tests {
             elapsed: Millis(elapsed_ms),
             since_first_eval: since.map(Millis),
             new_nodes: Nodes(new_nodes),
+            batches: u64::from(since.is_some()),
             ..SearchStats::default()
         }
     }
@@ -236,6 +250,10 @@ mod tests {
         let window = NpsRule::Window { window_s: 20.0 };
         assert_eq!(after(window, 110.0, 0.0).0, 10.0);
         assert!((after(window, 110.0, 9.0).0 - 105.0).abs() < 1e-9);
+        // Nodes from the cache are no batch.
+        let mut cached = NpsEstimator::new(window, 110.0, 9.0);
+        cached.observe(&SearchStats { batches: 0, ..at(0.5, 0.5, 200, 0.0) });
+        assert_eq!(cached.after_the_move(0.0).value(), 110.0);
         // Two batches are measured between them.
         let mut two = NpsEstimator::new(PR1195, 110.0, 0.0);
         two.observe(&at(11_000.0, 11_000.0, 10, 20.0));
