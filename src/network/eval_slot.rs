@@ -7,7 +7,7 @@
 use arrayvec::ArrayVec;
 
 use super::encode::{HistoryFill, InputFormat, encode};
-use super::{Evaluation, InputPlanes, MAX_MOVES, policy_map};
+use super::{BackendError, BackendInfo, Evaluation, InputPlanes, MAX_MOVES, policy_map};
 use crate::chess::{History, Move};
 
 /// The way positions become planes: the network's part of it, and the user's.
@@ -60,6 +60,23 @@ impl EvalSlot {
         let mut slot = EvalSlot::default();
         slot.fill(history, &history.legal_moves(), encoding);
         slot
+    }
+
+    /// Checks that `backend` has filled `batch` with numbers: a device that is damaged, too hot or out of the range of its
+    /// precision gives NaN and infinities, which would poison every mean of a tree.
+    ///
+    /// # Errors
+    /// [`BackendError::Evaluation`] if an output is none.
+    pub fn check_numbers(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
+        let is_sound = |slot: &EvalSlot| {
+            let Evaluation { q, d, m } = slot.evaluation;
+            [q, d, m].iter().chain(&slot.logits).all(|output| output.is_finite())
+        };
+        if batch.iter().all(is_sound) {
+            return Ok(());
+        }
+        let reason = "it gives NaN or infinities".into();
+        Err(BackendError::Evaluation { backend: backend.name.clone(), reason })
     }
 
     /// Returns the policy of `moves`, in their order: the softmax of the logits at temperature 1.
@@ -116,6 +133,62 @@ fn approximate_exp(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::backends::{BackendConfig, create};
+    use crate::network::instrumented::Instrumented;
+    use crate::network::{Backend, Evaluator};
+    use std::sync::Arc;
+
+    /// A backend of which one output of the last slot is `output`.
+    #[derive(Debug)]
+    struct Unsound {
+        backend: Arc<dyn Backend>,
+        output: f32,
+        is_logit: bool,
+    }
+
+    impl Backend for Unsound {
+        fn info(&self) -> &BackendInfo {
+            self.backend.info()
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            let &Unsound { output, is_logit, .. } = self;
+            Ok(Box::new(UnsoundEvaluator { evaluator: self.backend.evaluator()?, output, is_logit }))
+        }
+    }
+
+    struct UnsoundEvaluator {
+        evaluator: Box<dyn Evaluator>,
+        output: f32,
+        is_logit: bool,
+    }
+
+    impl Evaluator for UnsoundEvaluator {
+        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+            self.evaluator.evaluate(batch)?;
+            let last = batch.last_mut().unwrap();
+            let output = if self.is_logit { &mut last.logits[7] } else { &mut last.evaluation.m };
+            *output = self.output;
+            Ok(())
+        }
+    }
+
+    /// A regression: NaN from a device went into the tree.
+    #[test]
+    fn outputs_that_are_no_numbers_are_an_error() {
+        let history = History::start();
+        for (output, is_logit) in [(f32::NAN, false), (f32::INFINITY, true), (f32::NAN, true), (1.0, true)] {
+            let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
+            let encoding = PositionEncoding::from(backend.info().input_format);
+            let mut batch = vec![EvalSlot::of(&history, encoding); 3];
+            let instrumented = Instrumented::new(Arc::new(Unsound { backend, output, is_logit }));
+            let result = instrumented.evaluator().unwrap().evaluate(&mut batch);
+            let text = result.err().map(|error| error.to_string()).unwrap_or_default();
+            let expected =
+                if output.is_finite() { "" } else { "random: evaluation failed: it gives NaN or infinities" };
+            assert_eq!(text, expected);
+        }
+    }
     use crate::chess::Variant;
 
     #[test]

@@ -1,9 +1,26 @@
-//! The folders where this program looks for files and keeps what it made.
+//! The folders where this program looks for files and keeps what it made, and whether it may fetch any.
 //!
 //! The network finder and the ONNX Runtime backend use them; this module uses nothing else of the crate.
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The environment variable that forbids to fetch anything, unless it is empty or 0.
+pub const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
+/// True once this process has been told to stay offline. A flag of its own: nothing else depends on it.
+static STAYS_OFFLINE: AtomicBool = AtomicBool::new(false);
+
+/// Forbids this process to fetch anything from the network.
+pub fn stay_offline() {
+    STAYS_OFFLINE.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether nothing may be fetched from the network.
+pub fn is_offline() -> bool {
+    let by_variable = env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
+    STAYS_OFFLINE.load(Ordering::Relaxed) || by_variable
+}
 
 /// The environment variable that moves the cache.
 pub const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";

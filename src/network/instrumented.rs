@@ -1,4 +1,4 @@
-//! A backend with instruments: how busy its processors are, and how large its batches should be.
+//! A backend with instruments: how busy its processors are, how large its batches should be, whether its outputs are numbers.
 //!
 //! The engine puts them on the backend in force, whichever it is; the search then asks [`Backend::batch_size`].
 
@@ -51,7 +51,8 @@ impl Backend for Instrumented {
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         let evaluator = self.backend.evaluator()?;
         self.instruments.busy.add_evaluator(Instant::now());
-        Ok(Box::new(InstrumentedEvaluator { evaluator, instruments: self.instruments.clone() }))
+        let (info, instruments) = (self.info().clone(), self.instruments.clone());
+        Ok(Box::new(InstrumentedEvaluator { evaluator, info, instruments }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
@@ -73,6 +74,7 @@ impl Backend for Instrumented {
 
 struct InstrumentedEvaluator {
     evaluator: Box<dyn Evaluator>,
+    info: BackendInfo,
     instruments: Arc<Instruments>,
 }
 
@@ -82,6 +84,7 @@ impl Evaluator for InstrumentedEvaluator {
         let began = Instant::now();
         let _busy = BusyGuard::begin(busy, began);
         self.evaluator.evaluate(batch)?;
+        EvalSlot::check_numbers(&self.info, batch)?;
         batch_size.record(TimedBatch { positions: batch.len(), began, ended: Instant::now() });
         Ok(())
     }

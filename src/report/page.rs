@@ -147,9 +147,15 @@ impl Page {
     }
 }
 
-/// Escapes text for HTML and its attributes.
+/// Escapes text for HTML and SVG, and for their attributes.
 pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    let text = printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// Leaves out the characters that no page or picture may hold, in whatever form.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().filter(|&c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use clap::{Parser, Subcommand};
 
 use crate::chess::Variant;
 use crate::network::backends::auto_backend;
+use crate::network::folders;
 
 pub use failure::Failure;
 pub use network_args::NetworkArgs;
@@ -46,6 +47,9 @@ pub struct Cli {
     /// Write JSON to stdout instead of text
     #[arg(long, global = true)]
     json: bool,
+    /// Fetch nothing from the network, whatever is missing; the environment variable ZEITNOT_OFFLINE=1 means the same
+    #[arg(long, global = true)]
+    offline: bool,
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -105,6 +109,9 @@ impl Cli {
 
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
+        if self.offline {
+            folders::stay_offline();
+        }
         auto_backend::measure_with(&backendbench::ChildProcesses);
         let mut output = Output::stdout(self.json);
         let command = self.command.unwrap_or(Command::Uci(self.uci));

@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod faults;
+mod hostile_names;
 mod matches;
 mod moves_left;
 mod time_lab;

@@ -122,23 +122,30 @@ fn a_shard_without_games_is_part_of_the_report() {
     assert_eq!(report_into(&folder.path().join("all"), &files)["matches"][0]["games"], 2);
 }
 
+/// A regression: where the system went down and a file was behind `games.csv`, the match was refused.
 #[test]
-fn files_that_were_shortened_are_noticed() {
+fn a_file_behind_the_rows_is_made_up_for_and_a_missing_one_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let args = [&MATCH[..], &["--games=4"]].concat();
     play(folder.path(), &args);
-    for name in ["games.pgn", "moves.csv"] {
-        let path = folder.path().join(name);
-        let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    let files = ["games.pgn", "moves.csv", "games.csv"].map(|name| folder.path().join(name));
+    let read = || files.each_ref().map(|path| std::fs::read(path).unwrap());
+    let at_the_end = read();
+    for (name, path) in ["games.pgn", "moves.csv"].into_iter().zip(&files) {
+        let whole = std::fs::read(path).unwrap();
+        for kept in [whole.len() - 40, whole.len() / 2, 0] {
+            std::fs::write(path, &whole[..kept]).unwrap();
+            assert_eq!(play(folder.path(), &args).0["games"], 4);
+            assert!(read() == at_the_end, "{name} cut at {kept}");
+        }
+        std::fs::remove_file(path).unwrap();
         let out = format!("--out={}", folder.path().display());
         let openings = format!("--openings={}", openings());
         let own = ["match", "--threads=2", "--nncache=10000", &openings, &out];
         let refused = error_message(&[&own[..], &args].concat());
-        assert!(refused.contains(&format!("{name}: lacks games")), "{refused}");
-        std::fs::write(&path, whole).unwrap();
+        assert!(refused.contains(&format!("{name}: lacks many games")), "{refused}");
+        std::fs::write(path, whole).unwrap();
     }
-    assert_eq!(play(folder.path(), &args).0["games"], 4);
 }
 
 #[test]

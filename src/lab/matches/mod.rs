@@ -101,7 +101,7 @@ pub enum MatchError {
     },
     /// A file has fewer games than the rows beside it name.
     #[error(
-        "{}: lacks games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
+        "{}: lacks many games that games.csv beside it has; bring it back as it was, or begin anew in another --out",
         path.display()
     )]
     MissingGames {

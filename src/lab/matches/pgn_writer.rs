@@ -57,6 +57,8 @@ pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) ->
 }
 
 fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
+    // A line of its own would end the tag.
+    let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 

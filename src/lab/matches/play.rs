@@ -125,7 +125,7 @@ impl Networks {
         let is_shared = Arc::ptr_eq(a, b);
         let backends = if is_shared { vec![a] } else { vec![a, b] };
         let cache = |backend: &Arc<dyn Backend>| {
-            Ok::<_, BackendError>(SharedEvalCache::new(backend.evaluator()?, backend.info().max_batch))
+            Ok::<_, BackendError>(SharedEvalCache::new(backend.evaluator()?, backend.info().clone()))
         };
         Ok(Networks {
             caches: backends.into_iter().map(cache).collect::<Result<_, _>>()?,

@@ -15,6 +15,9 @@ use crate::lab::rows::{
     Row, RowError, RowReader, RowWriter, files_of, make_folder, write_merged, write_parquet,
 };
 
+/// The most games that are played anew because another file lacks them: more than a system that went down can have lost on the
+/// way to its disk. Where more are missing, someone has taken them away.
+const MOST_LOST: u64 = 100;
 /// The first characters of a game in a PGN file.
 const FIRST_TAG: &[u8] = b"[Event ";
 
@@ -28,11 +31,12 @@ pub struct MatchFiles {
 }
 
 impl MatchFiles {
-    /// Opens or makes the files in `folder`. `counts` gets the rows of the games that are there already.
+    /// Opens or makes the files in `folder`. `counts` gets the rows of the games that are there already. The last games of
+    /// `games.csv` that are not whole in the other files, as after a system went down, are taken back and played anew.
     ///
     /// # Errors
     /// [`MatchError::Rows`] if a file cannot be used, [`MatchError::OtherMatch`] if they hold other games than those of the
-    /// schedule, [`MatchError::MissingGames`] if they lack games that `games.csv` has.
+    /// schedule, [`MatchError::MissingGames`] if they lack many games that `games.csv` has, or all of them.
     pub fn open(
         folder: &Path,
         schedule: &Schedule,
@@ -40,16 +44,17 @@ impl MatchFiles {
         counts: &mut MatchCounts,
     ) -> Result<MatchFiles, MatchError> {
         make_folder(folder)?;
-        let (mut done, mut last, mut is_other, mut moves_made) = (0, None, false, 0);
+        let whole = whole_games(folder)?;
+        let (mut done, mut last, mut is_other) = (0, None, false);
         let games = RowWriter::<MatchGameRow>::resume(&folder.join("games.csv"), |row| {
             let expected = schedule.assignment(done).map(|assignment| assignment.game);
             is_other |= row.match_id != header.match_id || expected.is_some_and(|game| game != row.game);
-            if is_other {
-                return true;
+            if is_other || done == whole {
+                // Nothing of another match is cut off.
+                return is_other;
             }
             done += 1;
             last = Some(row.game);
-            moves_made += u64::from(row.a_moves) + u64::from(row.b_moves);
             counts.add(&row);
             true
         })?;
@@ -60,18 +65,13 @@ impl MatchFiles {
         let pgn = resume_pgn(&pgn_path, done).map_err(RowError::io(&pgn_path))?;
         let pgn = pgn.ok_or(MatchError::MissingGames { path: pgn_path })?;
         let moves_path = folder.join("moves.csv");
-        let mut moves_kept = 0;
         let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
             let is_kept = Some(row.game) <= last;
-            moves_kept += u64::from(is_kept);
             if is_kept {
                 counts.add_move(&row);
             }
             is_kept
         })?;
-        if moves_kept < moves_made {
-            return Err(MatchError::MissingGames { path: moves_path });
-        }
         Ok(MatchFiles { folder: folder.into(), games, moves, pgn })
     }
 
@@ -113,27 +113,83 @@ impl MatchFiles {
     }
 }
 
+/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too.
+fn whole_games(folder: &Path) -> Result<u64, MatchError> {
+    let [games, moves, pgn] = ["games.csv", "moves.csv", "games.pgn"].map(|name| folder.join(name));
+    if !games.exists() {
+        return Ok(0);
+    }
+    // A last row that was half written ends the rows; rows of another kind are refused when they are taken up.
+    let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
+    let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
+    let listed = moves_of_games.len() as u64;
+    let in_pgn = if pgn.exists() { games_in_pgn(&pgn).map_err(RowError::io(&pgn))? } else { 0 };
+    let mut moves_left = if moves.exists() {
+        RowReader::<MatchMoveRow>::open(&moves)?.map_while(Result::ok).count() as u64
+    } else {
+        0
+    };
+    let has_moves = |made: &&u64| {
+        let left = moves_left.checked_sub(**made);
+        moves_left = left.unwrap_or_default();
+        left.is_some()
+    };
+    let with_moves = moves_of_games.iter().take_while(has_moves).count() as u64;
+    for (there, path) in [(in_pgn, pgn), (with_moves, moves)] {
+        let is_lost = there + MOST_LOST < listed || !path.exists();
+        if is_lost && there < listed {
+            return Err(MatchError::MissingGames { path });
+        }
+    }
+    Ok(listed.min(in_pgn).min(with_moves))
+}
+
+/// Returns the number of whole games in a PGN file.
+fn games_in_pgn(path: &Path) -> std::io::Result<u64> {
+    let mut games = PgnGames::new(BufReader::new(File::open(path)?));
+    while games.read_line()? {}
+    Ok(games.whole)
+}
+
+/// Goes through a PGN file line by line and counts games.
+struct PgnGames<R> {
+    reader: R,
+    line: Vec<u8>,
+    in_moves: bool,
+    /// Games that have begun.
+    begun: u64,
+    /// Games with all their moves: behind them is an empty line.
+    whole: u64,
+}
+
+impl<R: BufRead> PgnGames<R> {
+    fn new(reader: R) -> PgnGames<R> {
+        PgnGames { reader, line: Vec::new(), in_moves: false, begun: 0, whole: 0 }
+    }
+
+    /// Reads a line; returns whether there was one.
+    fn read_line(&mut self) -> std::io::Result<bool> {
+        self.line.clear();
+        let length = self.reader.read_until(b'\n', &mut self.line)?;
+        let line = &self.line[..];
+        self.begun += u64::from(line.starts_with(FIRST_TAG));
+        self.whole += u64::from(self.in_moves && line == b"\n");
+        // Moves may go on with a comment's `[%clk …]`.
+        let is_tag = matches!(line, [b'[', b'A'..=b'Z', ..]);
+        self.in_moves = line != b"\n" && !is_tag;
+        Ok(length > 0)
+    }
+}
+
 /// Opens a PGN file behind its first `games` games and cuts off what follows. Returns `None` if it has fewer whole ones.
 fn resume_pgn(path: &Path, games: u64) -> std::io::Result<Option<BufWriter<File>>> {
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    let (mut end, mut seen, mut line) = (0, 0, Vec::new());
-    // Behind the moves of a game is an empty line.
-    let (mut in_moves, mut whole) = (false, 0);
-    let mut reader = BufReader::new(&mut file);
-    loop {
-        line.clear();
-        let length = reader.read_until(b'\n', &mut line)?;
-        seen += u64::from(line.starts_with(FIRST_TAG));
-        if length == 0 || seen > games {
-            break;
-        }
-        end += length as u64;
-        whole += u64::from(in_moves && line == b"\n");
-        // Moves may go on with a comment's `[%clk …]`.
-        let is_tag = matches!(line[..], [b'[', b'A'..=b'Z', ..]);
-        in_moves = line != b"\n" && !is_tag;
+    let mut end = 0;
+    let mut read = PgnGames::new(BufReader::new(&mut file));
+    while read.read_line()? && read.begun <= games {
+        end += read.line.len() as u64;
     }
-    if whole < games {
+    if read.whole < games {
         return Ok(None);
     }
     file.set_len(end)?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::network::cache::KeyHasher;
-use crate::network::{BackendError, EvalSlot, Evaluation, Evaluator};
+use crate::network::{BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator};
 
 /// Evaluations in each of the two generations.
 const CAPACITY: usize = 100_000;
@@ -26,7 +26,7 @@ type Generation = HashMap<u64, SharedEvaluation, BuildHasherDefault<KeyHasher>>;
 /// dropped.
 pub(super) struct SharedEvalCache {
     evaluator: Box<dyn Evaluator>,
-    max_batch: usize,
+    info: BackendInfo,
     young: Generation,
     old: Generation,
     /// The keys of all slots of the present call.
@@ -35,16 +35,9 @@ pub(super) struct SharedEvalCache {
 }
 
 impl SharedEvalCache {
-    pub(super) fn new(evaluator: Box<dyn Evaluator>, max_batch: usize) -> SharedEvalCache {
+    pub(super) fn new(evaluator: Box<dyn Evaluator>, info: BackendInfo) -> SharedEvalCache {
         let (young, old) = (Generation::default(), Generation::default());
-        SharedEvalCache {
-            evaluator,
-            max_batch: max_batch.max(1),
-            young,
-            old,
-            keys: Vec::new(),
-            misses: Vec::new(),
-        }
+        SharedEvalCache { evaluator, info, young, old, keys: Vec::new(), misses: Vec::new() }
     }
 
     /// Fills the outputs of all `slots`, in batches that the network takes.
@@ -63,8 +56,9 @@ impl SharedEvalCache {
         }
         self.gather(slots);
         let evaluated = &mut slots[..self.misses.len()];
-        for batch in evaluated.chunks_mut(self.max_batch) {
+        for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
             self.evaluator.evaluate(batch)?;
+            EvalSlot::check_numbers(&self.info, batch)?;
         }
         for (&place, slot) in self.misses.iter().zip(evaluated.iter()) {
             let entry =
@@ -132,7 +126,10 @@ mod tests {
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
         let backend = Random::new(&Params::default()).unwrap();
-        let mut cache = SharedEvalCache::new(backend.evaluator().unwrap(), 4);
+        let mut cache = SharedEvalCache::new(
+            backend.evaluator().unwrap(),
+            BackendInfo { max_batch: 4, ..backend.info().clone() },
+        );
         for start in [0, 5, 3, 20, 0] {
             // Known and unknown ones, mixed.
             let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();

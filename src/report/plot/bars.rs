@@ -3,6 +3,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::super::page::printable;
 use super::axis::{Axis, Ticked, number};
 use super::canvas::{self, Area, Canvas, Drawn, INK_STYLE, px};
 
@@ -43,7 +44,7 @@ impl BarPlot {
         BarPlot {
             title: title.into(),
             axis: Axis::new(value.into()),
-            categories: categories.iter().map(|&name| name.to_owned()).collect(),
+            categories: categories.iter().map(|&name| printable(name)).collect(),
             series: Vec::new(),
         }
     }

@@ -10,6 +10,8 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::super::page::{escape, printable};
+
 /// Width of a plot, in the units of its `viewBox`; at this width in CSS pixels its text has its nominal size.
 const WIDTH: u32 = 640;
 /// Drawn pixels for one unit: plotters rounds to whole pixels.
@@ -103,7 +105,7 @@ impl Canvas<'_> {
         let drawn = (|| {
             let (top, body) = root.split_vertically(px(head));
             let title = ("sans-serif", px(TITLE_SIZE)).into_font().style(FontStyle::Bold).color(&INK);
-            top.draw(&Text::new(self.title.to_owned(), (px(8) as i32, px(6) as i32), title))?;
+            top.draw(&Text::new(printable(self.title), (px(8) as i32, px(6) as i32), title))?;
             entries.iter().try_for_each(|entry| entry.draw(&top))?;
             chart(&body)?;
             root.present()
@@ -147,7 +149,7 @@ impl LegendEntry<'_> {
         ];
         area.draw(&Rectangle::new(patch, series(self.place).filled()))?;
         let style = text().pos(Pos::new(HPos::Left, VPos::Center));
-        area.draw(&Text::new(self.name.to_owned(), (px(self.left + 22) as i32, middle), style))
+        area.draw(&Text::new(printable(self.name), (px(self.left + 22) as i32, middle), style))
     }
 }
 
@@ -179,7 +181,7 @@ fn finish(svg: &str, title: &str, (width, height): (u32, u32)) -> String {
          @media (prefers-color-scheme: dark){{{dark}}}</style>{body}",
         px(width),
         px(height),
-        super::super::page::escape(title),
+        escape(title),
         width * 3 / 2,
     )
 }

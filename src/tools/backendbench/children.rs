@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::network::backends::auto_backend::{
     BATCH_SIZE, CandidateMeasurement, CandidateSpeed, ROUND, ROUNDS,
 };
+use crate::network::folders;
 use crate::network::weights::NetworkFile;
 
 /// The time between two looks at the children.
@@ -53,6 +54,9 @@ fn backendbench(program: &Path, network: &Path, backend: &str) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    if folders::is_offline() {
+        command.env(folders::OFFLINE_VARIABLE, "1");
+    }
     command
 }
 

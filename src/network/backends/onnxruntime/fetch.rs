@@ -27,6 +27,9 @@ const UNFINISHED: &str = "fetching-onnxruntime-";
 /// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub enum FetchError {
+    /// The user has forbidden it.
+    #[error("nothing is fetched with --offline or {}", folders::OFFLINE_VARIABLE)]
+    Offline,
     /// No folder is known into which it could be fetched.
     #[error("no cache folder is known; set {}", folders::CACHE_VARIABLE)]
     NoCacheFolder,
@@ -130,6 +133,9 @@ struct Wanted<'a> {
 
 /// Fetches a package; the caller must hold the lock.
 fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<(), FetchError> {
+    if folders::is_offline() {
+        return Err(FetchError::Offline);
+    }
     let package = wanted.package;
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
     let at = |path: &Path| {

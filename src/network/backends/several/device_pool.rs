@@ -51,6 +51,7 @@ impl PooledDevice {
         for chunk in batch.chunks_mut(self.info().max_batch) {
             catch_unwind(AssertUnwindSafe(|| evaluator.evaluate(chunk)))
                 .map_err(|_| DeviceFailure::Panic)??;
+            EvalSlot::check_numbers(self.info(), chunk)?;
         }
         Ok(())
     }
