@@ -33,7 +33,6 @@ use clap::{Parser, Subcommand};
 
 use crate::chess::Variant;
 use crate::network::backends::auto_backend;
-use crate::network::folders;
 
 pub use failure::Failure;
 pub use network_args::NetworkArgs;
@@ -110,7 +109,7 @@ impl Cli {
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
         if self.offline {
-            folders::stay_offline();
+            crate::network::folders::stay_offline();
         }
         auto_backend::measure_with(&backendbench::ChildProcesses);
         let mut output = Output::stdout(self.json);
