@@ -64,6 +64,7 @@
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 //! | `cpu_time` | the CPU time of this process |
 //! | `huge_pages` | huge pages of memory |
+//! | [`version`] | the version of the program, with its commit |
 
 // Tests may unwrap; everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -83,3 +84,4 @@ pub mod tablebase;
 pub mod time;
 pub mod tools;
 pub mod uci;
+pub mod version;

@@ -5,7 +5,6 @@ use thiserror::Error;
 use crate::chess::PositionError;
 use crate::network::BackendError;
 use crate::network::discover::DiscoverError;
-use crate::network::weights::UnknownHead;
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
@@ -26,9 +25,6 @@ pub enum EngineError {
     /// No network was found where none was named.
     #[error(transparent)]
     Network(#[from] DiscoverError),
-    /// The name of a head is not known.
-    #[error("{0}; the old value stays")]
-    Head(#[from] UnknownHead),
     /// An opponent's entry in the option `Contempt` was refused.
     #[error("{0}; the old value stays")]
     Contempt(#[from] ContemptError),

@@ -173,7 +173,7 @@ impl GameState {
     }
 
     /// Lets go of the tree; nobody waits until its memory is free.
-    fn release_tree(&mut self) {
+    pub(super) fn release_tree(&mut self) {
         if let Some(tree) = self.tree.take() {
             self.reclaimer.release_tree(tree);
         }

@@ -54,6 +54,8 @@ option_group! {
         log_live_stats: bool = false, "LogLiveStats", "log-live-stats";
         /// File to which all input and output is appended, with times and how each move's time was used; `<stderr>` is the console.
         log_file: String = String::new(), "LogFile", "logfile";
+        /// Name that `uci` is answered with, where a GUI decides by it what it shows; empty is Zeitnot with its version.
+        engine_name: String = String::new(), "EngineName", "name";
         /// Show win, draw and loss in permille.
         show_wdl: bool = false, "UCI_ShowWDL", "show-wdl";
         /// Show the positions that the network evaluates per second.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::EngineError;
-use crate::network::backends::{self, BackendConfig, Fallback};
+use crate::network::backends::{self, BackendConfig, BackendName, Fallback};
+use crate::network::discover::{self, DiscoverError};
 use crate::network::instrumented::Instrumented;
-use crate::network::weights::{HeadChoice, UnknownHead};
-use crate::network::{Backend, BackendInfo, discover};
+use crate::network::weights::{HeadChoice, NetworkFile, PolicyHeadName, ValueHeadName};
+use crate::network::{Backend, BackendInfo};
 use crate::options::option_group;
 use crate::search::WorkerPool;
 
@@ -19,15 +20,15 @@ option_group! {
         /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network in models/ beside the executable or in the source tree, or in the working folder.
         weights_file: String = String::new(), "WeightsFile", "weights";
         /// Backend that evaluates positions; parameters may follow in parentheses.
-        backend: String = "auto".into(), "Backend", "backend";
+        backend: BackendName = BackendName::default(), "Backend", "backend";
         /// Parameters of the backend, key=value, separated by commas.
         backend_options: String = String::new(), "BackendOptions", "backend-opts";
         /// What evaluates if the backend cannot be had: nothing, so that the engine says ERROR and does not play, or the CPU. The backend auto takes the CPU in any case.
         fallback: Fallback = Fallback::Nothing, "Fallback", "fallback";
         /// Policy head of a network that has several.
-        policy_head: String = "vanilla".into(), "PolicyHead", "policy-head";
+        policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head";
         /// Value head of a network that has several.
-        value_head: String = "winner".into(), "ValueHead", "value-head";
+        value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head";
         /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or 5 for an accelerator.
         threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads";
     }
@@ -44,17 +45,22 @@ impl NetworkOptions {
     }
 
     /// Returns the heads that are asked for.
-    ///
-    /// # Errors
-    /// Fails if a name is no head of any network.
-    pub fn heads(&self) -> Result<HeadChoice, UnknownHead> {
-        Ok(HeadChoice { policy: self.policy_head.parse()?, value: self.value_head.parse()? })
+    pub fn heads(&self) -> HeadChoice {
+        HeadChoice { policy: self.policy_head, value: self.value_head }
     }
 
     /// Returns true if both ask for the very same backend with the same network.
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
         NetworkOptions { threads: other.threads, ..self.clone() } == *other
     }
+}
+
+/// Reads the network that `options` name, or else the one that is found.
+///
+/// # Errors
+/// Fails if the network cannot be found or read.
+pub fn load_network(options: &NetworkOptions) -> Result<NetworkFile, DiscoverError> {
+    discover::load(options.named_file(), options.heads())
 }
 
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
@@ -64,11 +70,7 @@ impl NetworkOptions {
 pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, EngineError> {
     let config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
-    let network = if config.needs_network() {
-        Some(discover::load(options.named_file(), options.heads()?)?)
-    } else {
-        None
-    };
+    let network = if config.needs_network() { Some(load_network(options)?) } else { None };
     Ok(backends::create(&config, network)?)
 }
 

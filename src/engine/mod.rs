@@ -34,14 +34,14 @@ use game::{GameState, SearchResources};
 pub use info_options::{InfoOptions, ScoreType};
 pub use listener::{GoRequest, Listener, SearchAnswer};
 use loading::LoadedNetwork;
-pub use loading::{NetworkOptions, open_backend};
+pub use loading::{NetworkOptions, load_network, open_backend};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use quick_look::quick_look;
 use root_tablebase::RootTablebase;
 pub use root_tablebase::TablebaseOptions;
-pub use settings::Settings;
+pub use settings::{CLEAR_TREE, Settings};
 
 /// The engine with its options, network and game.
 pub struct Engine {
@@ -65,6 +65,8 @@ pub struct Engine {
     pending_answer: Option<(Box<dyn Listener>, History)>,
     /// The progress of searches with workers that may still touch the tree.
     draining: Vec<Draining>,
+    /// Whether the next search has to begin with an empty tree.
+    wants_empty_tree: bool,
 }
 
 impl std::fmt::Debug for Engine {
@@ -92,6 +94,7 @@ impl Engine {
             active: None,
             pending_answer: None,
             draining: Vec::new(),
+            wants_empty_tree: false,
             settings,
         })
     }
@@ -186,6 +189,11 @@ impl Engine {
         self.network_refusal = None;
     }
 
+    /// Lets the next search begin with an empty tree; a search that runs goes on.
+    pub fn clear_tree(&mut self) {
+        self.wants_empty_tree = true;
+    }
+
     /// Throws away all evaluations that are kept for positions met again. A new game alone keeps them.
     pub fn clear_cache(&mut self) {
         self.finish();
@@ -273,6 +281,9 @@ impl Engine {
             Some(game) => game,
             None => GameState::new(&self.settings)?,
         };
+        if std::mem::take(&mut self.wants_empty_tree) {
+            game.release_tree();
+        }
         self.draining.retain(|progress| !progress.is_idle());
         if self.settings.contempt.lacks_side(order.request.limits.infinite)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
@@ -386,7 +397,6 @@ impl Drop for Engine {
 fn check(settings: &Settings) -> Result<(), EngineError> {
     game::time_manager(&settings.time)?;
     BackendConfig::parse(&settings.network.backend, &settings.network.backend_options)?;
-    settings.network.heads()?;
     settings.contempt.advantage()?;
     Ok(())
 }

@@ -9,7 +9,8 @@ use super::loading::NetworkOptions;
 use super::memory::MemoryOptions;
 use super::root_tablebase::TablebaseOptions;
 use crate::options::{
-    OptionError, OptionGroup, OptionSpec, add_flags, nearest_name, option_group, read_flags,
+    IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, add_flags,
+    nearest_name, option_group, own_name, read_flags,
 };
 use crate::search::{ContemptOptions, SearchParams};
 use crate::time::{StopperOptions, TimeOptions};
@@ -47,6 +48,14 @@ const LISTED_BEFORE: [(&str, &str); 3] = [
     ("VerboseTime", "MoveOverheadMs"),
 ];
 
+/// The option that is a command: it lets go of the tree before the next search.
+pub const CLEAR_TREE: OptionSpec = OptionSpec {
+    name: "ClearTree",
+    flag: "",
+    kind: OptionKind::Button,
+    help: "Lets the next search begin with an empty tree.",
+};
+
 static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
     let mut specs = Settings::declared();
     for (name, follower) in LISTED_BEFORE {
@@ -66,20 +75,42 @@ impl Settings {
         &SPECS
     }
 
-    /// Returns the option with this UCI name, in any case, or with this flag.
+    /// Returns all that hosts may set, in the order of the list: our options, their second names, the command among them,
+    /// and those of Lc0 that have no effect.
+    pub fn listed() -> Vec<OptionSpec> {
+        let second = |other: &OtherName| {
+            let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
+            let OtherName { name, flag, help, .. } = *other;
+            Some(OptionSpec { name, flag, help, kind: spec.kind.clone() })
+        };
+        let own = Settings::specs().iter().cloned().chain(OTHER_NAMES.iter().filter_map(second));
+        own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
+    }
+
+    /// Returns the lines that answer `uci`, with the present values as defaults.
+    pub fn uci_lines(&self) -> impl Iterator<Item = String> {
+        Settings::listed().into_iter().map(|spec| {
+            let option = Settings::spec(spec.name).ok();
+            let value = option.and_then(|option| self.text_of(option.flag));
+            spec.uci_line(&value.unwrap_or_else(|| spec.default_text()))
+        })
+    }
+
+    /// Returns the option with this UCI name, in any case, or with this flag; second names count too.
     ///
     /// # Errors
     /// Returns [`OptionError::Unknown`], with the nearest name.
     pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
-        Settings::specs().iter().find(|spec| spec.is_named(name)).ok_or_else(|| unknown(name))
+        let own = own_name(name);
+        Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
-    /// Sets the option with this UCI name, in any case, or with this flag.
+    /// Sets the option with this UCI name, in any case, or with this flag; second names count too.
     ///
     /// # Errors
     /// Fails if the name is unknown or the value out of range; nothing has changed then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        if self.set_if_known(name, value)? { Ok(()) } else { Err(unknown(name)) }
+        if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }
     }
 
     /// Returns the flag and the value of every option, in the order of the list.
@@ -140,7 +171,7 @@ impl FromArgMatches for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{IGNORED_OPTIONS, ignored_flag, ignored_option};
+    use crate::options::ignored_option;
     use std::num::NonZero;
 
     #[test]
@@ -156,8 +187,9 @@ mod tests {
 
     #[test]
     fn names_and_flags_are_unique() {
-        for (i, a) in Settings::specs().iter().enumerate() {
-            for b in &Settings::specs()[..i] {
+        let listed = Settings::listed();
+        for (i, a) in listed.iter().enumerate() {
+            for b in &listed[..i] {
                 assert!(!a.name.eq_ignore_ascii_case(b.name) && a.flag != b.flag, "{} {}", a.name, b.name);
             }
         }
@@ -184,16 +216,47 @@ mod tests {
             settings.set("Thread", "2").unwrap_err().to_string(),
             "unknown option \"Thread\"; did you mean Threads?"
         );
-        assert_eq!(settings.set("Hash", "2").unwrap_err().to_string(), "unknown option \"Hash\"");
+        assert_eq!(settings.set("Skill", "2").unwrap_err().to_string(), "unknown option \"Skill\"");
         assert!(settings.set("Threads", "257").is_err());
         assert_eq!(settings, before);
     }
 
     #[test]
     fn no_option_of_ours_is_ignored() {
-        assert!(IGNORED_OPTIONS.iter().all(|(name, _)| Settings::spec(name).is_err()));
-        assert!(Settings::specs().iter().all(|spec| ignored_option(spec.name).is_none()));
-        assert!(Settings::specs().iter().all(|spec| ignored_flag(spec.flag).is_none()));
+        assert!(IGNORED_OPTIONS.iter().all(|spec| Settings::spec(spec.name).is_err()));
+        let is_ignored = |name| ignored_option(name).is_some();
+        assert!(!Settings::specs().iter().any(|spec| is_ignored(spec.name) || is_ignored(spec.flag)));
+    }
+
+    #[test]
+    fn second_names_set_the_option_itself() {
+        let mut settings = Settings::default();
+        settings.set("hash", "64").unwrap();
+        settings.set("Move Overhead", "100").unwrap();
+        assert_eq!(settings.changed(), [("ramlimit-mb", "64".into()), ("move-overhead", "100".into())]);
+        let error = settings.set("Hash", "-1").unwrap_err().to_string();
+        assert_eq!(error, "option RamLimitMb: \"-1\" is not an integer from 0 to 100000000");
+        for other in &OTHER_NAMES {
+            assert_eq!(Settings::spec(other.name).unwrap().name, other.option);
+        }
+    }
+
+    #[test]
+    fn what_the_command_line_set_is_the_default_in_the_answer_to_uci() {
+        let mut settings = Settings::default();
+        settings.set("Hash", "64").unwrap();
+        settings.set("Backend", "random(seed=3)").unwrap();
+        let lines: Vec<_> = settings.uci_lines().collect();
+        for start in [
+            "option name RamLimitMb type spin default 64 ",
+            "option name Hash type spin default 64 ",
+            "option name Backend type combo default random(seed=3) var auto ",
+            "option name WeightsFile type string default <empty>",
+            "option name ClearTree type button",
+            "option name TaskWorkers type spin default -1 min -1 max 128",
+        ] {
+            assert_eq!(lines.iter().filter(|line| line.starts_with(start)).count(), 1, "{start}: {lines:#?}");
+        }
     }
 
     fn parse(args: &[&str]) -> Result<Settings, clap::Error> {

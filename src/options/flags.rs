@@ -46,6 +46,6 @@ fn flag(spec: &'static OptionSpec, check: fn(&OptionSpec, &str) -> Result<(), Op
         OptionKind::Integer { .. } => arg.value_name("N").allow_negative_numbers(true),
         OptionKind::Decimal { .. } => arg.value_name("X").allow_negative_numbers(true),
         OptionKind::Choice { .. } => arg.value_name("WORD"),
-        OptionKind::Text { .. } => arg.value_name("TEXT"),
+        OptionKind::Text { .. } | OptionKind::Button => arg.value_name("TEXT"),
     }
 }

@@ -65,6 +65,8 @@ pub enum OptionKind {
         /// Value at the start.
         default: String,
     },
+    /// A command rather than a value.
+    Button,
 }
 
 /// One option, as it is shown in lists.
@@ -99,6 +101,7 @@ impl OptionSpec {
             OptionKind::Decimal { min, max, .. } => format!("a number from {min} to {max}"),
             OptionKind::Choice { choices, .. } => format!("one of {}", choices.join(", ")),
             OptionKind::Text { .. } => "text".into(),
+            OptionKind::Button => "no value".into(),
         }
     }
 
@@ -110,13 +113,13 @@ impl OptionSpec {
             OptionKind::Decimal { default, .. } => default.to_string(),
             OptionKind::Choice { default, .. } => (*default).into(),
             OptionKind::Text { default } => default.clone(),
+            OptionKind::Button => String::new(),
         }
     }
 
-    /// Returns the line that answers `uci`.
-    pub fn uci_line(&self) -> String {
+    /// Returns the line that answers `uci`, with `default` in the place of the declared default.
+    pub fn uci_line(&self, default: &str) -> String {
         let mut line = format!("option name {} type ", self.name);
-        let default = self.default_text();
         // Writing to a string cannot fail.
         let _ = match &self.kind {
             OptionKind::Switch { .. } => write!(line, "check default {default}"),
@@ -124,9 +127,13 @@ impl OptionSpec {
                 write!(line, "spin default {default} min {min} max {max}")
             }
             OptionKind::Choice { choices, .. } => {
-                let vars: String = choices.iter().map(|choice| format!(" var {choice}")).collect();
+                // A default that is none of the words would be refused by GUIs.
+                let other = Some(default).filter(|default| !choices.contains(default));
+                let words = choices.iter().copied().chain(other);
+                let vars: String = words.map(|word| format!(" var {word}")).collect();
                 write!(line, "combo default {default}{vars}")
             }
+            OptionKind::Button => write!(line, "button"),
             OptionKind::Text { .. } if default.is_empty() => write!(line, "string default <empty>"),
             OptionKind::Decimal { .. } | OptionKind::Text { .. } => write!(line, "string default {default}"),
         };
@@ -139,7 +146,19 @@ mod tests {
     use super::*;
 
     fn uci_line(name: &'static str, kind: OptionKind) -> String {
-        OptionSpec { name, flag: "", kind, help: "" }.uci_line()
+        let spec = OptionSpec { name, flag: "", kind, help: "" };
+        spec.uci_line(&spec.default_text())
+    }
+
+    #[test]
+    fn a_default_of_the_command_line_stands_in_the_line() {
+        let choices = OptionKind::Choice { default: "auto", choices: vec!["auto", "cuda"] };
+        let spec = OptionSpec { name: "Backend", flag: "backend", kind: choices, help: "" };
+        assert_eq!(spec.uci_line("cuda"), "option name Backend type combo default cuda var auto var cuda");
+        assert_eq!(
+            spec.uci_line("cuda(gpu=1)"),
+            "option name Backend type combo default cuda(gpu=1) var auto var cuda var cuda(gpu=1)"
+        );
     }
 
     #[test]
@@ -153,5 +172,6 @@ mod tests {
             uci_line("HistoryFill", choice),
             "option name HistoryFill type combo default no var no var always"
         );
+        assert_eq!(uci_line("ClearTree", OptionKind::Button), "option name ClearTree type button");
     }
 }

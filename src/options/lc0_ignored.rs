@@ -1,42 +1,98 @@
 //! The options of Lc0 that this engine has no use for. Their names are accepted, so that saved settings carry over, and
-//! the user is told what is done instead. Used by `uci` and `tools`.
+//! the user is told what is done instead. `uci` lists them, as some GUIs send only what an engine lists. Used by `engine`,
+//! `uci` and `tools`.
 
-const OWN_BATCHES: &str = "each search thread gathers and backs up a batch of its own, without helpers";
-const BATCHES_WAIT_FOR_NOBODY: &str = "how large a batch is follows from tree, clock and device, see MinibatchSize; it is not cut short for an idle device";
+use super::{OptionKind, OptionSpec};
 
-/// The names of the options, with what is done instead.
-pub const IGNORED_OPTIONS: [(&str, &str); 14] = [
-    (
-        "CacheHistoryLength",
-        "a position is found in the cache by itself, its fifty-move counter and its repetitions",
-    ),
-    ("ClearTree", "ucinewgame clears the tree"),
-    ("ConfigFile", "options come from the command line and by setoption"),
-    ("GarbageCollectionDelay", "what the game has left behind is freed in the background at once"),
-    ("IdlingMinimumWork", BATCHES_WAIT_FOR_NOBODY),
-    ("MaxConcurrentSearchers", "all search threads gather at the same time, without a lock"),
-    ("MinimumPerTaskProcessing", OWN_BATCHES),
-    ("MinimumPickingWork", OWN_BATCHES),
-    ("MinimumProcessingWork", OWN_BATCHES),
-    ("MinimumRemainingPickingWork", OWN_BATCHES),
-    ("SearchSpinBackoff", "threads that wait sleep; none spins"),
-    ("SolidTreeThreshold", "the children of a node lie together from the beginning"),
-    ("TaskWorkers", OWN_BATCHES),
-    ("ThreadIdlingThreshold", BATCHES_WAIT_FOR_NOBODY),
+const OWN_BATCHES: &str =
+    "Has no effect: each search thread gathers and backs up a batch of its own, without helpers.";
+const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: how large a batch is follows from tree, clock and device, see MinibatchSize; it is not cut short for an idle device.";
+
+/// The options, with Lc0's types, defaults and ranges. The help says what is done instead.
+pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
+    OptionSpec {
+        name: "CacheHistoryLength",
+        flag: "cache-history-length",
+        kind: OptionKind::Integer { default: 0, min: 0, max: 7 },
+        help: "Has no effect: a position is found in the cache by itself, its fifty-move counter and its repetitions.",
+    },
+    OptionSpec {
+        name: "ConfigFile",
+        flag: "config",
+        kind: OptionKind::Text { default: String::new() },
+        help: "Has no effect under UCI, as the file is read at the start: the flag --config names another one.",
+    },
+    OptionSpec {
+        name: "GarbageCollectionDelay",
+        flag: "garbage-collection-delay",
+        kind: OptionKind::Decimal { default: 10.0, min: 0.0, max: 100.0 },
+        help: "Has no effect: what the game has left behind is freed in the background at once.",
+    },
+    OptionSpec {
+        name: "IdlingMinimumWork",
+        flag: "idling-minimum-work",
+        kind: OptionKind::Integer { default: 0, min: 0, max: 10_000 },
+        help: BATCHES_WAIT_FOR_NOBODY,
+    },
+    OptionSpec {
+        name: "MaxConcurrentSearchers",
+        flag: "max-concurrent-searchers",
+        kind: OptionKind::Integer { default: 1, min: 0, max: 128 },
+        help: "Has no effect: all search threads gather at the same time, without a lock.",
+    },
+    OptionSpec {
+        name: "MinimumPerTaskProcessing",
+        flag: "minimum-per-task-processing",
+        kind: OptionKind::Integer { default: 8, min: 1, max: 100_000 },
+        help: OWN_BATCHES,
+    },
+    OptionSpec {
+        name: "MinimumPickingWork",
+        flag: "minimum-picking-work",
+        kind: OptionKind::Integer { default: 1, min: 1, max: 100_000 },
+        help: OWN_BATCHES,
+    },
+    OptionSpec {
+        name: "MinimumProcessingWork",
+        flag: "minimum-processing-work",
+        kind: OptionKind::Integer { default: 20, min: 2, max: 100_000 },
+        help: OWN_BATCHES,
+    },
+    OptionSpec {
+        name: "MinimumRemainingPickingWork",
+        flag: "minimum-remaining-picking-work",
+        kind: OptionKind::Integer { default: 20, min: 0, max: 100_000 },
+        help: OWN_BATCHES,
+    },
+    OptionSpec {
+        name: "SearchSpinBackoff",
+        flag: "search-spin-backoff",
+        kind: OptionKind::Switch { default: false },
+        help: "Has no effect: threads that wait sleep; none spins.",
+    },
+    OptionSpec {
+        name: "SolidTreeThreshold",
+        flag: "solid-tree-threshold",
+        kind: OptionKind::Integer { default: 100, min: 1, max: 2_000_000_000 },
+        help: "Has no effect: the children of a node lie together from the beginning.",
+    },
+    OptionSpec {
+        name: "TaskWorkers",
+        flag: "task-workers",
+        kind: OptionKind::Integer { default: -1, min: -1, max: 128 },
+        help: OWN_BATCHES,
+    },
+    OptionSpec {
+        name: "ThreadIdlingThreshold",
+        flag: "thread-idling-threshold",
+        kind: OptionKind::Integer { default: 1, min: 0, max: 128 },
+        help: BATCHES_WAIT_FOR_NOBODY,
+    },
 ];
 
-/// Returns what is done instead of Lc0's option of this name, in any case; `None` for all other names.
-pub fn ignored_option(name: &str) -> Option<&'static str> {
-    IGNORED_OPTIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, instead)| *instead)
-}
-
-/// Returns what is done instead of Lc0's flag of this name, written without dashes in front.
-pub fn ignored_flag(flag: &str) -> Option<&'static str> {
-    match flag {
-        "config" => ignored_option("ConfigFile"),
-        "preload" => Some("the network is loaded at isready"),
-        _ => ignored_option(&flag.replace('-', "")),
-    }
+/// Returns Lc0's option of this name, in any case, or with this flag, if it is one that has no effect here.
+pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
+    IGNORED_OPTIONS.iter().find(|spec| spec.is_named(name))
 }
 
 #[cfg(test)]
@@ -44,10 +100,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_and_flags_are_known() {
-        assert!(IGNORED_OPTIONS.is_sorted());
-        assert_eq!(ignored_option("taskworkers"), Some(OWN_BATCHES));
-        assert_eq!(ignored_flag("task-workers"), Some(OWN_BATCHES));
-        assert!(ignored_flag("config").is_some() && ignored_flag("threads").is_none());
+    fn options_are_known_by_name_and_flag() {
+        assert!(IGNORED_OPTIONS.iter().is_sorted_by_key(|spec| spec.name));
+        for spec in &IGNORED_OPTIONS {
+            assert!(spec.help.starts_with("Has no effect"), "{}", spec.name);
+            assert_eq!(ignored_option(&spec.name.to_lowercase()), Some(spec));
+            assert_eq!(ignored_option(spec.flag), Some(spec));
+        }
+        assert_eq!(ignored_option("threads"), None);
     }
 }

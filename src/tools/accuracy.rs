@@ -36,7 +36,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     // The tested one first: it may need a library of its own, and a program has but one. Any will do for the reference.
     let tested = args.network.backend()?;
     let mut settings = args.network.settings.clone();
-    settings.network.backend = args.reference.clone();
+    settings.network.backend = args.reference.as_str().into();
     settings.network.backend_options.clear();
     let reference = NetworkArgs { settings }.backend()?;
     let (format, other) = (reference.info().input_format, tested.info().input_format);

@@ -1,10 +1,13 @@
-//! Translates flags as Lc0 writes them into ours before the command line is parsed, so that people's scripts keep working:
-//! `-w FILE`, `--no-two-fold-draws`, and the flags of options that this engine does not need.
+//! Translates command lines as Lc0 takes them into ours before they are parsed, so that people's scripts keep working:
+//! `-w FILE`, `--no-two-fold-draws`, the configuration file, the names of its modes, and the flags of options that this engine
+//! does not need.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
+use super::{Failure, config_file};
 use crate::engine::Settings;
-use crate::options::{OptionKind, ignored_flag};
+use crate::options::{OTHER_NAMES, OptionKind, ignored_option};
 
 /// Lc0's flags of one letter, with our flags.
 const LETTERS: [(char, &str); 8] = [
@@ -14,53 +17,171 @@ const LETTERS: [(char, &str); 8] = [
     ('t', "threads"),
     ('s', "syzygy-paths"),
     ('l', "logfile"),
-    ('c', "config"),
+    ('c', CONFIG),
     ('v', "verbose-move-stats"),
 ];
 /// The letters that no command of ours uses for something else.
 const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
 /// The commands without letters of their own; no command at all means `uci`.
-const PLAIN_COMMANDS: [&str; 3] = ["uci", "bench", "benchmark"];
+const PLAIN_COMMANDS: [&str; 3] = [UCI, "bench", "benchmark"];
+
+const UCI: &str = "uci";
+/// The flag that names a configuration file.
+const CONFIG: &str = "config";
+
+/// Lc0's flags that are spelt otherwise here.
+const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
+
+/// Lc0's flags that have no effect in any command, with the reason, if people want to know one.
+const WITHOUT_EFFECT: [(&str, &str); 3] =
+    [("preload", "the network is loaded at isready"), ("show-hidden", ""), ("header-only-once", "")];
+/// Flags of Lc0's `backendbench` that are options of a search, which ours has none of.
+const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
+
+/// Lc0's modes that are searches: what they are called here, and a message.
+const SEARCHES: [(&str, &str); 2] = [
+    ("classic", ""),
+    (
+        "dag-preview",
+        "the search of dag-preview is not here: this is a tree, whose positions share evaluations",
+    ),
+];
+/// Lc0's modes that are not here, with what to use instead.
+const MISSING_MODES: [(&str, &str); 3] = [
+    ("selfplay", "plays games: see zeitnot match and zeitnot datagen"),
+    ("policyhead", "plays by the policy alone: use zeitnot uci and go nodes 1"),
+    ("valuehead", "plays by the value of each reply: use zeitnot uci and go nodes N"),
+];
 
 /// A command line as our parser reads it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translation {
     /// The arguments, the program's name first.
     pub(super) arguments: Vec<OsString>,
-    /// Messages for the user about flags that were left out.
+    /// Messages for the user on flags that were left out, and on the configuration file.
     pub(super) notes: Vec<String>,
 }
 
-/// Translates the arguments of the process, the first of which is the program's name.
-pub(super) fn translated(arguments: impl IntoIterator<Item = OsString>) -> Translation {
+/// Translates the arguments of the process, the first of which is the program's name. `folder` is the program's.
+///
+/// # Errors
+/// Fails if a configuration file cannot be read, or if the command is a mode of Lc0 that is not here.
+pub(super) fn translated(
+    arguments: impl IntoIterator<Item = OsString>,
+    folder: Option<&Path>,
+) -> Result<Translation, Failure> {
     let mut arguments = arguments.into_iter().peekable();
     let mut translation =
         Translation { arguments: arguments.next().into_iter().collect(), ..Translation::default() };
-    let command = arguments.peek().and_then(|first| first.to_str()).filter(|first| !first.starts_with('-'));
-    let is_plain = command.is_none_or(|command| PLAIN_COMMANDS.contains(&command));
-    while let Some(argument) = arguments.next() {
-        let Some(text) = argument.to_str().map(|text| long(text, is_plain)) else {
-            translation.arguments.push(argument);
-            continue;
-        };
-        let (flag, value) =
-            text.split_once('=').map_or((text.as_str(), None), |(flag, value)| (flag, Some(value)));
-        let name = flag.strip_prefix("--").unwrap_or_default();
-        if let Some(instead) = ignored_flag(name) {
-            // Its value may be the next argument.
-            if value.is_none() {
-                arguments.next_if(|next| !next.to_string_lossy().starts_with('-'));
+    let command = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
+    let command = translation.take_command(command)?;
+    let is_plain = command.as_deref().is_none_or(|command| PLAIN_COMMANDS.contains(&command));
+    let plays = command.as_deref().is_none_or(|command| command == UCI);
+    let spell = |argument: OsString| match argument.to_str() {
+        Some(text) => long(text, is_plain).into(),
+        None => argument,
+    };
+    let mut flags: Vec<OsString> = arguments.map(spell).collect();
+    let named = take_config(&mut flags);
+    if plays {
+        if let Some(file) = config_file::read(named.as_deref(), folder)? {
+            translation.notes.push(format!("options from the configuration file {}", file.path.display()));
+            flags.splice(0..0, file.flags);
+        }
+    } else if named.is_some() {
+        translation
+            .notes
+            .push("--config has no effect: only the engine itself reads a configuration file".into());
+    }
+    translation.take_flags(flags, command.as_deref());
+    Ok(translation)
+}
+
+impl Translation {
+    /// Takes the command, if there is one. Returns its name here.
+    fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
+        let Some(command) = command else { return Ok(None) };
+        let name = command.to_str().unwrap_or_default();
+        if let Some((name, instead)) = MISSING_MODES.iter().find(|(mode, _)| *mode == name) {
+            return Err(Failure::Input(format!("{name} is a mode of Lc0 that is not here; it {instead}")));
+        }
+        let search = SEARCHES.iter().find(|(mode, _)| *mode == name);
+        if let Some((_, note)) = search.filter(|(_, note)| !note.is_empty()) {
+            self.notes.push((*note).into());
+        }
+        let command = if search.is_some() { UCI.into() } else { command };
+        let name = command.to_string_lossy().into_owned();
+        self.arguments.push(command);
+        Ok(Some(name))
+    }
+
+    /// Takes flags, values and all else behind the command.
+    fn take_flags(&mut self, flags: Vec<OsString>, command: Option<&str>) {
+        let mut flags = flags.into_iter().peekable();
+        while let Some(argument) = flags.next() {
+            let Some(text) = argument.to_str() else {
+                self.arguments.push(argument);
+                continue;
+            };
+            let (flag, value) =
+                text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
+            let name = flag.strip_prefix("--").unwrap_or_default();
+            if let Some(without) = without_effect(name, command) {
+                // Its value may be the next argument.
+                if value.is_none() && without.takes_value {
+                    flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
+                }
+                if !without.reason.is_empty() {
+                    self.notes.push(format!("{flag}: {}", without.reason));
+                }
+            } else if let Some(switch) =
+                name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
+            {
+                self.arguments.push(format!("--{}=false", own_spelling(switch)).into());
+            } else if own_spelling(name) != name {
+                self.arguments.push(text.replacen(name, own_spelling(name), 1).into());
+            } else {
+                self.arguments.push(argument);
             }
-            translation.notes.push(format!("{flag} has no effect: {instead}"));
-        } else if let Some(switch) =
-            name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
-        {
-            translation.arguments.push(format!("--{switch}=false").into());
-        } else {
-            translation.arguments.push(text.into());
         }
     }
-    translation
+}
+
+/// A flag that has no effect.
+struct WithoutEffect {
+    reason: &'static str,
+    takes_value: bool,
+}
+
+/// Returns why a flag, written without dashes in front, has no effect in `command`; `None` if it has one.
+fn without_effect(name: &str, command: Option<&str>) -> Option<WithoutEffect> {
+    let positive = name.strip_prefix("no-").unwrap_or(name);
+    if let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == positive) {
+        return Some(WithoutEffect { reason, takes_value: false });
+    }
+    if command == Some("backendbench") && OF_A_SEARCH.contains(&name) {
+        return Some(WithoutEffect { reason: "has no effect: nothing is searched", takes_value: true });
+    }
+    let spec = ignored_option(positive).filter(|spec| spec.flag == positive)?;
+    let takes_value = !matches!(spec.kind, OptionKind::Switch { .. });
+    Some(WithoutEffect { reason: spec.help, takes_value })
+}
+
+/// Takes the flag `--config` with its value out of `flags`; the last one counts.
+fn take_config(flags: &mut Vec<OsString>) -> Option<OsString> {
+    let mut named = None;
+    let mut rest = Vec::new();
+    let mut all = std::mem::take(flags).into_iter();
+    while let Some(flag) = all.next() {
+        let text = flag.to_string_lossy();
+        match text.strip_prefix("--").and_then(|text| text.strip_prefix(CONFIG)) {
+            Some("") => named = Some(all.next().unwrap_or_default()),
+            Some(value) if value.starts_with('=') => named = Some(OsStr::new(&value[1..]).into()),
+            _ => rest.push(flag),
+        }
+    }
+    *flags = rest;
+    named
 }
 
 /// Returns the flag that a flag of one letter stands for; returns all other text as it is.
@@ -79,9 +200,19 @@ fn long(text: &str, is_plain: bool) -> String {
     }
 }
 
+/// Returns our spelling of a flag that Lc0 spells otherwise, or that is an option's second name.
+fn own_spelling(flag: &str) -> &str {
+    let second = || OTHER_NAMES.iter().find(|other| other.flag == flag);
+    match SPELLINGS.iter().find(|(lc0, _)| *lc0 == flag) {
+        Some((_, own)) => own,
+        None => second().and_then(|other| Settings::spec(other.name).ok()).map_or(flag, |spec| spec.flag),
+    }
+}
+
 /// Returns true if our option with this flag is a switch, on or off.
 fn is_switch(flag: &str) -> bool {
-    Settings::specs().iter().any(|spec| spec.flag == flag && matches!(spec.kind, OptionKind::Switch { .. }))
+    let own = own_spelling(flag);
+    Settings::specs().iter().any(|spec| spec.flag == own && matches!(spec.kind, OptionKind::Switch { .. }))
 }
 
 #[cfg(test)]
@@ -89,31 +220,72 @@ mod tests {
     use super::*;
 
     fn translate(line: &str) -> (String, usize) {
-        let Translation { arguments, notes } = translated(line.split(' ').map(OsString::from));
+        let folder = Path::new("/no/such/folder");
+        let words = line.split(' ').map(OsString::from);
+        let Translation { arguments, notes } = translated(words, Some(folder)).unwrap();
         (arguments.join(" ".as_ref()).into_string().unwrap(), notes.len())
     }
 
     #[test]
-    fn lc0s_flags_become_ours() {
-        let same = |line: &str| assert_eq!(translate(line), (line.to_owned(), 0));
-        assert_eq!(
-            translate("lc0 -w a.pb.gz -t2 -b=trivial").0,
-            "lc0 --weights a.pb.gz --threads=2 --backend=trivial"
-        );
-        assert_eq!(translate("lc0 bench -t 2").0, "lc0 bench --threads 2");
-        assert_eq!(translate("lc0 --no-two-fold-draws --no-such").0, "lc0 --two-fold-draws=false --no-such");
-        assert_eq!(translate("lc0 eval -w a.pb.gz -x").0, "lc0 eval --weights a.pb.gz -x");
-        // A command's own letters.
-        same("lc0 match -t 2");
-        same("lc0 convert a.pb.gz -o a.onnx");
-        same("lc0 --threads=2 --temperature -0.5 uci");
+    fn lc0s_command_lines_become_ours() {
+        for (lc0, ours, notes) in [
+            ("lc0 -w a.pb.gz -t2 -b=trivial", "lc0 --weights a.pb.gz --threads=2 --backend=trivial", 0),
+            ("lc0 bench -t 2", "lc0 bench --threads 2", 0),
+            ("lc0 --no-two-fold-draws --no-such", "lc0 --two-fold-draws=false --no-such", 0),
+            ("lc0 eval -w a.pb.gz -x", "lc0 eval --weights a.pb.gz -x", 0),
+            ("lc0 --strict-uci-timing", "lc0 --strict-timing", 0),
+            ("lc0 --strict-uci-timing=true", "lc0 --strict-timing=true", 0),
+            ("lc0 --no-strict-uci-timing", "lc0 --strict-timing=false", 0),
+            ("lc0 --hash 64 --threads=2", "lc0 --ramlimit-mb 64 --threads=2", 0),
+            ("lc0 classic --show-hidden -t 2", "lc0 uci --threads 2", 0),
+            ("lc0 dag-preview --threads=2", "lc0 uci --threads=2", 1),
+            ("lc0 --preload --threads=2", "lc0 --threads=2", 1),
+            ("lc0 --no-preload --threads=2", "lc0 --threads=2", 1),
+            ("lc0 --config= --threads=2", "lc0 --threads=2", 0),
+            ("lc0 benchmark --config=x.config", "lc0 benchmark", 1),
+            ("lc0 backendbench --header-only-once --nncache=9 --fen=x", "lc0 backendbench --fen=x", 1),
+            ("lc0 describenet -w a.pb.gz", "lc0 describenet --weights a.pb.gz", 0),
+            // A command's own letters.
+            ("lc0 match -t 2", "lc0 match -t 2", 0),
+            ("lc0 convert a.pb.gz -o a.onnx", "lc0 convert a.pb.gz -o a.onnx", 0),
+            ("lc0 --threads=2 --temperature -0.5 uci", "lc0 --threads=2 --temperature -0.5 uci", 0),
+        ] {
+            assert_eq!(translate(lc0), (ours.to_owned(), notes), "{lc0}");
+        }
     }
 
     #[test]
-    fn flags_of_what_is_done_otherwise_are_left_out_and_named() {
-        let line =
-            "lc0 --task-workers=2 --solid-tree-threshold 100 --preload --config=lc0.config --threads=1";
-        assert_eq!(translate(line), ("lc0 --threads=1".to_owned(), 4));
-        assert_eq!(translate("lc0 -c lc0.config bench"), ("lc0 bench".to_owned(), 1));
+    fn every_option_that_has_no_effect_is_left_out_and_named() {
+        for spec in &crate::options::IGNORED_OPTIONS {
+            if spec.flag != CONFIG {
+                let line = format!("lc0 --{}={} --threads=1", spec.flag, spec.default_text());
+                assert_eq!(translate(&line), ("lc0 --threads=1".to_owned(), 1), "{line}");
+            }
+        }
+        let line = "lc0 --solid-tree-threshold 100 --no-search-spin-backoff --threads=1";
+        assert_eq!(translate(line), ("lc0 --threads=1".to_owned(), 2));
+    }
+
+    #[test]
+    fn a_configuration_file_comes_before_the_command_line() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("lc0.config"), "threads=1\nno-sticky-endgames\ntask-workers=2\n")
+            .unwrap();
+        let words = ["lc0", "--threads=3"].map(OsString::from);
+        let Translation { arguments, notes } = translated(words, Some(folder.path())).unwrap();
+        assert_eq!(arguments, ["lc0", "--threads=1", "--sticky-endgames=false", "--threads=3"]);
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        let words = ["lc0", "bench"].map(OsString::from);
+        assert_eq!(translated(words, Some(folder.path())).unwrap().arguments, ["lc0", "bench"]);
+    }
+
+    #[test]
+    fn modes_that_are_not_here_say_what_is() {
+        for (mode, instead) in
+            [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("policyhead", "go nodes 1")]
+        {
+            let error = translated(["lc0", mode].map(OsString::from), None).unwrap_err().to_string();
+            assert!(error.contains(instead), "{error}");
+        }
     }
 }

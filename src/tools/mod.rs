@@ -9,6 +9,7 @@ mod accuracy;
 mod backendbench;
 mod bench;
 mod benchmark;
+mod config_file;
 mod convert;
 mod describenet;
 mod doctor;
@@ -33,6 +34,8 @@ use clap::{Parser, Subcommand};
 
 use crate::chess::Variant;
 use crate::network::backends::auto_backend;
+use crate::network::folders;
+use crate::version::VERSION;
 
 pub use failure::Failure;
 pub use network_args::NetworkArgs;
@@ -41,7 +44,7 @@ use output::eprint_message;
 
 /// A UCI chess engine in the family of Leela Chess Zero.
 #[derive(Debug, Parser)]
-#[command(name = "zeitnot", version, args_conflicts_with_subcommands = true)]
+#[command(name = "zeitnot", version = VERSION, args_conflicts_with_subcommands = true, args_override_self = true)]
 pub struct Cli {
     /// Write JSON to stdout instead of text
     #[arg(long, global = true)]
@@ -77,6 +80,11 @@ enum Command {
     Describenet(describenet::DescribeArgs),
     /// Write a network as an ONNX model
     Convert(convert::ConvertArgs),
+    /// Lc0's way to say `convert`
+    #[command(hide = true)]
+    Leela2onnx(convert::Leela2onnxArgs),
+    /// Put an ONNX model into a network file of Lc0's format, as Lc0's mode of this name does
+    Onnx2leela(convert::Onnx2leelaArgs),
     /// Count the move paths of a length from a position
     Perft(perft::PerftArgs),
     #[command(flatten)]
@@ -97,13 +105,21 @@ pub enum ExitStatus {
 }
 
 impl Cli {
-    /// Reads the command line of this process; flags may be written as in Lc0. If it is wrong, the process ends with a
-    /// message on stderr.
+    /// Reads the command line of this process, which may be written as in Lc0, and the configuration file. If they are wrong,
+    /// the process ends with a message on stderr.
     pub fn of_process() -> Cli {
-        let lc0_flags::Translation { arguments, notes } = lc0_flags::translated(std::env::args_os());
-        let cli = Cli::parse_from(arguments);
-        notes.iter().for_each(eprint_message);
-        cli
+        let folder = folders::executable();
+        match lc0_flags::translated(std::env::args_os(), folder.as_deref()) {
+            Ok(lc0_flags::Translation { arguments, notes }) => {
+                let cli = Cli::parse_from(arguments);
+                notes.iter().for_each(eprint_message);
+                cli
+            }
+            Err(failure) => {
+                eprint_message(failure);
+                std::process::exit(2)
+            }
+        }
     }
 
     /// Runs the command. A failure is one message on stderr and exit code 2.
@@ -141,6 +157,8 @@ impl Command {
             Command::Eval(args) => eval::run(&args, output),
             Command::Describenet(args) => describenet::run(&args, output),
             Command::Convert(args) => convert::run(&args, output),
+            Command::Leela2onnx(args) => convert::leela2onnx(args, output),
+            Command::Onnx2leela(args) => convert::onnx2leela(&args, output),
             Command::Perft(args) => perft::run(&args, output),
             Command::Lab(command) => command.run(output),
             Command::Options => options::run(output),

@@ -10,11 +10,11 @@ use crate::engine::Settings;
 use crate::options::{OptionKind, OptionSpec};
 
 /// The list of all options as a table, for people.
-struct OptionTable(&'static [OptionSpec]);
+struct OptionTable(Vec<OptionSpec>);
 
 /// Runs the command: lists the options.
 pub(super) fn run(output: &mut Output) -> Result<ExitStatus, Failure> {
-    let reference = OptionTable(Settings::specs());
+    let reference = OptionTable(Settings::listed());
     let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
     output.write(&options, &reference)?;
     Ok(ExitStatus::Success)
@@ -49,6 +49,7 @@ impl OptionJson {
             }
             OptionKind::Choice { default, .. } => ("combo", json!(default), None),
             OptionKind::Text { default } => ("string", json!(default), None),
+            OptionKind::Button => ("button", Value::Null, None),
         };
         let (min, max) = range.unzip();
         let choices = match &spec.kind {
@@ -93,8 +94,10 @@ fn row(spec: &OptionSpec) -> [String; 4] {
         OptionKind::Choice { choices, .. } => format!("{} words", choices.len()),
         OptionKind::Switch { .. } => "true | false".into(),
         OptionKind::Text { .. } => "text".into(),
+        OptionKind::Button => "button".into(),
     };
-    [spec.name.into(), format!("--{}", spec.flag), spec.default_text(), range]
+    let flag = if spec.flag.is_empty() { String::new() } else { format!("--{}", spec.flag) };
+    [spec.name.into(), flag, spec.default_text(), range]
 }
 
 #[cfg(test)]
@@ -103,9 +106,9 @@ mod tests {
 
     #[test]
     fn every_option_is_a_line_under_the_head() {
-        let text = OptionTable(Settings::specs()).to_string();
+        let text = OptionTable(Settings::listed()).to_string();
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), Settings::specs().len() + 1);
+        assert_eq!(lines.len(), Settings::listed().len() + 1);
         let threads = lines.iter().find(|line| line.starts_with("Threads ")).unwrap();
         let columns: Vec<_> =
             threads.split("  ").map(str::trim).filter(|column| !column.is_empty()).collect();

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::{ExitStatus, Failure};
-use crate::engine::{EngineError, NetworkOptions, Settings};
+use crate::engine::{NetworkOptions, Settings};
 use crate::network::weights::{NetworkError, NetworkErrorKind, NetworkFile};
 
 /// The size up to which a network file is read before the GUI is answered, bytes: that takes some hundredths of a second.
@@ -43,7 +43,7 @@ fn check_file(path: &Path, options: &NetworkOptions) -> Result<(), Failure> {
     if metadata.len() > MAX_CHECKED {
         return Ok(());
     }
-    match NetworkFile::load(path, options.heads().map_err(EngineError::from)?) {
+    match NetworkFile::load(path, options.heads()) {
         // Options that come later may choose another head.
         Ok(_) | Err(NetworkError { kind: NetworkErrorKind::Head { .. }, .. }) => Ok(()),
         Err(error) => Err(error.into()),

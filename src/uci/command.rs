@@ -57,6 +57,8 @@ pub enum UciCommand {
     PonderHit,
     /// `quit`
     Quit,
+    /// `wait`, a command of Lc0: nothing is read until the search is over.
+    Wait,
     /// An empty line, or a command that needs no answer (`debug`, `register`).
     Nothing,
 }
@@ -194,20 +196,22 @@ impl UciCommand {
             "uci" => UciCommand::Uci,
             "isready" => UciCommand::IsReady,
             "ucinewgame" => UciCommand::NewGame,
-            "setoption" => return parse_option(words),
+            "setoption" => return parse_option(line, words),
             "position" => UciCommand::Position(words.collect::<Vec<_>>().join(" ")),
             "go" => UciCommand::Go(Box::new(GoCommand::parse(words))),
             "stop" => UciCommand::Stop,
             "ponderhit" => UciCommand::PonderHit,
             "quit" => UciCommand::Quit,
+            "wait" => UciCommand::Wait,
             "debug" | "register" => UciCommand::Nothing,
             other => return Err(UciError::UnknownCommand(other.into())),
         })
     }
 }
 
-/// Reads the words after `setoption`. Names and values may contain spaces; the name ends at the word `value`.
-fn parse_option(mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
+/// Reads the words after `setoption`. Names and values may contain spaces; the name ends at the word `value`. The value, which
+/// may be a path, is what stands in `line` behind that word, with all its spaces.
+fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
         return Err(UciError::OptionName);
     }
@@ -215,7 +219,13 @@ fn parse_option(mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciEr
     if name.is_empty() {
         return Err(UciError::OptionName);
     }
-    Ok(UciCommand::SetOption { name: name.join(" "), value: words.collect::<Vec<_>>().join(" ") })
+    let value = words.next().and_then(|first| line.get(offset_of(first, line)..)).unwrap_or_default();
+    Ok(UciCommand::SetOption { name: name.join(" "), value: value.trim_ascii_end().into() })
+}
+
+/// Returns the place of `part`, which is a part of `whole`, in bytes.
+fn offset_of(part: &str, whole: &str) -> usize {
+    part.as_ptr().addr() - whole.as_ptr().addr()
 }
 
 #[cfg(test)]
@@ -281,6 +291,14 @@ mod tests {
         assert_eq!(
             UciCommand::parse("setoption  name Weights File value C:\\my nets\\a.pb.gz"),
             Ok(UciCommand::SetOption { name: "Weights File".into(), value: "C:\\my nets\\a.pb.gz".into() })
+        );
+        assert_eq!(
+            UciCommand::parse("  setoption name LogFile value  /my  logs/a  b.txt \r\n"),
+            Ok(UciCommand::SetOption { name: "LogFile".into(), value: "/my  logs/a  b.txt".into() })
+        );
+        assert_eq!(
+            UciCommand::parse("setoption name ClearTree"),
+            Ok(UciCommand::SetOption { name: "ClearTree".into(), value: String::new() })
         );
         assert_eq!(UciCommand::parse("setoption Threads 2"), Err(UciError::OptionName));
         assert_eq!(UciCommand::parse("setoption name value 2"), Err(UciError::OptionName));

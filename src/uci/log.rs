@@ -5,6 +5,8 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
+use crate::version::VERSION;
+
 /// The value of `LogFile` that stands for the console.
 const STDERR: &str = "<stderr>";
 
@@ -32,7 +34,7 @@ impl SessionLog {
             path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
         };
         let mut log = SessionLog { sink };
-        log.write(Direction::Remark, concat!("Zeitnot ", env!("CARGO_PKG_VERSION"), " begins to log"))?;
+        log.write(Direction::Remark, &format!("Zeitnot {VERSION} begins to log"))?;
         Ok(log)
     }
 

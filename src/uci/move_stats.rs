@@ -10,6 +10,8 @@ use crate::search::{MoveStats, NodeStats, RootStats};
 
 /// The policy from which on it is written with one decimal, so that the columns keep their width.
 const FULL_POLICY: f32 = 0.99995;
+/// The policy below which it is written as 0.
+const LEAST_POLICY: f32 = 0.00005;
 
 /// Returns one line per root move, and one for the root.
 pub(super) fn lines(root: &History, stats: &RootStats) -> Vec<String> {
@@ -39,7 +41,8 @@ fn root_line(RootStats { moves, root }: &RootStats) -> String {
 /// Writes visits and policy.
 fn counts(text: &mut String, node: &NodeStats) {
     let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
-    let percent = 100.0 * node.policy;
+    // Not a zero with a sign, as rounding would make of a number just below it.
+    let percent = if node.policy < LEAST_POLICY { 0.0 } else { 100.0 * node.policy };
     let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
 }
 
@@ -109,6 +112,16 @@ mod tests {
                  (V:  0.0123) ",
             ]
         );
+    }
+
+    /// A regression: a policy that noise or rounding had put below 0 stood there as `-0.00%`.
+    #[test]
+    fn a_policy_is_never_below_zero() {
+        for policy in [-1e-7, -0.0, 0.0, 0.000_04] {
+            let mut text = String::new();
+            counts(&mut text, &NodeStats { policy, ..NODE });
+            assert!(text.contains("(P:  0.00%)"), "{policy}: {text}");
+        }
     }
 
     #[test]

@@ -8,12 +8,13 @@ use super::format;
 use super::output::UciOutput;
 use crate::chess::{History, Move};
 use crate::engine::{
-    Engine, EngineError, GoRequest, InfoOptions, Listener, NetworkOptions, SearchAnswer, Settings,
+    CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, NetworkOptions, SearchAnswer, Settings,
 };
 use crate::network::discover::DiscoverError;
-use crate::options::{OptionError, OptionSpec, ignored_option};
+use crate::options::{OptionError, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
+use crate::version::VERSION;
 
 /// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -36,7 +37,7 @@ pub fn run(
 ) -> Result<(), EngineError> {
     let output = UciOutput::new(output, &settings.info.log_file);
     let mut session = Session {
-        command_line: settings.network.clone(),
+        command_line: settings.clone(),
         engine: Engine::new(settings)?,
         output,
         began: Instant::now(),
@@ -72,9 +73,9 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
 
 /// The state of a session.
 struct Session {
+    /// The values that the command line set.
+    command_line: Settings,
     engine: Engine,
-    /// What the session was started with.
-    command_line: NetworkOptions,
     output: UciOutput,
     /// The time at which the session began; times are counted from here.
     began: Instant,
@@ -87,6 +88,14 @@ impl Session {
         while self.engine.is_searching() && !self.output.is_broken() {
             std::thread::sleep(FINISHING_TICK);
         }
+    }
+
+    /// Reads nothing until the search is over. One that only `stop` ends would wait for ever.
+    fn wait(&mut self) {
+        if self.engine.is_open_ended() {
+            return self.output.note("wait: only stop ends this search, ignored");
+        }
+        self.finish();
     }
 
     /// Carries out a command that was read at `received`.
@@ -106,6 +115,7 @@ impl Session {
             UciCommand::Go(go) => self.go(&go, received)?,
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
+            UciCommand::Wait => self.wait(),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
         Ok(())
@@ -113,8 +123,11 @@ impl Session {
 
     /// Sets an option, or tells what is done instead of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
-        if let Some(instead) = ignored_option(name) {
-            return self.output.note(&format!("option {name} has no effect: {instead}"));
+        if let Some(option) = ignored_option(name) {
+            return self.output.note(&format!("option {}: {}", option.name, option.help));
+        }
+        if CLEAR_TREE.is_named(name) {
+            return self.engine.clear_tree();
         }
         match self.engine.set_option(name, value) {
             // Hosts offer options of other engines to all of them; UCI wants those ignored.
@@ -136,9 +149,12 @@ impl Session {
 
     /// Answers `uci`.
     fn introduce(&self) {
-        let version = env!("CARGO_PKG_VERSION");
-        self.output.lines([format!("id name Zeitnot {version}"), "id author the Zeitnot authors".into()]);
-        self.output.lines(Settings::specs().iter().map(OptionSpec::uci_line));
+        let name = match self.engine.settings().info.engine_name.as_str() {
+            "" => format!("Zeitnot {VERSION}"),
+            name => name.into(),
+        };
+        self.output.lines([format!("id name {name}"), "id author the Zeitnot authors".into()]);
+        self.output.lines(self.command_line.uci_lines());
         self.output.line("uciok");
     }
 
@@ -171,7 +187,7 @@ impl Session {
         let asked = &self.engine.settings().network;
         let names_any = asked.named_file().is_some() || asked.backend != NetworkOptions::default().backend;
         let none_found = matches!(&error, EngineError::Network(DiscoverError::NoneFound { .. }));
-        let is_final = self.engine.backend().is_none() && *asked == self.command_line;
+        let is_final = self.engine.backend().is_none() && *asked == self.command_line.network;
         if is_final && names_any && !none_found {
             self.output.line(format!("info string {message}"));
             return Err(error);

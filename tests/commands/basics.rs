@@ -122,7 +122,6 @@ fn bad_choices_end_in_one_message_and_exit_code_2() {
         (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "valid: seed"),
         (&["eval", "--weights", &missing], "missing.pb.gz"),
         (&["eval", "--backend", "random", "no-such-file"], "no-such-file"),
-        (&["eval", "--value-head", "x"], "winner, q, st"),
     ] {
         let output = run(arguments, "startpos\n");
         let message = stderr(&output);
@@ -130,6 +129,10 @@ fn bad_choices_end_in_one_message_and_exit_code_2() {
         assert!(output.stdout.is_empty(), "{arguments:?}");
         assert!(message.lines().count() == 1 && message.contains(expected), "{arguments:?}: {message}");
     }
+    // Refused where flags are read, with a hint at --help.
+    let output = run(&["eval", "--value-head", "x"], "startpos\n");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("one of winner, q, st"), "{}", stderr(&output));
 }
 
 #[test]

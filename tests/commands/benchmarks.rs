@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{run, stderr};
+use crate::common::{run, run_json, stderr};
 
 /// A device whose batches take 2 ms and 10 µs more with each position.
 const DEVICE: &str = "simulated(latency-us=2000,per-position-ns=10000,max-batch=64)";
@@ -163,4 +163,20 @@ fn spoil_refuses_what_it_sets_itself() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("--thread-counts"), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn bench_takes_lc0s_flags() {
+    let fen = "8/8/1p1r1k2/p1pPN1p1/P3KnP1/1P6/8/3R4 b - - 0 1";
+    let report =
+        run_json(&["bench", "--backend=random", "--fen", fen, "--nodes=50", "--movetime=-1", "--json"]);
+    let positions = report["positions"].as_array().unwrap();
+    assert_eq!((positions.len(), positions[0]["position"].as_str()), (1, Some(&*format!("fen {fen}"))));
+    let report = run_json(&["bench", "--backend=random", "--num-positions=2", "--nodes=50", "--json"]);
+    assert_eq!(report["positions"].as_array().unwrap().len(), 2);
+    assert!(report["version"].as_str().unwrap().starts_with(env!("CARGO_PKG_VERSION")));
+    let line =
+        ["backendbench", "--backend=random", "--batches=2", "--rounds=1", "--round-ms=1", "--fen", fen];
+    let report = run_json(&[&line[..], &["--header-only-once", "--nncache=0", "--json"]].concat());
+    assert_eq!(report.as_array().unwrap().len(), 1);
 }

@@ -168,3 +168,26 @@ fn networks_that_cannot_be_quantized_are_refused() {
     assert!(message.contains("ab_smol_default.pb.gz: has an attention body"), "{message}");
     assert!(!Path::new("x.onnx").exists());
 }
+
+#[test]
+fn lc0s_modes_convert_there_and_back() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let source = network("se_mlh.pb.gz");
+    let (onnx, back) = (path("net.onnx"), path("net.pb.gz"));
+    let input = format!("--input={}", source.display());
+    let there = run_json(&["leela2onnx", &input, "--output", &onnx, "--onnx-opset=17", "--json"]);
+    assert_eq!(there["moves_left"], "/output/mlh");
+    run_json(&["onnx2leela", "--input", &onnx, "--output", &back, "--json"]);
+    let facts = run_json(&["describenet", "-w", &back, "--json"]);
+    assert!(facts["moves_left"].is_string(), "{facts}");
+    assert_eq!(difference(&evaluations(model(Path::new(&back))), &evaluations(model(&source))), 0.0);
+    for (name, problem) in
+        [("--onnx-output-policy=/no/policy", "/no/policy"), ("--onnx-output-wdl=/output/mlh", "its shape")]
+    {
+        let output = run(&["onnx2leela", "--input", &onnx, "--output", &path("no.pb"), name]);
+        assert_eq!(output.status.code(), Some(2));
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(message.contains(problem), "{message}");
+    }
+}

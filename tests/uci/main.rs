@@ -4,6 +4,7 @@ mod clock;
 #[path = "../common/mod.rs"]
 mod common;
 mod conversation;
+mod drop_in;
 mod info;
 mod pondering;
 mod refusals;

@@ -12,6 +12,10 @@ struct Alias {
     options: &'static [(&'static str, &'static str)],
 }
 
+/// Lc0's backend that compares two others while it plays.
+const CHECK: &str = "check";
+/// Lc0's backend that writes evaluations to a file, or reads them from one.
+const RECORD_REPLAY: &str = "recordreplay";
 const CUDA: (&str, &str) = ("provider", "cuda");
 const WEBGPU: (&str, &str) = ("provider", "webgpu");
 
@@ -25,7 +29,7 @@ const SHORT: [Alias; 5] = [
 ];
 
 /// Names that only Lc0 has.
-const LC0: [Alias; 22] = [
+const LC0: [Alias; 26] = [
     Alias { name: "cuda-auto", backend: onnxruntime::NAME, options: &[CUDA] },
     Alias { name: "cuda-fp16", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp16")] },
     Alias { name: "cudnn", backend: onnxruntime::NAME, options: &[CUDA, ("precision", "fp32")] },
@@ -48,6 +52,10 @@ const LC0: [Alias; 22] = [
     Alias { name: "sycl-auto", backend: onnxruntime::NAME, options: &[WEBGPU] },
     Alias { name: "sycl-fp16", backend: onnxruntime::NAME, options: &[WEBGPU, ("precision", "fp16")] },
     Alias { name: "xla", backend: onnxruntime::NAME, options: &[WEBGPU] },
+    Alias { name: "tensorflow-cc", backend: AUTO, options: &[] },
+    Alias { name: "tensorflow-cc-cpu", backend: AUTO, options: &[] },
+    Alias { name: CHECK, backend: AUTO, options: &[] },
+    Alias { name: RECORD_REPLAY, backend: AUTO, options: &[] },
 ];
 
 /// A backend's own name with its options.
@@ -61,6 +69,11 @@ pub(super) struct Resolved<'a> {
 /// Returns the short names, for texts that list what is valid.
 pub fn short_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().map(|alias| alias.name)
+}
+
+/// Returns all names that stand for a backend, Lc0's included.
+pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
+    SHORT.iter().chain(&LC0).map(|alias| alias.name)
 }
 
 /// Returns the backend that `name` stands for; a name that is no alias stands for itself.
@@ -78,6 +91,11 @@ pub(super) fn resolve(name: &str, options: Params) -> Resolved<'_> {
     if !dropped.is_empty() {
         notes
             .push(format!("options of Lc0's backend {name} that have no counterpart are ignored: {dropped}"));
+    }
+    match alias.name {
+        CHECK => notes.push("nothing is compared: zeitnot accuracy compares two backends".into()),
+        RECORD_REPLAY => notes.push("evaluations are neither written to a file nor read from one".into()),
+        _ => {}
     }
     Resolved { name: alias.backend, options, notes }
 }
@@ -139,5 +157,9 @@ mod tests {
         let (name, options, notes) = resolved("blas", "blas_cores=2");
         assert_eq!((name.as_str(), options.as_str()), ("auto", ""));
         assert_eq!(notes[0], "Lc0's backend blas is taken as auto");
+        for (name, note) in [("check", "nothing is compared"), ("recordreplay", "evaluations are neither")] {
+            let (backend, _, notes) = resolved(name, "");
+            assert!(backend == "auto" && notes[1].starts_with(note), "{name}: {notes:?}");
+        }
     }
 }

@@ -19,6 +19,7 @@
 
 pub mod aliases;
 pub mod auto_backend;
+mod backend_name;
 pub mod config;
 pub mod native;
 pub mod onnxruntime;
@@ -32,6 +33,7 @@ use super::onnx::{self, BuildOptions, Precision};
 use super::weights::{Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
+pub use backend_name::BackendName;
 pub use config::{BackendConfig, Fallback};
 use native::Native;
 use onnxruntime::{DeviceOptions, OnnxRuntime};

@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use super::{Backend, BackendError, EvalSlot, Evaluator};
+use crate::chess::History;
 use crate::cpu_time::cpu_time;
 
 pub use positions::encoded as encoded_positions;
@@ -58,7 +59,20 @@ impl ThroughputMeter {
     /// # Errors
     /// Fails if the device has no room for as many evaluators.
     pub fn new(backend: &dyn Backend, threads: usize) -> Result<ThroughputMeter, BackendError> {
-        let thread = |index| MeasuringThread::new(backend, index);
+        let thread = |index| MeasuringThread::new(backend, index, None);
+        Ok(ThroughputMeter { threads: (0..threads).map(thread).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns a meter as [`ThroughputMeter::new`] does, whose batches hold `position` and nothing else.
+    ///
+    /// # Errors
+    /// Fails if the device has no room for as many evaluators.
+    pub fn of_position(
+        backend: &dyn Backend,
+        threads: usize,
+        position: &History,
+    ) -> Result<ThroughputMeter, BackendError> {
+        let thread = |index| MeasuringThread::new(backend, index, Some(position));
         Ok(ThroughputMeter { threads: (0..threads).map(thread).collect::<Result<_, _>>()? })
     }
 
@@ -136,11 +150,19 @@ struct MeasuringThread {
 }
 
 impl MeasuringThread {
-    fn new(backend: &dyn Backend, index: usize) -> Result<MeasuringThread, BackendError> {
+    /// Returns a thread that evaluates `position`, or else positions of games.
+    fn new(
+        backend: &dyn Backend,
+        index: usize,
+        position: Option<&History>,
+    ) -> Result<MeasuringThread, BackendError> {
         let info = backend.info();
         let count = POSITIONS.max(info.max_batch);
-        // Threads begin at different positions.
-        let positions = positions::encoded(index * 97, count, info.input_format);
+        let positions = match position {
+            Some(position) => vec![EvalSlot::of(position, info.input_format.into()); count],
+            // Threads begin at different positions.
+            None => positions::encoded(index * 97, count, info.input_format),
+        };
         Ok(MeasuringThread { evaluator: backend.evaluator()?, positions, next: 0 })
     }
 

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::error::NetworkErrorKind;
 use super::message::{self, ConvBlock, EncoderLayer, Layer, Weights};
+use crate::options::OptionChoice;
 
 /// A policy head by Lc0's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +69,25 @@ impl ValueHeadName {
             Self::St => "st",
         }
     }
+}
+
+impl OptionChoice for PolicyHeadName {
+    const CHOICES: &'static [(&'static str, PolicyHeadName)] = &[
+        ("vanilla", Self::Vanilla),
+        ("optimistic", Self::Optimistic),
+        ("soft", Self::Soft),
+        ("opponent", Self::Opponent),
+    ];
+
+    /// Takes Lc0's file name `optimistic_st` too.
+    fn from_name(name: &str) -> Option<Self> {
+        name.to_ascii_lowercase().parse().ok()
+    }
+}
+
+impl OptionChoice for ValueHeadName {
+    const CHOICES: &'static [(&'static str, ValueHeadName)] =
+        &[("winner", Self::Winner), ("q", Self::Q), ("st", Self::St)];
 }
 
 /// A name that is no head of any network.

@@ -22,6 +22,7 @@ mod network;
 pub(crate) mod onnx_message;
 mod onnx_model;
 mod read;
+mod wrap;
 
 pub use attention::PIECE_PLANES;
 pub use cost::Cost;
@@ -119,7 +120,7 @@ fn checked(path: &Path, content: Content, choice: HeadChoice) -> Result<NetworkF
     let (metadata, (policy_heads, value_heads), model) = match kind {
         FileKind::Onnx => {
             let bytes = chunks.copy_to_bytes(chunks.remaining());
-            (NetworkMetadata::default(), only_heads, Model::Onnx(onnx_model::bare(bytes)?))
+            (NetworkMetadata::default(), only_heads, Model::Onnx(onnx_model::bare(bytes, None)?))
         }
         FileKind::Lc0 => {
             let net: Net = chunks.decode()?;

@@ -125,13 +125,13 @@ pub fn embedded(
     checked(bytes, graph, input_format, names)
 }
 
-/// Returns the model of a bare `.onnx` file, which must use Lc0's tensor names.
+/// Returns the model of a bare `.onnx` file, whose tensors have the names `named`, or else Lc0's.
 ///
 /// Planes are taken to be Lc0's classical ones unless the model's metadata say otherwise.
 ///
 /// # Errors
 /// Fails as [`embedded`] does; the message lists the names that are there.
-pub fn bare(bytes: Bytes) -> Result<OnnxModel, NetworkErrorKind> {
+pub fn bare(bytes: Bytes, named: Option<TensorNames>) -> Result<OnnxModel, NetworkErrorKind> {
     let model = parse(&bytes)?;
     let input_format = match model.metadata.iter().find(|m| m.key() == METADATA_INPUT_FORMAT) {
         Some(entry) => format::input_format(entry.value().parse().ok())?,
@@ -139,7 +139,7 @@ pub fn bare(bytes: Bytes) -> Result<OnnxModel, NetworkErrorKind> {
     };
     let graph = model.graph.unwrap_or_default();
     let has_output = |name: &str| graph.output.iter().any(|output| output.name() == name);
-    let names = TensorNames {
+    let names = named.unwrap_or_else(|| TensorNames {
         input: INPUT_PLANES.into(),
         policy: OUTPUT_POLICY.into(),
         value: if has_output(OUTPUT_VALUE) && !has_output(OUTPUT_WDL) {
@@ -148,7 +148,7 @@ pub fn bare(bytes: Bytes) -> Result<OnnxModel, NetworkErrorKind> {
             ValueOutput::Wdl(OUTPUT_WDL.into())
         },
         moves_left: has_output(OUTPUT_MOVES_LEFT).then(|| OUTPUT_MOVES_LEFT.into()),
-    };
+    });
     checked(bytes, graph, input_format, names)
 }
 

@@ -23,6 +23,8 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use super::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::chess::{History, Variant};
+use crate::engine::EngineError;
 use crate::network::BackendInfo;
 use crate::network::throughput::{BatchSizeSeries, RoundLength, ThroughputMeter};
 use report::ThroughputReport;
@@ -64,6 +66,9 @@ pub(super) struct BackendbenchArgs {
     /// Shortest time of a measurement, ms; it is at least one batch
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     round_ms: u64,
+    /// Evaluate copies of this position, as Lc0 does, in place of positions of games
+    #[arg(long, value_name = "FEN")]
+    fen: Option<String>,
     /// Show the recommendation only
     #[arg(long)]
     clippy: bool,
@@ -139,7 +144,14 @@ impl BackendbenchArgs {
 pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let backend = args.network.backend()?;
     let plan = args.plan(backend.info())?;
-    let mut meter = ThroughputMeter::new(&*backend, args.threads as usize)?;
+    let threads = args.threads as usize;
+    let mut meter = match &args.fen {
+        Some(fen) => {
+            let position = History::from_fen(fen, Variant::Standard).map_err(EngineError::from)?;
+            ThroughputMeter::of_position(&*backend, threads, &position)?
+        }
+        None => ThroughputMeter::new(&*backend, threads)?,
+    };
     meter.warm_up(plan.sizes.last().copied().unwrap_or(1))?;
     let mut series = Vec::new();
     for &size in &plan.sizes {

@@ -1,5 +1,6 @@
 //! `zeitnot bench`: searches a set of positions and reports speed and a fingerprint of the search.
 
+mod number;
 mod positions;
 mod report;
 mod spoil;
@@ -19,6 +20,7 @@ use crate::network::discover::DiscoverError;
 use crate::network::{BackendInfo, Processor};
 use crate::search::{SearchInfo, SearchResult, SearchSummary};
 use crate::time::{GoLimits, Millis, Nodes};
+use crate::version::VERSION;
 
 pub(super) use crate::cpu_time::cpu_time;
 pub(super) use positions::read as read_positions;
@@ -26,8 +28,10 @@ pub(super) use report::{BenchFigures, BenchRow, HEAD};
 use report::{BenchReport, MoveVisits, Signature};
 use spoil::SpoilArgs;
 
-/// The number of nodes per position unless the user says something else.
+/// The number of nodes per position unless the user says something else …
 const DEFAULT_NODES: u64 = 2000;
+/// … and the time at which a slower machine ends each search, so that all of them take some seconds.
+const DEFAULT_MOVE_TIME_MS: u64 = 700;
 /// The same with `--spoil`: small trees are where batches cost most.
 const DEFAULT_SPOIL_NODES: u64 = 400;
 /// The backends whose answers are the same on every machine.
@@ -35,12 +39,18 @@ const REPRODUCIBLE: [&str; 2] = ["random", "trivial"];
 
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
-    /// Visits per position [default: 2000, with --spoil 400]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    nodes: Option<u64>,
-    /// Search each position for this long instead, ms
-    #[arg(long, value_name = "MS", conflicts_with = "nodes", value_parser = clap::value_parser!(u64).range(1..))]
-    movetime: Option<u64>,
+    /// Visits per position; -1 is no limit [default: 2000 or what 0.7 s allow, with --spoil 400]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    nodes: Option<i64>,
+    /// Time per position, ms; -1 is no limit
+    #[arg(long, value_name = "MS", allow_negative_numbers = true)]
+    movetime: Option<i64>,
+    /// Number of the positions to search
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    num_positions: Option<u32>,
+    /// Search this position only
+    #[arg(long, value_name = "FEN", conflicts_with = "positions")]
+    fen: Option<String>,
     /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: ten built-in ones]
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
@@ -51,9 +61,52 @@ pub(super) struct BenchArgs {
 }
 
 impl BenchArgs {
-    /// Returns the visits per position.
-    fn nodes(&self) -> u64 {
-        self.nodes.unwrap_or(if self.spoil.spoil { DEFAULT_SPOIL_NODES } else { DEFAULT_NODES })
+    /// Returns what ends each search.
+    fn limits(&self) -> Result<GoLimits, Failure> {
+        let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
+        let (nodes, movetime) = (positive(self.nodes), positive(self.movetime));
+        let (nodes, movetime) = match (nodes, movetime) {
+            (None, None) if self.spoil.spoil => (Some(DEFAULT_SPOIL_NODES), None),
+            // A backend that says the same everywhere also searches the same everywhere.
+            (None, None) if self.is_reproducible() => (Some(DEFAULT_NODES), None),
+            (None, None) => (Some(DEFAULT_NODES), Some(DEFAULT_MOVE_TIME_MS)),
+            given => given,
+        };
+        if self.nodes.or(self.movetime).is_some_and(|number| number == 0) {
+            return Err(Failure::Input(
+                "--nodes and --movetime have to be above 0, or -1 for no limit".into(),
+            ));
+        }
+        let movetime = movetime.map(|ms| Millis(ms as f64));
+        Ok(GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() })
+    }
+
+    /// Returns the positions to search, as after UCI's `position`.
+    fn positions(&self) -> Result<Vec<String>, Failure> {
+        let mut positions = match (&self.fen, &self.positions) {
+            (Some(fen), _) => vec![format!("fen {fen}")],
+            (None, Some(file)) => positions::read(file)?,
+            (None, None) => positions::BUILT_IN.map(String::from).into(),
+        };
+        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
+        Ok(positions)
+    }
+
+    /// Returns whether the backend's answers are the same on every machine.
+    fn is_reproducible(&self) -> bool {
+        REPRODUCIBLE.contains(&&*self.settings.network.backend)
+    }
+
+    /// Returns whether nothing says what to search.
+    fn is_plain(&self) -> bool {
+        self.limits_are_default()
+            && self.num_positions.is_none()
+            && self.fen.is_none()
+            && self.positions.is_none()
+    }
+
+    fn limits_are_default(&self) -> bool {
+        self.nodes.is_none() && self.movetime.is_none()
     }
 }
 
@@ -62,10 +115,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     if args.spoil.spoil {
         return spoil::run(args, output);
     }
-    let positions = match &args.positions {
-        Some(file) => positions::read(file)?,
-        None => positions::BUILT_IN.map(String::from).into(),
-    };
+    let (limits, positions) = (args.limits()?, args.positions()?);
     let (mut engine, backend) = open(args)?;
     if output.format() == OutputFormat::Text {
         output.write(&(), &HEAD)?;
@@ -73,7 +123,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     let (wall, cpu, busy) = (Instant::now(), cpu_time(), engine.busy_time());
     let (mut total, mut signature, mut rows) = (BenchFigures::default(), Signature::new(), Vec::new());
     for position in positions {
-        let (row, result) = search(&mut engine, position, limits(args))?;
+        let (row, result) = search(&mut engine, position, limits.clone())?;
         total.add(&result.summary);
         signature.add(&result.summary);
         if output.format() == OutputFormat::Text {
@@ -88,11 +138,15 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
         .map(|(before, after)| (after - before).as_secs_f64() / wall.elapsed().as_secs_f64());
     let threads = engine.threads();
     let reproducible =
-        threads == 1 && args.movetime.is_none() && REPRODUCIBLE.contains(&backend.name.as_str());
+        threads == 1 && limits.movetime.is_none() && REPRODUCIBLE.contains(&backend.name.as_str());
+    drop(engine);
+    let number = if args.is_plain() { number::compute(&args.settings)? } else { None };
     let report = BenchReport {
         figures: total,
+        bench: number,
         cpu_s: cpu,
         device_busy,
+        version: VERSION,
         backend: backend.name,
         description: backend.description,
         threads,
@@ -129,13 +183,6 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
         engine.prepare()?;
     }
     Ok((engine, backend))
-}
-
-fn limits(args: &BenchArgs) -> GoLimits {
-    match args.movetime {
-        Some(ms) => GoLimits { movetime: Some(Millis(ms as f64)), ..GoLimits::default() },
-        None => GoLimits { nodes: Some(Nodes(args.nodes())), ..GoLimits::default() },
-    }
 }
 
 /// Searches one position with nothing kept from before.

@@ -103,10 +103,13 @@ pub(in crate::tools) const HEAD: &str =
 pub(super) struct BenchReport {
     #[serde(flatten)]
     pub(super) figures: BenchFigures,
+    /// The number that tells one search from another on any machine, if it was computed.
+    pub(super) bench: Option<u64>,
     /// CPU time of all threads while searching, seconds; not known on every system.
     pub(super) cpu_s: Option<f64>,
     /// Share of the time in which the device computed; not known for every backend.
     pub(super) device_busy: Option<f64>,
+    pub(super) version: &'static str,
     pub(super) backend: String,
     pub(super) description: String,
     pub(super) threads: usize,
@@ -136,7 +139,15 @@ impl fmt::Display for BenchReport {
         if let Some(signature) = &self.signature {
             writeln!(f, "signature         {signature}")?;
         }
-        writeln!(f, "{} nodes {} nps", figures.nodes, figures.nps)
+        if let Some(number) = self.bench {
+            writeln!(f, "speed             {} nodes in {:.0} ms", figures.nodes, figures.time_ms)?;
+            writeln!(
+                f,
+                "bench number      {number}: nodes to a fixed depth with plain kernels, the same on every machine"
+            )?;
+        }
+        // OpenBench reads this line.
+        writeln!(f, "{} nodes {} nps", self.bench.unwrap_or(figures.nodes), figures.nps)
     }
 }
 

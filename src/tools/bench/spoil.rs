@@ -13,8 +13,9 @@ use serde::Serialize;
 
 use super::super::output::OutputFormat;
 use super::super::{ExitStatus, Failure, Output};
-use super::{BenchArgs, BenchFigures, MoveVisits, limits, open, positions, search};
+use super::{BenchArgs, BenchFigures, MoveVisits, open, positions, search};
 use crate::engine::Engine;
+use crate::time::GoLimits;
 
 #[derive(Debug, Args)]
 pub(super) struct SpoilArgs {
@@ -101,9 +102,10 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
         Some(file) => positions::read(file)?,
         None => positions::for_spoil(),
     };
+    let limits = args.limits()?;
     let (mut engine, backend) = open(args)?;
     let mut report = SpoilReport {
-        nodes: args.nodes(),
+        nodes: limits.nodes.map_or(0, |nodes| nodes.0),
         positions: positions.len(),
         backend: backend.name,
         description: backend.description,
@@ -115,7 +117,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     let mut reference = Vec::new();
     for manner in manners(&args.spoil) {
         let repeats = if manner.threads == 1 { 1 } else { args.spoil.repeats };
-        let (decisions, figures) = decide_all(&mut engine, manner, &positions, repeats, args)?;
+        let (decisions, figures) = decide_all(&mut engine, manner, &positions, (repeats, &limits))?;
         // The reference is compared with itself: its row shows the speed.
         let compared = if manner == REFERENCE { &decisions } else { &reference };
         let mut row = row(manner, &positions, compared, &decisions, &figures);
@@ -154,8 +156,7 @@ fn decide_all(
     engine: &mut Engine,
     manner: Manner,
     positions: &[String],
-    repeats: u32,
-    args: &BenchArgs,
+    (repeats, limits): (u32, &GoLimits),
 ) -> Result<(Vec<Decision>, BenchFigures), Failure> {
     engine.set_option("Threads", &manner.threads.to_string())?;
     engine.set_option("MinibatchSize", &manner.batch.to_string())?;
@@ -165,7 +166,7 @@ fn decide_all(
         for _ in 0..repeats {
             // An evaluation that is in the cache waits for no batch: what was searched before must not matter.
             engine.clear_cache();
-            let (row, result) = search(engine, position.clone(), limits(args))?;
+            let (row, result) = search(engine, position.clone(), limits.clone())?;
             figures.add(&result.summary);
             decisions.push(Decision { best_move: row.best_move, visits: row.visits });
         }

@@ -29,6 +29,7 @@ use crate::network::backends::BackendConfig;
 use crate::network::discover;
 use crate::network::weights::HeadChoice;
 use crate::time::{GoLimits, Millis, Nodes};
+use crate::version::VERSION;
 use compare::{Comparison, EarlierRun};
 use machine::MachineInfo;
 use noise::NoiseMeter;
@@ -170,7 +171,7 @@ fn measure(
     let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     Ok(BenchmarkReport {
-        version: env!("CARGO_PKG_VERSION"),
+        version: VERSION,
         evaluations_per_s: total.evaluations as f64 / seconds.max(1e-9),
         first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
         cpu_s: searching.cpu.map(|time| time.as_secs_f64()),

@@ -1,6 +1,7 @@
 //! `zeitnot convert`: writes a network as an ONNX model that any program can run.
 
 mod int8;
+mod lc0_modes;
 
 use std::fmt;
 use std::fs;
@@ -15,6 +16,7 @@ use crate::network::onnx::{self, BuildOptions, Quantization};
 use crate::network::weights::{
     Body, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
 };
+pub(super) use lc0_modes::{Leela2onnxArgs, Onnx2leelaArgs, leela2onnx, onnx2leela};
 
 #[derive(Debug, Args)]
 pub(super) struct ConvertArgs {
@@ -94,17 +96,22 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
         Model::Onnx(model) => as_it_is(model, args)?,
     };
     write_whole(&args.output, &model.bytes)?;
-    let conversion = Conversion {
-        output: args.output.display().to_string(),
-        size: model.bytes.len(),
+    let conversion = conversion(&args.output, model.bytes.len(), model);
+    output.write(&conversion, &conversion)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Returns what is said of a file of `size` bytes that holds `model`.
+fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
+    Conversion {
+        output: path.display().to_string(),
+        size,
         input: model.names.input,
         policy: model.names.policy,
         value: model.names.value.name().to_owned(),
         moves_left: model.names.moves_left,
         input_format: model.input_format.number(),
-    };
-    output.write(&conversion, &conversion)?;
-    Ok(ExitStatus::Success)
+    }
 }
 
 fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Result<OnnxModel, Failure> {

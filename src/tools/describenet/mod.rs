@@ -19,8 +19,11 @@ use structure::Structure;
 #[derive(Debug, Args)]
 pub(super) struct DescribeArgs {
     /// Network file (.pb.gz, .pb or .onnx)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "weights")]
+    file: Option<PathBuf>,
+    /// The same, as Lc0 has it
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    weights: Option<PathBuf>,
     /// Policy head to describe: vanilla, optimistic, soft, opponent
     #[arg(long, value_name = "HEAD", default_value_t)]
     policy_head: PolicyHeadName,
@@ -80,7 +83,9 @@ struct CostReport {
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
     let start = Instant::now();
-    let file = NetworkFile::load(&args.file, heads)?;
+    let named = args.file.as_ref().or(args.weights.as_ref());
+    let path = named.ok_or_else(|| Failure::Input("describenet: name a network file".into()))?;
+    let file = NetworkFile::load(path, heads)?;
     let load_ms = start.elapsed().as_secs_f64() * 1e3;
     let description = describe(&file, load_ms);
     output.write(&description, &description)?;

@@ -163,7 +163,7 @@ impl Model {
             slot.evaluation = if self.has_wdl {
                 from_wdl([outputs[0], outputs[1], outputs[2]])
             } else {
-                Evaluation { q: outputs[0].tanh(), ..Evaluation::default() }
+                Evaluation { q: libm::tanhf(outputs[0]), ..Evaluation::default() }
             };
         }
         if let Some(head) = &self.moves_left {
@@ -178,7 +178,7 @@ impl Model {
 /// Computes an evaluation from the logits of win, draw and loss by softmax.
 fn from_wdl(logits: [f32; 3]) -> Evaluation {
     let largest = logits.iter().copied().fold(f32::MIN, f32::max);
-    let [win, draw, loss] = logits.map(|logit| (logit - largest).exp());
+    let [win, draw, loss] = logits.map(|logit| libm::expf(logit - largest));
     let sum = win + draw + loss;
     Evaluation { q: (win - loss) / sum, d: draw / sum, m: 0.0 }
 }

@@ -1,0 +1,43 @@
+//! Names that hosts use for options of ours: those which UCI and other engines have made common, and flags that Lc0 spells
+//! otherwise. Used by `engine`.
+
+/// An option's second name.
+#[derive(Debug, PartialEq)]
+pub struct OtherName {
+    /// The second name under UCI.
+    pub name: &'static str,
+    /// The second flag.
+    pub flag: &'static str,
+    /// The name of the option.
+    pub option: &'static str,
+    /// A sentence on what it is.
+    pub help: &'static str,
+}
+
+impl OtherName {
+    /// Returns true if `name` is this name, in any case, or its flag.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.flag == name
+    }
+}
+
+/// The second names; a name stands beside the option's own in the list of options.
+pub const OTHER_NAMES: [OtherName; 2] = [
+    OtherName {
+        name: "Hash",
+        flag: "hash",
+        option: "RamLimitMb",
+        help: "The same as RamLimitMb: memory for tree, cache and batches, MB; 0 is no limit.",
+    },
+    OtherName {
+        name: "Move Overhead",
+        flag: "move-overhead-ms",
+        option: "MoveOverheadMs",
+        help: "The same as MoveOverheadMs.",
+    },
+];
+
+/// Returns the own name of the option that `name` means; `name` itself unless it is a second one.
+pub fn own_name(name: &str) -> &str {
+    OTHER_NAMES.iter().find(|other| other.is_named(name)).map_or(name, |other| other.option)
+}

@@ -1,0 +1,235 @@
+//! Tests that hosts and users of Lc0 find what they know: options, configuration files, commands, positions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::common::engine::Engine;
+use crate::common::{stderr, zeitnot};
+
+/// The answer to `uci` of Lc0 0.33 (`lc0 --show-hidden`), without defaults that depend on its build.
+const LC0_OPTIONS: &str = include_str!("../data/lc0_options.txt");
+
+/// Returns the option lines of an engine that was started with `arguments`.
+fn options(arguments: &[&str]) -> Vec<String> {
+    let mut engine = Engine::start(arguments);
+    engine.send("uci");
+    engine.read_until("uciok").into_iter().filter(|line| line.starts_with("option ")).collect()
+}
+
+/// Returns name, type and words of an option line.
+fn parts(line: &str) -> (&str, &str, Vec<&str>) {
+    let (name, rest) = line.strip_prefix("option name ").unwrap().split_once(" type ").unwrap();
+    let kind = rest.split(' ').next().unwrap();
+    (name, kind, rest.split(" var ").skip(1).collect())
+}
+
+#[test]
+fn every_option_of_lc0_is_listed_with_its_type_and_its_words() {
+    let ours = options(&[]);
+    for line in LC0_OPTIONS.lines() {
+        let (name, kind, words) = parts(line);
+        let own = ours.iter().map(|line| parts(line)).find(|(own, ..)| *own == name);
+        let (_, own_kind, own_words) = own.unwrap_or_else(|| panic!("{name} is missing"));
+        assert_eq!(own_kind, kind, "{name}");
+        assert!(words.iter().all(|word| own_words.contains(word)), "{name}: {own_words:?}");
+    }
+}
+
+#[test]
+fn settings_of_lichess_bot_and_fastchess_are_taken() {
+    let mut engine = Engine::random();
+    for (name, value) in [
+        ("Move Overhead", "100"),
+        ("Threads", "4"),
+        ("Hash", "512"),
+        ("SyzygyPath", ""),
+        ("UCI_ShowWDL", "true"),
+        ("TaskWorkers", "0"),
+        ("Backend", "random"),
+        ("PolicyHead", "vanilla"),
+        // Nibbler's.
+        ("LogLiveStats", "true"),
+        ("MoveOverheadMs", "0"),
+        ("MultiPV", "500"),
+        ("ScoreType", "WDL_mu"),
+        ("SmartPruningFactor", "0"),
+        ("VerboseMoveStats", "false"),
+        ("ContemptMode", "white_side_analysis"),
+        ("Contempt", "0"),
+        ("WDLCalibrationElo", "0"),
+        ("WDLEvalObjectivity", "0"),
+    ] {
+        engine.send(&format!("setoption name {name} value {value}"));
+    }
+    engine.send("position startpos");
+    engine.send("go nodes 100");
+    let lines = engine.read_until("bestmove");
+    let complaints: Vec<_> = lines
+        .iter()
+        .filter(|line| line.to_lowercase().contains("error") || line.contains("unknown option"))
+        .collect();
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    assert!(lines.iter().any(|line| line.contains(" wdl ")), "{lines:#?}");
+}
+
+#[test]
+fn what_the_command_line_set_is_the_default() {
+    let lines = options(&["--hash=64", "--backend=trivial", "--move-overhead=50", "--show-wdl"]);
+    for expected in [
+        "option name Hash type spin default 64 min 0",
+        "option name RamLimitMb type spin default 64 min 0",
+        "option name Move Overhead type spin default 50 ",
+        "option name UCI_ShowWDL type check default true",
+        "option name Backend type combo default trivial var auto ",
+    ] {
+        assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected}: {lines:#?}");
+    }
+}
+
+#[test]
+fn the_name_can_be_another() {
+    for (arguments, name) in
+        [(&[][..], "id name Zeitnot 0.1.0"), (&["--name=Lc0 (Zeitnot)"], "id name Lc0 (Zeitnot)")]
+    {
+        let mut engine = Engine::start(arguments);
+        let line = engine.ask(&["uci"], "id name");
+        assert!(line.starts_with(name), "{line}");
+    }
+}
+
+#[test]
+fn clear_tree_makes_the_next_search_begin_anew() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1"]);
+    let nodes = |engine: &mut Engine| -> u64 {
+        engine.send("go nodes 1");
+        let lines = engine.read_until("bestmove");
+        let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+        info.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+    };
+    engine.best_move(&["position startpos", "go nodes 300"]);
+    assert!(nodes(&mut engine) > 100);
+    engine.send("setoption name ClearTree");
+    assert_eq!(nodes(&mut engine), 1);
+    assert_eq!(nodes(&mut engine), 1, "the command counts once");
+}
+
+#[test]
+fn wait_reads_nothing_before_the_search_is_over() {
+    let mut engine = Engine::random();
+    engine.send("go nodes 2000");
+    engine.send("wait");
+    engine.send("isready");
+    let lines = engine.read_until("readyok");
+    assert!(lines.iter().any(|line| line.starts_with("bestmove")), "{lines:#?}");
+    // Nobody could end this one.
+    engine.send("go infinite");
+    engine.send("wait");
+    engine.assert_no_best_move(Duration::from_millis(100));
+    engine.ask(&["stop"], "bestmove");
+}
+
+/// A folder with the program in it, so that files lie beside it.
+struct Installed {
+    folder: TempDir,
+}
+
+impl Installed {
+    fn new() -> Installed {
+        let folder = TempDir::new().unwrap();
+        let installed = Installed { folder };
+        let program = env!("CARGO_BIN_EXE_zeitnot");
+        // A link costs nothing, but only on the same file system.
+        if fs::hard_link(program, installed.program()).is_err() {
+            fs::copy(program, installed.program()).unwrap();
+        }
+        installed
+    }
+
+    fn program(&self) -> PathBuf {
+        self.path("zeitnot")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs the program with `arguments` and `input`, which may not need more than its end.
+    fn run(&self, arguments: &[&str], input: &str) -> std::process::Output {
+        use std::io::Write;
+        let mut process = std::process::Command::new(self.program())
+            .args(arguments)
+            .current_dir(Path::new(env!("CARGO_TARGET_TMPDIR")))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        process.wait_with_output().unwrap()
+    }
+
+    /// Returns the default of an option as `uci` shows it.
+    fn default_of(&self, option: &str, arguments: &[&str]) -> String {
+        let output = self.run(arguments, "uci\n");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let start = format!("option name {option} type ");
+        let line = text.lines().find(|line| line.starts_with(&start));
+        let line =
+            line.unwrap_or_else(|| panic!("{option}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+        line.split(" default ").nth(1).unwrap().split(' ').next().unwrap().into()
+    }
+}
+
+#[test]
+fn the_configuration_file_beside_the_program_counts_unless_the_command_line_says_otherwise() {
+    let installed = Installed::new();
+    let lines =
+        "# mine\nthreads=3\n--minibatch-size=32\nno-sticky-endgames\nsearch-spin-backoff\ntask-workers=1\n";
+    fs::write(installed.path("lc0.config"), lines).unwrap();
+    assert_eq!(installed.default_of("Threads", &[]), "3");
+    assert_eq!(installed.default_of("MinibatchSize", &[]), "32");
+    assert_eq!(installed.default_of("StickyEndgames", &[]), "false");
+    assert_eq!(installed.default_of("Threads", &["--threads=2"]), "2");
+    assert_eq!(installed.default_of("Threads", &["--config="]), "0");
+    let other = installed.path("my own.config").display().to_string();
+    fs::write(&other, "threads=5\n").unwrap();
+    assert_eq!(installed.default_of("Threads", &["-c", &other]), "5");
+    fs::write(installed.path("zeitnot.config"), "threads=4\n").unwrap();
+    assert_eq!(installed.default_of("Threads", &[]), "4");
+    let output = installed.run(&[&format!("--config={}", installed.path("none").display())], "uci\n");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Flags with which people start Lc0: none of them may end the process.
+#[test]
+fn flags_of_lc0_do_not_end_the_process() {
+    for flags in [
+        "--strict-uci-timing",
+        "--no-strict-uci-timing",
+        "--show-hidden",
+        "--preload",
+        "--no-preload",
+        "--task-workers=2 --max-concurrent-searchers=2 --search-spin-backoff --garbage-collection-delay=5",
+        "--backend=check --backend-opts=mode=display,(backend=blas),(backend=eigen)",
+        "--backend=recordreplay",
+        "--backend=onnx-cpu",
+        "--backend=blas --backend-opts=blas_cores=1",
+        "-b eigen -t 2",
+        "classic --threads=1",
+        "dag-preview --threads=1",
+        "--threads=1 --threads=2",
+        "--temperature=0.5 --tempdecay-moves=10 --noise-epsilon=0.1",
+        "--logfile= --syzygy-paths= --nncache=1000",
+        "--history-fill=always --policy-softmax-temp=1.4 --ramlimit-mb=100",
+    ] {
+        let output = zeitnot(&flags.split(' ').collect::<Vec<_>>()).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{flags}: {}", stderr(&output));
+    }
+    let output = zeitnot(&["selfplay", "--games=1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("zeitnot match"), "{}", stderr(&output));
+}
