@@ -1,14 +1,16 @@
 //! Positions from FEN and UCI text, and back to FEN.
 //!
 //! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights come as KQkq (the outermost
-//! rook, X-FEN) or as the rooks' files (Shredder-FEN), and unusual but playable material is allowed.
+//! rook, X-FEN) or as the rooks' files (Shredder-FEN), unusual but playable material is allowed, and so are counters below
+//! zero or with a fraction. A castling right without its rook, or an en-passant square that cannot be, is left out, and
+//! the caller is told.
 
 use std::num::NonZeroU32;
 
 use shakmaty::fen::{Fen, ParseFenError};
 use shakmaty::{
-    CastlingMode, Chess, Color, EnPassantMode, FromSetup, Move, Position as _, PositionErrorKinds, Role,
-    Setup,
+    Board, CastlingMode, Chess, Color, EnPassantMode, FromSetup, Move, Position as _, PositionErrorKinds,
+    Role, Setup,
 };
 use thiserror::Error;
 
@@ -16,8 +18,10 @@ use super::notation::MoveError;
 use super::position::Position;
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
-/// Pieces a side may have on the board.
+/// Pieces a side may have on the board, whatever they are …
 const MAX_PIECES: usize = 16;
+/// … and the moves that a side with more of them may have, if each piece stood alone; a pawn counts as it stands.
+const MAX_MOBILITY: usize = 256;
 /// Queens and pawns a side may have together (a game leads to 9 at most). With 12 queens, three rooks and a king the
 /// best of many arrangements found by annealing has 242 moves; a [`MoveList`](super::MoveList) holds 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
@@ -60,8 +64,26 @@ impl Position {
     /// # Errors
     /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
     pub fn from_fen(fen: &str) -> Result<Position, PositionError> {
+        Position::from_fen_with_repairs(fen).map(|(position, _)| position)
+    }
+
+    /// Reads the position of a FEN, and returns what had to be left out of it, in words. The side that moved last may be in
+    /// check, as in Lc0; its king is not to be taken.
+    ///
+    /// # Errors
+    /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
+    pub fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
         let setup = setup_of(fen)?;
-        chess_of(setup).map(Position::from_chess).map_err(|kinds| impossible(fen, kinds))
+        let wrong = Chess::from_setup(setup.clone(), CastlingMode::Chess960).err().map(|error| error.kinds());
+        let read = chess_of(setup.clone()).map(Position::from_chess).or_else(|kinds| match kinds {
+            PositionErrorKinds::OPPOSITE_CHECK if setup.ep_square.is_none() => {
+                chess_after_pass(setup).map(Position::with_king_en_prise)
+            }
+            _ => Err(kinds),
+        });
+        let position = read.map_err(|kinds| impossible(fen, kinds))?;
+        let left_out = wrong.unwrap_or(PositionErrorKinds::empty()) & REPAIRED;
+        Ok((position, impossible_reasons(left_out)))
     }
 
     /// Reads a FEN as [`Position::from_fen`] does, but the side that moved last may be in check, as in Lc0.
@@ -92,15 +114,43 @@ impl Position {
     }
 }
 
+/// The faults that are repaired by leaving something out.
+const REPAIRED: PositionErrorKinds =
+    PositionErrorKinds::INVALID_CASTLING_RIGHTS.union(PositionErrorKinds::INVALID_EP_SQUARE);
+
+/// Returns a FEN without what Lc0 passes over: a capital letter for the side, counters below their least value or with a
+/// fraction, semicolons at the end.
+fn tidy(fen: &str) -> String {
+    let mut fields: Vec<String> = fen
+        .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())
+        .split_ascii_whitespace()
+        .map(str::to_owned)
+        .collect();
+    if let Some(turn) = fields.get_mut(1) {
+        turn.make_ascii_lowercase();
+    }
+    for (field, least) in [(4, 0.0), (5, 1.0)] {
+        let Some(text) = fields.get_mut(field) else { continue };
+        let number = text.trim_end_matches(';').parse::<f64>().ok();
+        if let Some(number) = number.filter(|number| number.abs() < f64::from(u32::MAX)) {
+            *text = number.trunc().max(least).to_string();
+        }
+    }
+    fields.join(" ")
+}
+
 /// Reads the fields of a FEN and checks what shakmaty does not.
 fn setup_of(fen: &str) -> Result<Setup, PositionError> {
     let syntax = |reason| PositionError::Syntax { fen: fen.to_owned(), reason };
-    let setup = Fen::from_ascii(fen.as_bytes()).map_err(|error| syntax(syntax_reason(&error)))?.into_setup();
+    let setup =
+        Fen::from_ascii(tidy(fen).as_bytes()).map_err(|error| syntax(syntax_reason(&error)))?.into_setup();
     if setup.pockets.is_some() || setup.remaining_checks.is_some() || setup.promoted.any() {
         return Err(syntax(OTHER_VARIANTS));
     }
     if !has_playable_material(&setup) {
-        let reasons = vec!["a side has more than 16 pieces, or more than 12 queens and pawns together"];
+        let reasons = vec![
+            "a side has more than 12 queens and pawns together, or so many pieces that it may have more than 256 moves",
+        ];
         return Err(PositionError::Impossible { fen: fen.to_owned(), reasons });
     }
     Ok(setup)
@@ -112,6 +162,8 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
     Chess::from_setup(setup, CastlingMode::Chess960)
         .or_else(shakmaty::PositionError::ignore_too_much_material)
         .or_else(shakmaty::PositionError::ignore_impossible_check)
+        .or_else(shakmaty::PositionError::ignore_invalid_castling_rights)
+        .or_else(shakmaty::PositionError::ignore_invalid_ep_square)
         .map_err(|error| error.kinds())
 }
 
@@ -147,8 +199,23 @@ fn has_playable_material(setup: &Setup) -> bool {
     Color::ALL.into_iter().all(|color| {
         let pieces = board.by_color(color);
         let queens_and_pawns = (board.queens() | board.pawns()) & pieces;
-        pieces.count() <= MAX_PIECES && queens_and_pawns.count() <= MAX_QUEENS_AND_PAWNS
+        queens_and_pawns.count() <= MAX_QUEENS_AND_PAWNS
+            && (pieces.count() <= MAX_PIECES || mobility(board, color) <= MAX_MOBILITY)
     })
+}
+
+/// Returns the moves that all pieces of a side have, each on the best square of an empty board; of pawns those of one that takes
+/// both ways.
+fn mobility(board: &Board, color: Color) -> usize {
+    let moves = |role| match role {
+        Role::Pawn => 4,
+        Role::Knight | Role::King => 8,
+        Role::Bishop => 13,
+        Role::Rook => 14,
+        Role::Queen => 27,
+    };
+    let own = board.by_color(color);
+    Role::ALL.into_iter().map(|role| (board.by_role(role) & own).count() * moves(role)).sum()
 }
 
 fn syntax_reason(error: &ParseFenError) -> &'static str {

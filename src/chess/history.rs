@@ -56,6 +56,14 @@ impl History {
         parse_uci_position(text, variant, Position::from_fen)
     }
 
+    /// Returns what had to be left out of the FEN in a text that [`History::from_uci_position`] takes, in words.
+    pub fn repairs_of_uci_position(text: &str) -> Vec<&'static str> {
+        let fen =
+            text.trim_start().strip_prefix("fen ").map(|rest| rest.split(" moves").next().unwrap_or(rest));
+        let read = fen.and_then(|fen| Position::from_fen_with_repairs(fen).ok());
+        read.map(|(_, repairs)| repairs).unwrap_or_default()
+    }
+
     /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of [`Position::from_fen_to_evaluate`]
     /// too.
     ///

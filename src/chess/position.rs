@@ -14,6 +14,8 @@ pub struct Position {
     /// Lc0's flag, see [`Position::en_passant`]; shakmaty keeps the square after every double push.
     en_passant: Option<Square>,
     key: u64,
+    /// The king of the side that moved last, where the side to move could take it: a FEN may say so, and no move is to.
+    king_en_prise: Option<Square>,
 }
 
 impl Position {
@@ -25,9 +27,15 @@ impl Position {
     /// Takes a validated position; its en-passant square, if any, counts as given.
     pub(super) fn from_chess(chess: Chess) -> Position {
         let en_passant = chess.ep_square(EnPassantMode::Always);
-        let mut position = Position { chess, en_passant, key: 0 };
+        let mut position = Position { chess, en_passant, key: 0, king_en_prise: None };
         position.key = position.full_key();
         position
+    }
+
+    /// Takes a position in which the side that moved last is in check. Its king is no target of legal moves.
+    pub(super) fn with_king_en_prise(chess: Chess) -> Position {
+        let king_en_prise = chess.board().king_of(!chess.turn());
+        Position { king_en_prise, ..Position::from_chess(chess) }
     }
 
     /// Returns the side to move.
@@ -90,7 +98,11 @@ impl Position {
 
     /// Returns all legal moves, always in the same order for the same position.
     pub fn legal_moves(&self) -> MoveList {
-        self.chess.legal_moves().into_iter().map(Move::from_shakmaty).collect()
+        let moves = self.chess.legal_moves().into_iter().map(Move::from_shakmaty);
+        match self.king_en_prise {
+            None => moves.collect(),
+            Some(king) => moves.filter(|m| m.to_square() != king).collect(),
+        }
     }
 
     /// Says whether the legal move `m` is a capture, a promotion or a check.
@@ -126,7 +138,7 @@ impl Position {
             ^ castling_key(changed_rights)
             ^ en_passant_key(self.en_passant)
             ^ en_passant_key(en_passant);
-        Position { chess, en_passant, key }
+        Position { chess, en_passant, key, king_en_prise: None }
     }
 
     /// Returns shakmaty's form of a move; `None` if no piece stands on its first square.

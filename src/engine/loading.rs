@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::EngineError;
 use crate::network::backends::{self, BackendConfig, BackendName, Fallback};
-use crate::network::discover::{self, DiscoverError};
+use crate::network::discover::{self, DiscoverError, Discovered};
 use crate::network::instrumented::Instrumented;
-use crate::network::weights::{HeadChoice, NetworkFile, PolicyHeadName, ValueHeadName};
+use crate::network::weights::{HeadChoice, PolicyHeadName, ValueHeadName};
 use crate::network::{Backend, BackendInfo};
 use crate::options::option_group;
 use crate::search::WorkerPool;
@@ -17,7 +17,7 @@ use crate::search::WorkerPool;
 option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
-        /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network in models/ beside the executable or in the source tree, or in the working folder.
+        /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network beside the program, or in networks, weights or models there; else one in the working folder, or our own.
         weights_file: String = String::new(), "WeightsFile", "weights";
         /// Backend that evaluates positions; parameters may follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend";
@@ -59,7 +59,7 @@ impl NetworkOptions {
 ///
 /// # Errors
 /// Fails if the network cannot be found or read.
-pub fn load_network(options: &NetworkOptions) -> Result<NetworkFile, DiscoverError> {
+pub fn load_network(options: &NetworkOptions) -> Result<Discovered, DiscoverError> {
     discover::load(options.named_file(), options.heads())
 }
 
@@ -68,10 +68,18 @@ pub fn load_network(options: &NetworkOptions) -> Result<NetworkFile, DiscoverErr
 /// # Errors
 /// Fails if the network cannot be found or read, or the backend cannot be made.
 pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, EngineError> {
-    let config =
+    let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
-    let network = if config.needs_network() { Some(load_network(options)?) } else { None };
-    Ok(backends::create(&config, network)?)
+    if !config.needs_network() {
+        return Ok(backends::create(&config, None)?);
+    }
+    let Discovered { network, reason } = load_network(options)?;
+    if let Some(reason) = reason {
+        config
+            .notes
+            .insert(0, format!("WeightsFile names no network: {} is {reason}", network.path.display()));
+    }
+    Ok(backends::create(&config, Some(network))?)
 }
 
 /// A loaded network with its workers.

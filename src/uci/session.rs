@@ -111,6 +111,9 @@ impl Session {
             UciCommand::Position(text) => {
                 self.move_start.position_read(self.since_start(received));
                 self.report(|engine| engine.set_position(&text));
+                for repair in History::repairs_of_uci_position(&text) {
+                    self.output.note(&format!("position: {repair}; it is left out"));
+                }
             }
             UciCommand::Go(go) => self.go(&go, received)?,
             UciCommand::Stop => self.engine.stop(),

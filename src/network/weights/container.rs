@@ -67,6 +67,20 @@ pub fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
     read(file, metadata.len())
 }
 
+/// Returns whether the file `path` begins as a network of Lc0's format does, compressed or not.
+pub fn begins_as_network(path: &Path) -> bool {
+    let mut start = [0; NETWORK_START.len()];
+    let read = |start: &mut [u8]| -> io::Result<()> {
+        let mut reader = BufReader::with_capacity(512, File::open(path)?);
+        if reader.fill_buf()?.starts_with(&GZIP_MAGIC) {
+            GzDecoder::new(reader).read_exact(start)
+        } else {
+            reader.read_exact(start)
+        }
+    };
+    read(&mut start).is_ok() && start == NETWORK_START
+}
+
 /// Reads and inflates a file's content of `size` bytes, wherever it comes from.
 ///
 /// # Errors

@@ -25,6 +25,7 @@ mod read;
 mod wrap;
 
 pub use attention::PIECE_PLANES;
+pub use container::begins_as_network;
 pub use cost::Cost;
 pub use error::{NetworkError, NetworkErrorKind};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};

@@ -55,7 +55,7 @@ fn compute_for(settings: &Settings, positions: &[&str]) -> Result<Option<u64>, F
 
 /// Returns whether plain kernels evaluate the network fast enough.
 fn is_small(settings: &Settings) -> Result<bool, Failure> {
-    match load_network(&settings.network).map_err(EngineError::from)?.model {
+    match load_network(&settings.network).map_err(EngineError::from)?.network.model {
         Model::Layers(network, _) => Ok(network.cost().macs <= MAX_MACS),
         Model::Onnx(_) => Ok(false),
     }

@@ -236,7 +236,7 @@ fn network_hash(options: &NetworkOptions) -> Result<Option<String>, Failure> {
     if !config.needs_network() {
         return Ok(None);
     }
-    let file = discover::load(options.named_file(), HeadChoice::default())
+    let found = discover::load(options.named_file(), HeadChoice::default())
         .map_err(crate::engine::EngineError::from)?;
-    Ok(Some(file.sha256))
+    Ok(Some(found.network.sha256))
 }
