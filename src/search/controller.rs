@@ -16,11 +16,11 @@ use crate::time::{SearchStats, StopReason};
 
 /// The time between two looks of the controller.
 const TICK: Duration = Duration::from_millis(10);
-/// The time for which each line of information keeps back the next ones. With figures of all root moves this makes some six
-/// reports a second, as many as Lc0 sends at its start …
-const GAP_PER_LINE: Duration = Duration::from_millis(4);
-/// … at most 40 a second …
-const MIN_INFO_GAP: Duration = Duration::from_millis(25);
+/// The time for which each line of information keeps back the next ones: at most 40 lines a second …
+const GAP_PER_LINE: Duration = Duration::from_millis(25);
+/// … and the same where figures of all root moves are reported: six reports a second, as many as Lc0 sends, for a GUI that
+/// shows them all …
+const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
 /// … but this is the longest gap where there is anything to report, however many lines are asked for.
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// The time that a search without a clock that ended by itself waits for batches in flight.
@@ -167,5 +167,6 @@ impl InfoReporter<'_> {
 
 /// Returns how long to keep quiet after `info`.
 fn gap_after(info: &SearchInfo) -> Duration {
-    (GAP_PER_LINE * info.text_lines() as u32).clamp(MIN_INFO_GAP, MAX_INFO_GAP)
+    let per_line = if info.move_stats.is_some() { GAP_PER_LINE_WITH_STATS } else { GAP_PER_LINE };
+    (per_line * info.text_lines() as u32).min(MAX_INFO_GAP)
 }

@@ -26,6 +26,7 @@ mod options;
 mod output;
 mod perft;
 mod setup;
+mod solve;
 mod uci;
 
 use std::process::ExitCode;
@@ -70,6 +71,8 @@ enum Command {
     Backendbench(backendbench::BackendbenchArgs),
     /// Measure how far a backend's evaluations are from those of another
     Accuracy(accuracy::AccuracyArgs),
+    /// Search the positions of a test suite and report which were solved, and how soon
+    Solve(solve::SolveArgs),
     /// Find ONNX Runtime, or fetch it once, and say what was found
     Setup(setup::SetupArgs),
     /// Say what this machine has, try every backend on it, and name remedies
@@ -152,6 +155,7 @@ impl Command {
             Command::Benchmark(args) => benchmark::run(&args, output),
             Command::Backendbench(args) => backendbench::run(&args, output),
             Command::Accuracy(args) => accuracy::run(&args, output),
+            Command::Solve(args) => solve::run(&args, output),
             Command::Setup(args) => setup::run(&args, output),
             Command::Doctor(args) => doctor::run(&args, output),
             Command::Eval(args) => eval::run(&args, output),

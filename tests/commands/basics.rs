@@ -308,3 +308,22 @@ fn commands_of_the_laboratory_say_that_this_build_has_none() {
         assert_eq!(stderr(&output), "zeitnot: this build has no laboratory; build with --features lab\n");
     }
 }
+
+#[test]
+fn solve_tells_what_was_solved_and_since_when() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("suite.epd").display().to_string();
+    let mate = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
+    let suite = format!("# mates\n{mate} bm Rd8+; dm 1; id \"back rank\";\n{mate} am Rd8; id \"wrong\";\n");
+    std::fs::write(&file, suite).unwrap();
+    let output = run(&["solve", &file, "--backend=random", "--nodes=400", "--threads=1", "--json"], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report = &json_lines(&output)[0];
+    assert_eq!((&report["positions"], &report["solved"]), (&2.into(), &1.into()));
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!((rows[0]["id"].as_str(), rows[0]["move"].as_str()), (Some("back rank"), Some("Rd8#")));
+    assert!(rows[0]["since"]["nodes"].as_u64().is_some() && rows[1]["since"].is_null(), "{report}");
+    let last = report["by_nodes"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["solved"], 1, "{report}");
+    assert_eq!(run(&["solve", "no-such.epd"], "").status.code(), Some(2));
+}

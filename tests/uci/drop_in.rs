@@ -90,6 +90,20 @@ fn what_the_command_line_set_is_the_default() {
     }
 }
 
+/// A regression: Nibbler, which asks for figures of all root moves, got one report in a second where Lc0 sends six.
+#[test]
+fn figures_of_all_moves_come_as_often_as_from_lc0() {
+    let mut engine = Engine::random();
+    for (name, value) in [("VerboseMoveStats", "true"), ("LogLiveStats", "true"), ("MultiPV", "500")] {
+        engine.send(&format!("setoption name {name} value {value}"));
+    }
+    engine.send("position startpos");
+    engine.send("go movetime 3000");
+    let lines = engine.read_until("bestmove");
+    let reports = lines.iter().filter(|line| line.starts_with("info string node ")).count();
+    assert!((6..=25).contains(&reports), "{reports}");
+}
+
 #[test]
 fn the_name_can_be_another() {
     for (arguments, name) in

@@ -1,0 +1,345 @@
+//! `zeitnot solve`: searches the positions of a test suite (EPD) and reports which were solved, and how soon.
+//!
+//! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` if a mate in so many moves is seen.
+//! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
+//! second, and so exact are the figures.
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::output::{OutputFormat, eprint_message};
+use super::{ExitStatus, Failure, Output};
+use crate::chess::{History, Move, Variant};
+use crate::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
+use crate::search::SearchInfo;
+use crate::time::{GoLimits, Millis, Nodes};
+use crate::version::VERSION;
+
+/// The visits per position unless the user says otherwise.
+const DEFAULT_NODES: u64 = 2000;
+
+#[derive(Debug, Args)]
+pub(super) struct SolveArgs {
+    /// The test suite: a line for each position, with bm, am or dm
+    #[arg(value_name = "FILE.epd")]
+    file: PathBuf,
+    /// Visits per position [default: 2000, without --movetime]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    nodes: Option<u64>,
+    /// Time per position, ms
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    movetime: Option<u64>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl SolveArgs {
+    /// Returns what ends each search.
+    fn limits(&self) -> GoLimits {
+        let nodes = self.nodes.or_else(|| self.movetime.is_none().then_some(DEFAULT_NODES));
+        let movetime = self.movetime.map(|ms| Millis(ms as f64));
+        GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() }
+    }
+}
+
+/// What a position asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Goal {
+    best: Vec<Move>,
+    avoid: Vec<Move>,
+    /// The number of moves of the mate.
+    mate: Option<u32>,
+}
+
+impl Goal {
+    /// Returns whether `mv`, with the mate that is seen, is a solution.
+    fn is_met_by(&self, mv: Move, mate: Option<i32>) -> bool {
+        let is_mate = |moves: u32| mate.is_some_and(|seen| seen > 0 && seen.unsigned_abs() <= moves);
+        (self.best.is_empty() || self.best.contains(&mv))
+            && !self.avoid.contains(&mv)
+            && self.mate.is_none_or(is_mate)
+    }
+}
+
+/// A position of the suite.
+#[derive(Clone, Debug)]
+struct Problem {
+    id: String,
+    /// As after UCI's `position`.
+    position: String,
+    goal: Goal,
+    /// The operations that say what to find, as written.
+    asked: String,
+}
+
+impl Problem {
+    /// Reads a line of the file, the `number`th.
+    fn parse(line: &str, number: usize) -> Result<Problem, String> {
+        let mut rest = line.trim();
+        let mut fields = Vec::new();
+        for _ in 0..4 {
+            let (field, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            fields.push(field);
+            rest = behind.trim_start();
+        }
+        let position = format!("fen {}", fields.join(" "));
+        let game =
+            History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
+        let mut problem =
+            Problem { id: format!("line {number}"), position, goal: Goal::default(), asked: String::new() };
+        for operation in rest.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
+            let (code, operands) = operation.split_once(' ').unwrap_or((operation, ""));
+            match code {
+                "bm" => problem.goal.best = moves(&game, operands)?,
+                "am" => problem.goal.avoid = moves(&game, operands)?,
+                "dm" => {
+                    let mate =
+                        operands.trim().parse().map_err(|_| format!("dm {operands}: expected a number"))?;
+                    problem.goal.mate = Some(mate);
+                }
+                "id" => problem.id = operands.trim_matches('"').into(),
+                _ => continue,
+            }
+            if code != "id" {
+                let comma = if problem.asked.is_empty() { "" } else { ", " };
+                problem.asked += &format!("{comma}{operation}");
+            }
+        }
+        if problem.goal == Goal::default() {
+            return Err("it has none of bm, am, dm".into());
+        }
+        Ok(problem)
+    }
+}
+
+/// Reads moves, in algebraic or UCI's notation.
+fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
+    let read = |word: &str| {
+        let position = game.current();
+        position.parse_san(word).or_else(|error| position.parse_move(word).map_err(|_| error.to_string()))
+    };
+    text.split([' ', ',']).filter(|word| !word.is_empty()).map(read).collect()
+}
+
+/// The moment from which on a search showed the solution.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Since {
+    nodes: u64,
+    ms: f64,
+}
+
+/// What became of a position.
+#[derive(Clone, Debug, Serialize)]
+struct SolveRow {
+    id: String,
+    position: String,
+    asked: String,
+    /// The move of the engine.
+    r#move: String,
+    solved: bool,
+    /// `None` if it was not solved.
+    since: Option<Since>,
+    /// Visits of the whole search.
+    nodes: u64,
+    time_ms: f64,
+}
+
+/// Positions that were solved within a limit.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Within {
+    limit: u64,
+    solved: usize,
+}
+
+/// The whole report.
+#[derive(Debug, Serialize)]
+struct SolveReport {
+    version: &'static str,
+    backend: String,
+    positions: usize,
+    solved: usize,
+    /// Share of the positions that were solved.
+    rate: f64,
+    by_nodes: Vec<Within>,
+    by_ms: Vec<Within>,
+    rows: Vec<SolveRow>,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let problems = read(args)?;
+    // No rule but the limit ends a search.
+    let mut settings = args.settings.clone();
+    settings.stoppers.smart_pruning_factor = 0.0;
+    settings.time.move_overhead = Duration::ZERO;
+    let mut engine = Engine::new(settings)?;
+    engine.prepare()?;
+    engine.take_notes().iter().for_each(eprint_message);
+    let backend = engine.backend().map(|info| info.description.clone()).unwrap_or_default();
+    let mut rows = Vec::new();
+    for problem in problems {
+        let row = solve(&mut engine, &problem, args.limits())?;
+        if output.format() == OutputFormat::Text {
+            output.write(&(), &row)?;
+            output.flush()?;
+        }
+        rows.push(row);
+    }
+    let report = report(backend, rows);
+    output.write(&report, &report)?;
+    Ok(ExitStatus::Success)
+}
+
+/// Reads the suite; empty lines and `#` comments are passed over.
+fn read(args: &SolveArgs) -> Result<Vec<Problem>, Failure> {
+    let refuse = |reason: String| Failure::Input(format!("{}: {reason}", args.file.display()));
+    let text = fs::read_to_string(&args.file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let problems: Vec<_> = lines
+        .map(|(number, line)| Problem::parse(line, number).map_err(|e| refuse(format!("line {number}: {e}"))))
+        .collect::<Result<_, _>>()?;
+    if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok(problems) }
+}
+
+/// Searches one position with nothing kept from before.
+fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<SolveRow, Failure> {
+    engine.new_game();
+    engine.set_position(&problem.position)?;
+    let (sender, answers) = channel();
+    let watcher = Watcher { goal: problem.goal.clone(), since: None, answers: sender };
+    let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+    engine.go(request, Box::new(watcher))?;
+    engine.wait();
+    let failed = || Failure::Input(format!("{}: the search failed", problem.id));
+    let Watched { answer, since } = answers.recv().map_err(|_| failed())?;
+    let (Some(best), Some(result)) = (answer.best, answer.result) else { return Err(failed()) };
+    let (nodes, time_ms) = (result.summary.nodes, result.summary.time.as_secs_f64() * 1e3);
+    let seen = result.info.and_then(|info| info.lines.first().and_then(|line| line.mate));
+    let solved = problem.goal.is_met_by(best, seen);
+    let since = solved.then(|| since.unwrap_or(Since { nodes, ms: time_ms }));
+    Ok(SolveRow {
+        id: problem.id.clone(),
+        position: problem.position.clone(),
+        asked: problem.asked.clone(),
+        r#move: engine.position().current().format_san(best),
+        solved,
+        since,
+        nodes,
+        time_ms,
+    })
+}
+
+/// What was seen of a search.
+struct Watched {
+    answer: SearchAnswer,
+    since: Option<Since>,
+}
+
+/// Notes since when the solution stands first.
+struct Watcher {
+    goal: Goal,
+    since: Option<Since>,
+    answers: Sender<Watched>,
+}
+
+impl Listener for Watcher {
+    fn info(&mut self, _: &History, info: &SearchInfo) {
+        let Some(line) = info.lines.first() else { return };
+        if line.moves.first().is_some_and(|&mv| self.goal.is_met_by(mv, line.mate)) {
+            let now = Since { nodes: info.nodes, ms: info.time.as_secs_f64() * 1e3 };
+            self.since.get_or_insert(now);
+        } else {
+            self.since = None;
+        }
+    }
+
+    fn note(&mut self, text: &str) {
+        eprint_message(text);
+    }
+
+    fn answer(&mut self, _: &History, answer: SearchAnswer) {
+        // The receiver waits for the answer.
+        let _ = self.answers.send(Watched { answer, since: self.since });
+    }
+}
+
+fn report(backend: String, rows: Vec<SolveRow>) -> SolveReport {
+    let solved = rows.iter().filter(|row| row.solved).count();
+    let within = |figure: fn(Since) -> f64, largest: f64| -> Vec<Within> {
+        let limits = (0..).map(|power| 10u64.pow(power / 3) * [1, 2, 5][power as usize % 3]);
+        let limits = limits.skip(6).take_while(|&limit| (limit as f64) < largest * 2.5);
+        let count = |limit: u64| {
+            rows.iter().filter_map(|row| row.since).filter(|&s| figure(s) <= limit as f64).count()
+        };
+        limits.map(|limit| Within { limit, solved: count(limit) }).collect()
+    };
+    let most_nodes = rows.iter().map(|row| row.nodes).max().unwrap_or(0) as f64;
+    let longest = rows.iter().map(|row| row.time_ms).fold(0.0, f64::max);
+    SolveReport {
+        version: VERSION,
+        backend,
+        positions: rows.len(),
+        solved,
+        rate: solved as f64 / rows.len().max(1) as f64,
+        by_nodes: within(|since| since.nodes as f64, most_nodes),
+        by_ms: within(|since| since.ms, longest),
+        rows,
+    }
+}
+
+impl fmt::Display for SolveRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.solved { "yes" } else { "no" };
+        let since = self.since.map(|since| format!("since {} nodes, {:.0} ms", since.nodes, since.ms));
+        let since = since.unwrap_or_default();
+        writeln!(f, "{mark:<4} {:<24} {:<8} {:<28} {since}", self.id, self.r#move, self.asked)
+    }
+}
+
+impl fmt::Display for SolveReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n{}", self.backend)?;
+        for (unit, column) in [("nodes", &self.by_nodes), ("ms", &self.by_ms)] {
+            for Within { limit, solved } in column {
+                writeln!(f, "within {limit:>9} {unit:<6} {solved:>5}")?;
+            }
+        }
+        writeln!(f, "solved {} of {} ({:.1} %)", self.solved, self.positions, self.rate * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MATE: &str = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
+
+    #[test]
+    fn operations_say_what_to_find() {
+        let problem =
+            Problem::parse(&format!("{MATE} bm Rd8#; am d1d7 Kf1; dm 1; id \"a; b\"; c0 \"x\";"), 3).unwrap();
+        assert_eq!((problem.goal.best.len(), problem.goal.avoid.len(), problem.goal.mate), (1, 2, Some(1)));
+        assert_eq!(problem.asked, "bm Rd8#, am d1d7 Kf1, dm 1");
+        let best = problem.goal.best[0];
+        assert!(problem.goal.is_met_by(best, Some(1)));
+        assert!(!problem.goal.is_met_by(best, Some(2)) && !problem.goal.is_met_by(best, None));
+        assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for (operations, expected) in
+            [("", "none of bm, am, dm"), ("bm Qd8;", "Qd8"), ("dm soon;", "expected a number")]
+        {
+            let error = Problem::parse(&format!("{MATE} {operations}"), 1).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
+    }
+}
