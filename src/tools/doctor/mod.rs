@@ -45,11 +45,11 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         return Ok(ExitStatus::Success);
     }
     let options = &args.network.settings.network;
-    let is_asked_for = options.backend != AUTO;
+    let is_asked_for = *options.backend != *AUTO;
     let candidates = if is_asked_for {
         let provider = Provider::named(&options.backend);
         vec![Candidate {
-            backend: options.backend.clone(),
+            backend: options.backend.to_string(),
             options: options.backend_options.clone(),
             provider,
         }]

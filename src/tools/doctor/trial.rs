@@ -15,7 +15,7 @@ use super::report::{BackendReport, Limits, REDUCED_LIMITS, SINGLE_LIMITS};
 use crate::engine;
 use crate::network::throughput::{self, RoundLength, SortedSamples, ThroughputMeter};
 use crate::network::weights::Model;
-use crate::network::{Backend, BackendError, Evaluator, Processor, backends, discover};
+use crate::network::{Backend, BackendError, Evaluator, Processor, backends};
 
 /// Positions on which numbers are compared; they are the same in each trial.
 const POSITIONS: usize = 64;
@@ -99,8 +99,7 @@ fn evaluate_all(
 /// Makes the backend that others are compared with: the native one, or for ONNX models ONNX Runtime on the CPU.
 fn reference(network: &NetworkArgs) -> Result<std::sync::Arc<dyn Backend>, Failure> {
     let options = &network.settings.network;
-    let heads = options.heads().map_err(engine::EngineError::from)?;
-    let file = discover::load(options.named_file(), heads).map_err(engine::EngineError::from)?;
+    let file = engine::load_network(options).map_err(engine::EngineError::from)?.network;
     let name = match file.model {
         Model::Layers(..) => "native(precision=fp32)",
         Model::Onnx(_) => "onnxruntime(provider=cpu)",
