@@ -8,3 +8,4 @@ mod matches;
 mod moves_left;
 mod time_lab;
 mod training_data;
+mod versions;

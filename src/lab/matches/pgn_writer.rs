@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, Termination};
 use super::limit::SideLimit;
 use crate::chess::{Color, Position, Variant};
+use crate::version::VERSION;
 
 /// Most columns of the movetext.
 const WIDTH: usize = 100;
@@ -51,6 +52,7 @@ pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) ->
     tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
     tag(out, "Termination", termination(game.termination))?;
     tag(out, "TerminationDetails", game.termination.word())?;
+    tag(out, "Annotator", &format!("Zeitnot {VERSION}"))?;
     writeln!(out)?;
     write_wrapped(out, &movetext(game))?;
     writeln!(out)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Side;
 use super::game::{GameRecord, MoveRecord, MoveScore, Termination};
 use crate::lab::rows::{Row, RowOfGame};
+use crate::version::VERSION;
 
 /// The columns that all rows of a match have in common.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,9 @@ pub struct MatchGameRow {
     pub a_clock_ms: Option<f64>,
     /// B's clock at the end, ms; `None` where only nodes count.
     pub b_clock_ms: Option<f64>,
+    /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
+    #[serde(default)]
+    pub version: String,
 }
 
 impl Row for MatchGameRow {
@@ -105,6 +109,7 @@ impl MatchGameRow {
             b_nodes: 0,
             a_clock_ms: None,
             b_clock_ms: None,
+            version: VERSION.into(),
         };
         for (index, played) in game.moves.iter().enumerate() {
             let (moves, nodes, clock_ms) = match game.mover(index) {

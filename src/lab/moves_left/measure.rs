@@ -25,6 +25,7 @@ use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
 use crate::network::Backend;
+use crate::version::VERSION;
 
 /// Games that wait for a thread.
 const QUEUE: usize = 64;
@@ -342,6 +343,7 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         officers: (board.knights() | board.bishops() | board.rooks() | board.queens()).count() as u32,
         result: game.tags.result().map(|white| sign * i32::from(white)),
         centipawns: game.moves[i].centipawns.map(i32::from),
+        version: VERSION.into(),
         ..PositionRow::default()
     }
 }

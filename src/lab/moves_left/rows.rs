@@ -42,6 +42,9 @@ pub struct PositionRow {
     pub pieces_moves: f32,
     /// The estimate of `mle-mlh` with its defaults for `m_plies`, full moves.
     pub mlh_moves: Option<f32>,
+    /// The version of the program that wrote the row, see [`VERSION`](crate::version::VERSION); empty in rows of before there was this column.
+    #[serde(default)]
+    pub version: String,
 }
 
 impl Row for PositionRow {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{GameSummary, PhaseErrors, ReplayedGame, ReplayedMove};
 use crate::lab::rows::{Row, RowOfGame};
+use crate::version::VERSION;
 
 /// The row of one game under one manager at one time control.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
@@ -49,6 +50,9 @@ pub struct ReplayGameRow {
     pub endgame_estimates: u32,
     /// Sum of the absolute errors of those estimates, full moves.
     pub endgame_error_moves: f64,
+    /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
+    #[serde(default)]
+    pub version: String,
 }
 
 impl Row for ReplayGameRow {
@@ -106,6 +110,7 @@ impl ReplayGameRow {
             middlegame_error_moves: middlegame.sum,
             endgame_estimates: endgame.moves,
             endgame_error_moves: endgame.sum,
+            version: VERSION.into(),
         }
     }
 

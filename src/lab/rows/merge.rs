@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use parquet::record::RecordWriter;
 
-use super::row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, write_parquet};
+use super::columns::{are_columns_of, columns_of_file};
+use super::row_file::{Row, RowError, RowReader, RowWriter, write_parquet};
 
 /// A row that belongs to a game.
 pub trait RowOfGame: Row {
@@ -101,7 +102,7 @@ where
 {
     let mut files = Vec::new();
     for path in paths {
-        if columns_of_file(path)? == R::columns() {
+        if are_columns_of(&columns_of_file(path)?, &R::columns()) {
             files.push(path.clone());
         }
     }

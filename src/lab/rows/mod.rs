@@ -4,8 +4,10 @@
 //! report that one machine would have given. [`RowWriter`] and [`write_parquet`] write them, [`RowReader`] reads them, and
 //! [`MergedGames`] goes through the rows of several files game by game. This module uses nothing else of the engine.
 
+mod columns;
 mod merge;
 mod row_file;
 
+pub use columns::{are_columns_of, columns_of_file};
 pub use merge::{MergedGames, RowOfGame, files_of, write_merged};
-pub use row_file::{Row, RowError, RowReader, RowWriter, columns_of_file, make_folder, write_parquet};
+pub use row_file::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};

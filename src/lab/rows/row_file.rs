@@ -20,6 +20,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+use super::columns::columns_of_file;
+
 /// Rows of a Parquet file that are written at once.
 const ROW_GROUP: usize = 1 << 17;
 
@@ -60,6 +62,12 @@ pub enum RowError {
         kind: &'static str,
         /// The problem, and the line in which it is.
         error: csv::Error,
+    },
+    /// A file to go on with was written by a version of the program with other columns.
+    #[error("{}: has other columns than this version writes; begin anew in another --out", path.display())]
+    OtherColumns {
+        /// The file.
+        path: PathBuf,
     },
     /// Parquet could not be written.
     #[error("{}: {error}", path.display())]
@@ -141,7 +149,7 @@ where
     /// cut off, as is a last line that was only half written. A missing file is created.
     ///
     /// # Errors
-    /// [`RowError::Io`]; [`RowError::Csv`] if the file has other rows.
+    /// [`RowError::Io`]; [`RowError::Csv`] if the file has other rows, [`RowError::OtherColumns`] if it lacks the version.
     pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
         if !path.exists() {
             return RowWriter::create(path);
@@ -156,6 +164,9 @@ where
                 break;
             }
             kept = reader.bytes();
+        }
+        if kept > 0 && columns_of_file(path)? != R::columns() {
+            return Err(RowError::OtherColumns { path: path.to_owned() });
         }
         file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
         if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
@@ -260,17 +271,6 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// Returns the columns' names of a CSV file, by which `report` knows what kind of rows it holds, see [`Row::columns`].
-///
-/// # Errors
-/// [`RowError::Io`] if it can't be read as text with columns.
-pub fn columns_of_file(path: &Path) -> Result<Vec<String>, RowError> {
-    let file = File::open(path).map_err(RowError::io(path))?;
-    let mut csv = csv::Reader::from_reader(BufReader::new(file));
-    let headers = csv.headers().map_err(|error| RowError::io(path)(error.into()))?;
-    Ok(headers.iter().map(str::to_owned).collect())
-}
-
 /// Writes rows as a Parquet file (compressed with Snappy), in groups, so that any number of them needs little memory.
 ///
 /// # Errors
@@ -311,6 +311,7 @@ mod tests {
     use parquet_derive::ParquetRecordWriter;
     use serde::Deserialize;
 
+    use super::super::columns::are_columns_of;
     use super::*;
 
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
@@ -320,6 +321,8 @@ mod tests {
         used_ms: f64,
         m_plies: Option<f32>,
         won: bool,
+        #[serde(default)]
+        version: String,
     }
 
     impl Row for Sample {
@@ -333,6 +336,7 @@ mod tests {
             used_ms: 0.1 + game as f64 / 3.0,
             m_plies: game.is_multiple_of(2).then_some(game as f32 / 7.0),
             won: game.is_multiple_of(3),
+            version: "1".into(),
         };
         (0..100).map(sample).collect()
     }
@@ -392,6 +396,19 @@ mod tests {
             "a,b\n1,2\n",
             "the foreign file is left alone"
         );
+    }
+
+    #[test]
+    fn rows_without_a_version_are_read_but_not_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        std::fs::write(&path, "game,name,used_ms,m_plies,won\n7,a,1.5,,true\n").unwrap();
+        assert!(are_columns_of(&columns_of_file(&path).unwrap(), &Sample::columns()));
+        assert!(!are_columns_of(&["game".into()], &Sample::columns()));
+        assert_eq!(read(&path)[0].version, "");
+        let refused = RowWriter::resume(&path, |_: Sample| true).unwrap_err();
+        assert!(matches!(refused, RowError::OtherColumns { .. }), "{refused}");
+        assert_eq!(read(&path).len(), 1, "the file is left alone");
     }
 
     #[test]

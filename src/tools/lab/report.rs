@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
-use crate::lab::rows::columns_of_file;
+use crate::lab::rows::{are_columns_of, columns_of_file};
 use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
@@ -109,7 +109,8 @@ fn check_overwriting(files: &[PathBuf], folder: &Path, kind: &RowKind) -> Result
 
 fn kind_of(path: &Path) -> Result<&'static RowKind, Failure> {
     let columns = columns_of_file(path).map_err(|error| Failure::Input(error.to_string()))?;
-    KINDS.iter().find(|kind| (kind.columns)().contains(&columns)).ok_or_else(|| {
+    let holds = |kind: &&RowKind| (kind.columns)().iter().any(|own| are_columns_of(&columns, own));
+    KINDS.iter().find(holds).ok_or_else(|| {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
         Failure::Input(format!(
             "{}: these are no rows of a command that can be reported on ({})",
