@@ -9,12 +9,14 @@ mod accuracy;
 mod backendbench;
 mod bench;
 mod benchmark;
+mod child_process;
 mod config_file;
 mod convert;
 mod describenet;
 mod doctor;
 mod eval;
 mod failure;
+mod fixed_search;
 #[cfg(feature = "lab")]
 mod lab;
 #[cfg(not(feature = "lab"))]
@@ -128,7 +130,7 @@ impl Cli {
     /// Runs the command. A failure is one message on stderr and exit code 2.
     pub fn run(self) -> ExitCode {
         if self.offline {
-            crate::network::folders::stay_offline();
+            folders::stay_offline();
         }
         auto_backend::measure_with(&backendbench::ChildProcesses);
         let mut output = Output::stdout(self.json);

@@ -8,13 +8,13 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
 use super::output::{OutputFormat, eprint_message};
-use super::{ExitStatus, Failure, Output};
+use super::{ExitStatus, Failure, Output, fixed_search};
 use crate::chess::{History, Move, Variant};
 use crate::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
 use crate::search::SearchInfo;
@@ -174,13 +174,7 @@ struct SolveReport {
 /// Runs the command.
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let problems = read(args)?;
-    // No rule but the limit ends a search.
-    let mut settings = args.settings.clone();
-    settings.stoppers.smart_pruning_factor = 0.0;
-    settings.time.move_overhead = Duration::ZERO;
-    let mut engine = Engine::new(settings)?;
-    engine.prepare()?;
-    engine.take_notes().iter().for_each(eprint_message);
+    let mut engine = fixed_search::engine(&args.settings)?;
     let backend = engine.backend().map(|info| info.description.clone()).unwrap_or_default();
     let mut rows = Vec::new();
     for problem in problems {

@@ -285,7 +285,40 @@ fn the_doctor_tries_backends_and_says_what_is_missing() {
     let output = run(&["doctor", "--backend", missing, "--weights", &net], "");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("FAILS") && text.contains("found no ONNX Runtime with migraphx"), "{text}");
+    assert!(text.contains("not here") && text.contains("ONNX Runtime that is built with it"), "{text}");
+}
+
+/// Regressions: names of Lc0 were tried, which fetched a library; and trials did not inherit --offline.
+#[cfg(unix)]
+#[test]
+fn the_doctor_fetches_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (cache, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (python, called) = (programs.path().join("python3"), programs.path().join("called"));
+    std::fs::write(&python, format!("#!/bin/sh\necho \"$@\" >>'{}'\nexit 1\n", called.display())).unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (backend, net, remedy) in [
+        ("onnx-cpu", "se_mlh.pb.gz", "`zeitnot setup --provider cpu`"),
+        // The reference for a network of this kind is ONNX Runtime.
+        ("random", "onnx_se_mlh_f16.pb.gz", "ONNX Runtime"),
+    ] {
+        let output = zeitnot(&["doctor", "--offline", "--backend", backend, "--weights", &network(net)])
+            .env_remove("ORT_DYLIB_PATH")
+            .env_remove("LD_LIBRARY_PATH")
+            .env("ZEITNOT_CACHE_DIR", cache.path())
+            .env("PATH", programs.path())
+            .output()
+            .unwrap();
+        if output.status.success() {
+            continue; // The system has ONNX Runtime.
+        }
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains(remedy), "{text}");
+        let calls = std::fs::read_to_string(&called).unwrap();
+        assert!(!calls.contains("download"), "{backend}: {calls}");
+    }
 }
 
 #[test]

@@ -156,6 +156,16 @@ fn spoil_compares_with_batches_of_one_and_no_row_depends_on_those_before() {
     assert_eq!(many.len(), 1 + 3 + 4, "one thread with batches of one is the reference itself");
 }
 
+/// A regression: `--fen` and `--num-positions` were ignored.
+#[test]
+fn spoil_searches_the_positions_that_are_asked_for() {
+    let line = ["bench", "--spoil", "--backend=random", "--nodes=30", "--batches=4", "--thread-counts=1"];
+    for (flag, count) in [("--num-positions=3", 3), ("--fen=8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -", 1)] {
+        let report = json(&run(&[&line[..], &[flag, "--json"]].concat()));
+        assert_eq!(report["positions"].as_u64(), Some(count), "{flag}");
+    }
+}
+
 #[test]
 fn spoil_refuses_what_it_sets_itself() {
     for flag in ["--threads=2", "--minibatch-size=8"] {

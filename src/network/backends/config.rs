@@ -128,6 +128,15 @@ impl BackendConfig {
         name.and_then(Provider::named)
     }
 
+    /// Returns the providers of ONNX Runtime that all devices ask for; without `provider=` that is the CPU's.
+    pub fn providers(&self) -> Vec<Provider> {
+        if self.devices.is_empty() {
+            let is_onnx_runtime = self.name == onnxruntime::NAME;
+            return is_onnx_runtime.then(|| self.provider().unwrap_or(Provider::Cpu)).into_iter().collect();
+        }
+        self.devices.iter().flat_map(|device| device.backend.providers()).collect()
+    }
+
     /// Returns whether the user asks for a device or a library that not every machine has.
     pub fn wants_more_than_a_cpu(&self) -> bool {
         self.provider().is_some_and(|provider| provider != Provider::Cpu)
@@ -248,6 +257,9 @@ mod tests {
         assert_eq!(backend.name, "onnxruntime");
         assert_eq!((backend.options.get("provider"), backend.options.get("gpu")), (Some("cuda"), Some("1")));
         assert_eq!(devices("demux", "backend=tensorrt,(gpu=0),(gpu=1)").len(), 2);
+        assert_eq!(config.providers(), [Provider::Cuda]);
+        let mixed = parse("demux", "(backend=opencl),(backend=native),(backend=onnxruntime)");
+        assert_eq!(mixed.providers(), [Provider::WebGpu, Provider::Cpu]);
         assert!(parse("roundrobin", "(backend=cuda),native").wants_more_than_a_cpu());
         assert!(parse("openvino", "threads=2").devices.is_empty());
         assert!(!parse("demux", "native,onnxruntime").wants_more_than_a_cpu());

@@ -3,22 +3,18 @@
 //! Each candidate gets a process of its own, `zeitnot backendbench`: it loads the ONNX Runtime that it needs, and where
 //! its driver crashes, the candidate is left out and the engine lives.
 
-use std::io::Read;
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use serde_json::Value;
 
 use crate::network::backends::auto_backend::{
     BATCH_SIZE, CandidateMeasurement, CandidateSpeed, ROUND, ROUNDS,
 };
-use crate::network::folders;
 use crate::network::weights::NetworkFile;
-
-/// The time between two looks at the children.
-const TICK: Duration = Duration::from_millis(20);
+use crate::tools::child_process::{self, ChildProcess};
 
 /// Runs `backendbench` for all candidates at the same time.
 #[derive(Clone, Copy, Debug)]
@@ -31,18 +27,22 @@ impl CandidateMeasurement for ChildProcesses {
         candidates: &[&'static str],
         deadline: Instant,
     ) -> Vec<CandidateSpeed> {
-        let Ok(program) = std::env::current_exe() else { return Vec::new() };
-        let start =
-            |name: &&'static str| Some((*name, backendbench(&program, &network.path, name).spawn().ok()?));
+        let start = |name: &&'static str| {
+            let mut command = backendbench(&network.path, name).ok()?;
+            Some((*name, ChildProcess::start(&mut command).ok()?))
+        };
         let children: Vec<_> = candidates.iter().filter_map(start).collect();
-        let speed = |(name, child)| report_of(child, deadline).and_then(|report| speed_in(name, &report));
+        let speed = |(name, child): (_, ChildProcess)| {
+            let answer = child.answer_by(deadline).ok()?;
+            speed_in(name, &serde_json::from_str(&answer.stdout).ok()?)
+        };
         children.into_iter().filter_map(speed).collect()
     }
 }
 
 /// Returns the command that measures `backend` with the file `network`.
-fn backendbench(program: &Path, network: &Path, backend: &str) -> Command {
-    let mut command = Command::new(program);
+fn backendbench(network: &Path, backend: &str) -> io::Result<Command> {
+    let mut command = child_process::command()?;
     command
         .args(["backendbench", "--json"])
         .arg(format!("--batches={BATCH_SIZE}"))
@@ -51,29 +51,8 @@ fn backendbench(program: &Path, network: &Path, backend: &str) -> Command {
         .args(["--backend", backend])
         .arg("--weights")
         .arg(network)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    if folders::is_offline() {
-        command.env(folders::OFFLINE_VARIABLE, "1");
-    }
-    command
-}
-
-/// Waits for the JSON report of `child` and kills the child if it is not done at `deadline`.
-fn report_of(mut child: Child, deadline: Instant) -> Option<Value> {
-    while child.try_wait().ok()?.is_none() {
-        if Instant::now() >= deadline {
-            // It may have ended by itself meanwhile.
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        }
-        thread::sleep(TICK);
-    }
-    let mut text = String::new();
-    child.stdout.take()?.read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
+    Ok(command)
 }
 
 /// Returns the speed in a report of one batch size; by the clock where the system does not measure CPU time.
@@ -100,14 +79,5 @@ mod tests {
         let untold = json!([{"median_nps": 5.0, "deviation_nps": 1.0, "cpu_nps": null}]);
         assert_eq!(speed(&untold), Some((5.0, 0.2)));
         assert_eq!(speed(&json!({"error": "no network"})), None);
-    }
-
-    #[test]
-    fn a_child_that_takes_too_long_is_ended() {
-        let program = if cfg!(windows) { "ping" } else { "sleep" };
-        let child = Command::new(program).arg("60").stdout(Stdio::piped()).spawn().unwrap();
-        let start = Instant::now();
-        assert_eq!(report_of(child, Instant::now() + Duration::from_millis(50)), None);
-        assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

@@ -5,7 +5,6 @@ mod positions;
 mod report;
 mod spoil;
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
@@ -23,7 +22,7 @@ use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
 
 pub(super) use crate::cpu_time::cpu_time;
-pub(super) use positions::read as read_positions;
+pub(super) use positions::PositionArgs;
 pub(super) use report::{BenchFigures, BenchRow, HEAD};
 use report::{BenchReport, MoveVisits, Signature};
 use spoil::SpoilArgs;
@@ -45,15 +44,8 @@ pub(super) struct BenchArgs {
     /// Time per position, ms; -1 is no limit
     #[arg(long, value_name = "MS", allow_negative_numbers = true)]
     movetime: Option<i64>,
-    /// Number of the positions to search
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    num_positions: Option<u32>,
-    /// Search this position only
-    #[arg(long, value_name = "FEN", conflicts_with = "positions")]
-    fen: Option<String>,
-    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: ten built-in ones]
-    #[arg(long, value_name = "FILE")]
-    positions: Option<PathBuf>,
+    #[command(flatten)]
+    positions: PositionArgs,
     #[command(flatten)]
     spoil: SpoilArgs,
     #[command(flatten)]
@@ -81,17 +73,6 @@ impl BenchArgs {
         Ok(GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() })
     }
 
-    /// Returns the positions to search, as after UCI's `position`.
-    fn positions(&self) -> Result<Vec<String>, Failure> {
-        let mut positions = match (&self.fen, &self.positions) {
-            (Some(fen), _) => vec![format!("fen {fen}")],
-            (None, Some(file)) => positions::read(file)?,
-            (None, None) => positions::BUILT_IN.map(String::from).into(),
-        };
-        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
-        Ok(positions)
-    }
-
     /// Returns whether the backend's answers are the same on every machine.
     fn is_reproducible(&self) -> bool {
         REPRODUCIBLE.contains(&&*self.settings.network.backend)
@@ -99,14 +80,7 @@ impl BenchArgs {
 
     /// Returns whether nothing says what to search.
     fn is_plain(&self) -> bool {
-        self.limits_are_default()
-            && self.num_positions.is_none()
-            && self.fen.is_none()
-            && self.positions.is_none()
-    }
-
-    fn limits_are_default(&self) -> bool {
-        self.nodes.is_none() && self.movetime.is_none()
+        self.nodes.is_none() && self.movetime.is_none() && self.positions.is_default()
     }
 }
 
@@ -115,7 +89,8 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     if args.spoil.spoil {
         return spoil::run(args, output);
     }
-    let (limits, positions) = (args.limits()?, args.positions()?);
+    let limits = args.limits()?;
+    let positions = args.positions.read_or(|| positions::BUILT_IN.map(String::from).into())?;
     let (mut engine, backend) = open(args)?;
     if output.format() == OutputFormat::Text {
         output.write(&(), &HEAD)?;

@@ -1,7 +1,9 @@
 //! Holds the positions to bench on: ten built-in ones, sixty for `--spoil`, or a file's.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 
 use super::super::Failure;
 
@@ -27,11 +29,47 @@ pub(super) fn for_spoil() -> Vec<String> {
     parse(FOR_SPOIL)
 }
 
+/// The options that say which positions are searched.
+#[derive(Debug, Args)]
+pub(in crate::tools) struct PositionArgs {
+    /// Number of the positions to search
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    num_positions: Option<u32>,
+    /// Search this position only
+    #[arg(long, value_name = "FEN", conflicts_with = "positions")]
+    fen: Option<String>,
+    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: built-in ones, ten with bench, 60
+    /// with bench --spoil, Lc0's 34 with benchmark]
+    #[arg(long, value_name = "FILE")]
+    positions: Option<PathBuf>,
+}
+
+impl PositionArgs {
+    /// Returns the positions to search, as after UCI's `position`; unless some are named, the first ones of `default`.
+    ///
+    /// # Errors
+    /// [`Failure`] if the file cannot be read or holds no position.
+    pub(in crate::tools) fn read_or(&self, default: impl FnOnce() -> Vec<String>) -> Result<Vec<String>, Failure> {
+        let mut positions = match (&self.fen, &self.positions) {
+            (Some(fen), _) => vec![format!("fen {fen}")],
+            (None, Some(file)) => read(file)?,
+            (None, None) => default(),
+        };
+        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
+        Ok(positions)
+    }
+
+    /// Returns whether nothing is said about them.
+    pub(super) fn is_default(&self) -> bool {
+        self.num_positions.is_none() && self.fen.is_none() && self.positions.is_none()
+    }
+}
+
 /// Reads positions, one a line: `startpos …`, `fen …`, or a FEN or EPD. Empty lines and `#` comments are passed over.
 ///
 /// # Errors
 /// [`Failure`] if the file cannot be read or holds no position.
-pub(in crate::tools) fn read(file: &Path) -> Result<Vec<String>, Failure> {
+fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
     let positions = parse(&text);

@@ -98,10 +98,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
                     --minibatch-size and --threads";
         return Err(Failure::Input(text.into()));
     }
-    let positions = match &args.positions {
-        Some(file) => positions::read(file)?,
-        None => positions::for_spoil(),
-    };
+    let positions = args.positions.read_or(positions::for_spoil)?;
     let limits = args.limits()?;
     let (mut engine, backend) = open(args)?;
     let mut report = SpoilReport {

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::bench::{BenchFigures, HEAD, cpu_time, read_positions, search};
-use super::output::{OutputFormat, eprint_message};
-use super::{ExitStatus, Failure, Output};
+use super::bench::{BenchFigures, HEAD, PositionArgs, cpu_time, search};
+use super::output::OutputFormat;
+use super::{ExitStatus, Failure, Output, fixed_search};
 use crate::engine::Engine;
 use crate::engine::{NetworkOptions, Settings};
 use crate::network::backends::BackendConfig;
@@ -49,15 +49,8 @@ pub(super) struct BenchmarkArgs {
     /// Time per position, ms; -1 is no limit [default: 10000, without --nodes]
     #[arg(long, value_name = "MS", allow_negative_numbers = true)]
     movetime: Option<i64>,
-    /// Number of the positions to search
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    num_positions: Option<u32>,
-    /// Search this position only
-    #[arg(long, value_name = "FEN", conflicts_with = "positions")]
-    fen: Option<String>,
-    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: Lc0's 34]
-    #[arg(long, value_name = "FILE")]
-    positions: Option<PathBuf>,
+    #[command(flatten)]
+    positions: PositionArgs,
     /// Compare with an earlier run's --json; exit code 1 if this one is slower
     #[arg(long, value_name = "OLD.json")]
     compare: Option<PathBuf>,
@@ -91,30 +84,14 @@ impl BenchmarkArgs {
         }
         Ok(limits)
     }
-
-    /// Returns the positions to search, as after UCI's `position`.
-    fn positions(&self) -> Result<Vec<String>, Failure> {
-        let mut positions = match (&self.fen, &self.positions) {
-            (Some(fen), _) => vec![format!("fen {fen}")],
-            (None, Some(file)) => read_positions(file)?,
-            (None, None) => POSITIONS.map(String::from).into(),
-        };
-        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
-        Ok(positions)
-    }
 }
 
 /// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let (limits, positions) = (args.limits()?, args.positions()?);
+    let limits = args.limits()?;
+    let positions = args.positions.read_or(|| POSITIONS.map(String::from).into())?;
     let earlier = args.compare.as_deref().map(EarlierRun::read).transpose()?;
-    // No rule but the limit ends a search, and nobody waits for the answer.
-    let mut settings = args.settings.clone();
-    settings.stoppers.smart_pruning_factor = 0.0;
-    settings.time.move_overhead = Duration::ZERO;
-    let mut engine = Engine::new(settings)?;
-    engine.prepare()?;
-    engine.take_notes().iter().for_each(eprint_message);
+    let mut engine = fixed_search::engine(&args.settings)?;
     let mut report = measure(&mut engine, positions, &limits, output)?;
     report.network = network_hash(&args.settings.network)?;
     report.options =

@@ -12,8 +12,9 @@ use clap::Args;
 use super::benchmark::machine::MachineInfo;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::network::backends::AUTO;
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
+use crate::network::backends::{AUTO, BackendConfig};
+use crate::network::folders;
 use report::{BackendReport, DoctorReport};
 
 /// The word of a description that says that a backend computes in single precision.
@@ -28,13 +29,14 @@ pub(super) struct DoctorArgs {
     trial: bool,
 }
 
-/// A backend to try, as the user would name it.
+/// A backend to try.
 #[derive(Clone, Debug)]
 struct Candidate {
+    /// Its name for people.
+    name: String,
+    /// The texts of `--backend` and `--backend-opts`.
     backend: String,
     options: String,
-    /// The provider of ONNX Runtime, if it is one.
-    provider: Option<Provider>,
 }
 
 /// Runs the command. Exit code 1 if a backend was asked for and does not work.
@@ -44,21 +46,18 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         output.write(&trial, &trial)?;
         return Ok(ExitStatus::Success);
     }
+    folders::stay_offline();
     let options = &args.network.settings.network;
     let is_asked_for = *options.backend != *AUTO;
     let candidates = if is_asked_for {
-        let provider = Provider::named(&options.backend);
-        vec![Candidate {
-            backend: options.backend.to_string(),
-            options: options.backend_options.clone(),
-            provider,
-        }]
+        let backend = options.backend.to_string();
+        vec![Candidate { name: backend.clone(), backend, options: options.backend_options.clone() }]
     } else {
         all_candidates()
     };
     let mut backends = Vec::new();
     for candidate in &candidates {
-        eprint_message(format_args!("trying {}", candidate.backend));
+        eprint_message(format_args!("trying {}", candidate.name));
         backends.extend(examine(candidate, &args.network));
     }
     let works = backends.iter().all(|backend| backend.works);
@@ -76,23 +75,17 @@ fn all_candidates() -> Vec<Candidate> {
         Provider::MiGraphX => cfg!(target_os = "linux"),
         _ => !cfg!(target_os = "macos") || *provider == Provider::WebGpu,
     };
-    let own = ["native", ONNX_RUNTIME].map(|name| Candidate {
-        backend: name.into(),
-        options: String::new(),
-        provider: (name == ONNX_RUNTIME).then_some(Provider::Cpu),
-    });
-    let of_provider = |provider: Provider| Candidate {
-        backend: format!("{ONNX_RUNTIME}(provider={provider})"),
-        options: String::new(),
-        provider: Some(provider),
-    };
+    let candidate = |name: &str, backend: String| Candidate { name: name.into(), backend, options: String::new() };
+    let own = ["native", ONNX_RUNTIME].map(|name| candidate(name, name.into()));
+    let of_provider =
+        |provider: Provider| candidate(provider.name(), format!("{ONNX_RUNTIME}(provider={provider})"));
     own.into_iter().chain(Provider::ALL.into_iter().filter(is_of_system).map(of_provider)).collect()
 }
 
 /// Tries a backend in its default precision, and in single precision if that is another one.
 fn examine(candidate: &Candidate, network: &NetworkArgs) -> Vec<BackendReport> {
-    if let Some(reason) = candidate.provider.and_then(missing) {
-        return vec![BackendReport::missing(candidate.name(), reason)];
+    if let Some(reason) = candidate.providers().into_iter().find_map(missing) {
+        return vec![BackendReport::missing(candidate.name.clone(), reason)];
     }
     let default = trial::in_child(candidate, network);
     let is_single = default.description.contains(SINGLE);
@@ -121,12 +114,10 @@ fn missing(provider: Provider) -> Option<String> {
 }
 
 impl Candidate {
-    /// Returns the name for people: that of the provider, if it is one.
-    fn name(&self) -> String {
-        match self.provider {
-            Some(Provider::Cpu) | None => self.backend.clone(),
-            Some(provider) => provider.to_string(),
-        }
+    /// Returns the providers of ONNX Runtime that it asks for, under whatever name; none if the texts cannot be read, which
+    /// the trial will say.
+    fn providers(&self) -> Vec<Provider> {
+        BackendConfig::parse(&self.backend, &self.options).map_or(Vec::new(), |config| config.providers())
     }
 
     fn in_single_precision(&self) -> Candidate {
@@ -142,7 +133,7 @@ mod tests {
 
     #[test]
     fn single_precision_is_added_to_the_options() {
-        let plain = Candidate { backend: "webgpu".into(), options: String::new(), provider: None };
+        let plain = Candidate { name: String::new(), backend: "webgpu".into(), options: String::new() };
         assert_eq!(plain.in_single_precision().options, "precision=fp32");
         let second = Candidate { options: "gpu=1".into(), ..plain };
         assert_eq!(second.in_single_precision().options, "gpu=1,precision=fp32");
@@ -150,8 +141,11 @@ mod tests {
 
     #[test]
     fn every_system_has_the_native_backend_and_onnx_runtime_first() {
-        let names: Vec<_> = all_candidates().iter().map(Candidate::name).collect();
+        let candidates = all_candidates();
+        let names: Vec<_> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
         assert_eq!(names[..2], ["native", "onnxruntime"]);
-        assert!(names.contains(&"webgpu".to_owned()));
+        assert!(names.contains(&"webgpu"));
+        assert_eq!(candidates[0].providers(), []);
+        assert_eq!(candidates[1].providers(), [Provider::Cpu]);
     }
 }

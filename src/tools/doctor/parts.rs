@@ -8,13 +8,10 @@ use serde::Serialize;
 
 use crate::network::backends::onnxruntime::{Provider, finder};
 
-/// The plugins of ONNX Runtime.
-const PLUGINS: [Provider; 3] = [Provider::WebGpu, Provider::OpenVino, Provider::TensorRtRtx];
-
 /// A driver or library.
 #[derive(Debug, Serialize)]
 pub(super) struct Part {
-    name: &'static str,
+    name: String,
     is_here: bool,
     /// Where it is, or why it is not.
     detail: String,
@@ -30,7 +27,7 @@ impl fmt::Display for Part {
 /// Returns all parts that backends may need.
 pub(super) fn all() -> Vec<Part> {
     let mut parts = vec![onnx_runtime()];
-    parts.extend(PLUGINS.map(plugin));
+    parts.extend(Provider::ALL.into_iter().filter(|provider| provider.is_plugin()).map(plugin));
     parts.push(system_part("NVIDIA driver", Provider::Cuda));
     if cfg!(target_os = "linux") {
         parts.push(system_part("Vulkan loader", Provider::WebGpu));
@@ -54,38 +51,33 @@ fn onnx_runtime() -> Part {
     for reason in refused {
         detail += &format!("; refused: {reason}");
     }
-    Part { name: "ONNX Runtime", is_here, detail }
+    Part { name: "ONNX Runtime".into(), is_here, detail }
 }
 
 fn plugin(provider: Provider) -> Part {
-    let name = match provider {
-        Provider::WebGpu => "plugin webgpu",
-        Provider::OpenVino => "plugin openvino",
-        _ => "plugin tensorrt-rtx",
-    };
     let file = finder::plugin_file(provider);
     let is_here = file.is_some();
     let detail = file.map_or_else(
         || format!("not installed; `zeitnot setup --provider {provider}` fetches it"),
         |file| file.display().to_string(),
     );
-    Part { name, is_here, detail }
+    Part { name: format!("plugin {provider}"), is_here, detail }
 }
 
 /// Returns what the system must have for `provider`.
-fn system_part(name: &'static str, provider: Provider) -> Part {
+fn system_part(name: &str, provider: Provider) -> Part {
     let obstacle = finder::obstacle(provider);
     Part {
-        name,
+        name: name.into(),
         is_here: obstacle.is_none(),
         detail: obstacle.map_or("loads".into(), |error| error.to_string()),
     }
 }
 
-fn listed(name: &'static str, found: Vec<PathBuf>, otherwise: &str) -> Part {
+fn listed(name: &str, found: Vec<PathBuf>, otherwise: &str) -> Part {
     let texts: Vec<_> = found.iter().map(|path| path.display().to_string()).collect();
     let detail = if texts.is_empty() { otherwise.to_owned() } else { texts.join(", ") };
-    Part { name, is_here: !found.is_empty(), detail }
+    Part { name: name.into(), is_here: !found.is_empty(), detail }
 }
 
 /// Returns the files by which Vulkan's loader finds drivers.

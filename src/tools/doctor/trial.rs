@@ -1,14 +1,13 @@
 //! The trial of one backend: how long it takes to be ready, whether its numbers are right, how fast it is.
 
 use std::fmt;
-use std::io::Read;
-use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use super::super::accuracy::{AccuracyReport, EvaluatedBy};
+use super::super::child_process::{self, ChildError, ChildProcess, last_message};
 use super::super::{Failure, NetworkArgs};
 use super::Candidate;
 use super::report::{BackendReport, Limits, REDUCED_LIMITS, SINGLE_LIMITS};
@@ -29,8 +28,6 @@ const ROUNDS: usize = 3;
 const LONGEST_BATCH: f64 = 2.0;
 /// The time within which a trial must end.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// The time between two looks at a trial.
-const TICK: Duration = Duration::from_millis(20);
 
 /// What a trial found.
 #[derive(Debug, Serialize, Deserialize)]
@@ -132,67 +129,31 @@ fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
 /// Tries `candidate` in a process of its own.
 pub(super) fn in_child(candidate: &Candidate, network: &NetworkArgs) -> BackendReport {
     match answer_of_child(candidate, network) {
-        Ok(trial) => judged(candidate.name(), trial),
-        Err(reason) => BackendReport::failed(candidate.name(), reason),
+        Ok(trial) => judged(candidate.name.clone(), trial),
+        Err(reason) => BackendReport::failed(candidate.name.clone(), reason),
     }
 }
 
 fn answer_of_child(candidate: &Candidate, network: &NetworkArgs) -> Result<Trial, String> {
     let options = &network.settings.network;
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let child = Command::new(program)
-        .args(["doctor", "--trial", "--json"])
-        .arg(format!("--backend={}", candidate.backend))
-        .arg(format!("--backend-opts={}", candidate.options))
-        .arg(format!("--weights={}", options.weights_file))
-        .arg(format!("--policy-head={}", options.policy_head))
-        .arg(format!("--value-head={}", options.value_head))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| error.to_string())?;
-    let (stdout, stderr) = wait(child)?;
-    serde_json::from_str(&stdout).map_err(|_| last_message(&stderr))
-}
-
-/// Waits for the end of `child` and returns what it wrote; kills it if it takes too long.
-fn wait(mut child: Child) -> Result<(String, String), String> {
-    let read = |pipe: Option<Box<dyn Read + Send>>| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            // What cannot be read is missing in the message, no more.
-            let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        })
+    let start = || {
+        let mut command = child_process::command()?;
+        command
+            .args(["doctor", "--trial", "--json"])
+            .arg(format!("--backend={}", candidate.backend))
+            .arg(format!("--backend-opts={}", candidate.options))
+            .arg(format!("--weights={}", options.weights_file))
+            .arg(format!("--policy-head={}", options.policy_head))
+            .arg(format!("--value-head={}", options.value_head))
+            .stderr(Stdio::piped());
+        ChildProcess::start(&mut command)
     };
-    let stdout = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-    let stderr = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-    let deadline = Instant::now() + PATIENCE;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < deadline => thread::sleep(TICK),
-            _ => {
-                // It may have ended by itself meanwhile.
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("did not answer within {} s", PATIENCE.as_secs()));
-            }
-        }
-    };
-    let texts = (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default());
-    // A process that ends without a code was ended by a signal.
-    if status.code().is_none() {
-        return Err(format!("crashed ({status}); {}", last_message(&texts.1)));
-    }
-    Ok(texts)
-}
-
-/// Returns the last message of the engine's own in what it wrote to stderr, or the last line.
-fn last_message(stderr: &str) -> String {
-    let own = stderr.rfind("zeitnot: ").map(|at| &stderr[at + "zeitnot: ".len()..]);
-    own.or_else(|| stderr.lines().last()).unwrap_or("it said nothing").trim().to_owned()
+    let child = start().map_err(|error| error.to_string())?;
+    let answer = child.answer_by(Instant::now() + PATIENCE).map_err(|error| match error {
+        ChildError::Late => format!("did not answer within {} s", PATIENCE.as_secs()),
+        error => error.to_string(),
+    })?;
+    serde_json::from_str(&answer.stdout).map_err(|_| last_message(&answer.stderr))
 }
 
 /// Returns the report on a backend that has answered, with a verdict on its numbers.
@@ -244,13 +205,5 @@ mod tests {
         let wrong = judged("cuda".into(), trial("cuda, fp32", 0.02));
         assert_eq!((wrong.works, wrong.verdict.as_str()), (false, "WRONG NUMBERS"));
         assert!(!judged("cuda".into(), trial("cuda, fp16", f64::NAN)).works, "nothing is right about NaN");
-    }
-
-    #[test]
-    fn the_reason_of_a_failure_is_the_engine_s_own_last_message() {
-        let stderr = "Warning: x\nzeitnot: using y\nzeitnot: no driver: install it\n";
-        assert_eq!(last_message(stderr), "no driver: install it");
-        assert_eq!(last_message("Segmentation fault"), "Segmentation fault");
-        assert_eq!(last_message(""), "it said nothing");
     }
 }

@@ -77,6 +77,11 @@ impl Provider {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
 
+    /// Returns whether it is a plugin: a library of its own that any ONNX Runtime takes in.
+    pub fn is_plugin(self) -> bool {
+        self.plugin().is_some()
+    }
+
     /// Returns whether no two of its sessions may run at the same time. Those of WebGPU crash:
     /// microsoft/onnxruntime#32561, #31627, #27592.
     pub(super) fn runs_one_at_a_time(self) -> bool {

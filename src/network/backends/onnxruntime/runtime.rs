@@ -40,17 +40,16 @@ impl Runtime {
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         forbid_telemetry();
         let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(runtime) = RUNTIME.get() {
-            if !runtime.library.has(provider) {
-                return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
-            }
-            nvidia::check_driver(provider)?;
-            plugin::check_system(provider)?;
-            return runtime.ready_for(provider);
+        let occupied = RUNTIME.get().filter(|runtime| !runtime.library.has(provider));
+        if let Some(runtime) = occupied {
+            return Err(LibraryError::Occupied { path: runtime.library.path.clone(), provider });
         }
         // Without a driver there is no use in fetching a quarter of a gigabyte.
         nvidia::check_driver(provider)?;
         plugin::check_system(provider)?;
+        if let Some(runtime) = RUNTIME.get() {
+            return runtime.ready_for(provider);
+        }
         let library = finder::find_or_fetch(provider)?;
         let runtime = Runtime::start(library)?;
         RUNTIME.get_or_init(|| runtime).ready_for(provider)
