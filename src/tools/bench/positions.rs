@@ -49,7 +49,10 @@ impl PositionArgs {
     ///
     /// # Errors
     /// [`Failure`] if the file cannot be read or holds no position.
-    pub(in crate::tools) fn read_or(&self, default: impl FnOnce() -> Vec<String>) -> Result<Vec<String>, Failure> {
+    pub(in crate::tools) fn read_or(
+        &self,
+        default: impl FnOnce() -> Vec<String>,
+    ) -> Result<Vec<String>, Failure> {
         let mut positions = match (&self.fen, &self.positions) {
             (Some(fen), _) => vec![format!("fen {fen}")],
             (None, Some(file)) => read(file)?,

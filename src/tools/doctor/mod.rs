@@ -75,7 +75,8 @@ fn all_candidates() -> Vec<Candidate> {
         Provider::MiGraphX => cfg!(target_os = "linux"),
         _ => !cfg!(target_os = "macos") || *provider == Provider::WebGpu,
     };
-    let candidate = |name: &str, backend: String| Candidate { name: name.into(), backend, options: String::new() };
+    let candidate =
+        |name: &str, backend: String| Candidate { name: name.into(), backend, options: String::new() };
     let own = ["native", ONNX_RUNTIME].map(|name| candidate(name, name.into()));
     let of_provider =
         |provider: Provider| candidate(provider.name(), format!("{ONNX_RUNTIME}(provider={provider})"));
