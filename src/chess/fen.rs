@@ -61,47 +61,36 @@ pub enum PositionError {
 impl Position {
     /// Reads the position of a FEN.
     ///
+    /// The side that moved last may be in check, as in Lc0; its king is not to be taken.
+    ///
     /// # Errors
     /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
     pub fn from_fen(fen: &str) -> Result<Position, PositionError> {
-        Position::from_fen_with_repairs(fen).map(|(position, _)| position)
+        read(fen).map(|(_, position)| position)
     }
 
-    /// Reads the position of a FEN, and returns what had to be left out of it, in words. The side that moved last may be in
-    /// check, as in Lc0; its king is not to be taken.
+    /// Reads a FEN as [`Position::from_fen`] does, and returns what had to be left out of it, in words.
     ///
     /// # Errors
-    /// Returns [`PositionError::Syntax`] or [`PositionError::Impossible`].
-    pub fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
-        let setup = setup_of(fen)?;
-        let wrong = Chess::from_setup(setup.clone(), CastlingMode::Chess960).err().map(|error| error.kinds());
-        let read = chess_of(setup.clone()).map(Position::from_chess).or_else(|kinds| match kinds {
-            PositionErrorKinds::OPPOSITE_CHECK if setup.ep_square.is_none() => {
-                chess_after_pass(setup).map(Position::with_king_en_prise)
-            }
-            _ => Err(kinds),
-        });
-        let position = read.map_err(|kinds| impossible(fen, kinds))?;
-        let left_out = wrong.unwrap_or(PositionErrorKinds::empty()) & REPAIRED;
+    /// Fails as [`Position::from_fen`] does.
+    pub(super) fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
+        let (setup, position) = read(fen)?;
+        let mut left_out = PositionErrorKinds::empty();
+        left_out.set(
+            PositionErrorKinds::INVALID_CASTLING_RIGHTS,
+            setup.castling_rights != position.castling_rights(),
+        );
+        left_out.set(PositionErrorKinds::INVALID_EP_SQUARE, setup.ep_square != position.en_passant());
         Ok((position, impossible_reasons(left_out)))
     }
 
-    /// Reads a FEN as [`Position::from_fen`] does, but the side that moved last may be in check, as in Lc0.
-    ///
-    /// A network can evaluate such a position. Its legal moves include those that take the king, which must not be
-    /// played; [`Position::parse_move`] refuses them.
+    /// Reads a FEN as [`Position::from_fen`] does, for a network and not for play: where the side that moved last is in check, the
+    /// legal moves include those that take its king. [`Position::parse_move`] refuses them.
     ///
     /// # Errors
-    /// Fails as [`Position::from_fen`] does; also if both sides are in check, or with an en-passant square.
+    /// Fails as [`Position::from_fen`] does.
     pub fn from_fen_to_evaluate(fen: &str) -> Result<Position, PositionError> {
-        let setup = setup_of(fen)?;
-        chess_of(setup.clone())
-            .or_else(|kinds| match kinds {
-                PositionErrorKinds::OPPOSITE_CHECK if setup.ep_square.is_none() => chess_after_pass(setup),
-                _ => Err(kinds),
-            })
-            .map(Position::from_chess)
-            .map_err(|kinds| impossible(fen, kinds))
+        read(fen).map(|(_, position)| position.with_king_to_be_taken())
     }
 
     /// Writes the FEN, with [`Position::en_passant`] as its en-passant square; castling rights as KQkq where the rook is
@@ -109,14 +98,25 @@ impl Position {
     pub fn to_fen(&self) -> String {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
+        setup.fullmoves = self.move_number();
         // Standard setups lose nothing as a FEN; should one, the text is what could be written.
         Fen::try_from_setup(setup).unwrap_or_else(|lossy| lossy.ignore()).to_string()
     }
 }
 
-/// The faults that are repaired by leaving something out.
-const REPAIRED: PositionErrorKinds =
-    PositionErrorKinds::INVALID_CASTLING_RIGHTS.union(PositionErrorKinds::INVALID_EP_SQUARE);
+/// Reads a FEN: what it says, and the position that is made of that. The side that moved last may be in check, unless the other
+/// one is too or an en-passant square is given.
+fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
+    let setup = setup_of(fen)?;
+    let position = match chess_of(setup.clone()) {
+        Ok(chess) => Ok(Position::from_chess(chess)),
+        Err(PositionErrorKinds::OPPOSITE_CHECK) if setup.ep_square.is_none() => {
+            chess_after_pass(setup.clone()).map(|chess| Position::with_king_en_prise(chess, setup.fullmoves))
+        }
+        Err(kinds) => Err(kinds),
+    };
+    Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
+}
 
 /// Returns a FEN without what Lc0 passes over: a capital letter for the side, counters below their least value or with a
 /// fraction, semicolons at the end.
@@ -168,7 +168,7 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
 }
 
 /// Makes the position of a setup in which the side to move could take the king. shakmaty makes none, but it plays a
-/// pass of the other side, whose check is then legal: its king is put where it stands.
+/// pass of the other side, whose check is then legal: its king is put where it stands. The move number may be one too high.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
     let halfmoves = setup.halfmoves;

@@ -18,6 +18,8 @@ const SHARED_RULE50: u32 = 40;
 pub struct History {
     entries: Vec<Entry>,
     variant: Variant,
+    /// What had to be left out of the FEN that it starts with, in words.
+    left_out: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -37,7 +39,8 @@ impl History {
 
     /// Returns a game that starts at `position`.
     pub fn from_position(position: Position, variant: Variant) -> History {
-        History { entries: vec![Entry { position, repetitions: 0, cycle: 0 }], variant }
+        let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
+        History { entries, variant, left_out: Vec::new() }
     }
 
     /// Returns a game that starts at the position of a FEN.
@@ -45,7 +48,8 @@ impl History {
     /// # Errors
     /// Fails as [`Position::from_fen`] does.
     pub fn from_fen(fen: &str, variant: Variant) -> Result<History, PositionError> {
-        Ok(History::from_position(Position::from_fen(fen)?, variant))
+        let (position, left_out) = Position::from_fen_with_repairs(fen)?;
+        Ok(History { left_out, ..History::from_position(position, variant) })
     }
 
     /// Reads the game that UCI's `position` command gives: `startpos [moves …]` or `fen FEN [moves …]`.
@@ -53,15 +57,7 @@ impl History {
     /// # Errors
     /// Fails if `text` starts with another word, the FEN is refused, or a move is not legal; the message says which.
     pub fn from_uci_position(text: &str, variant: Variant) -> Result<History, PositionError> {
-        parse_uci_position(text, variant, Position::from_fen)
-    }
-
-    /// Returns what had to be left out of the FEN in a text that [`History::from_uci_position`] takes, in words.
-    pub fn repairs_of_uci_position(text: &str) -> Vec<&'static str> {
-        let fen =
-            text.trim_start().strip_prefix("fen ").map(|rest| rest.split(" moves").next().unwrap_or(rest));
-        let read = fen.and_then(|fen| Position::from_fen_with_repairs(fen).ok());
-        read.map(|(_, repairs)| repairs).unwrap_or_default()
+        parse_uci_position(text, variant, |fen| History::from_fen(fen, variant))
     }
 
     /// Reads a game as [`History::from_uci_position`] does, but takes the FENs of [`Position::from_fen_to_evaluate`]
@@ -70,7 +66,14 @@ impl History {
     /// # Errors
     /// Fails as [`History::from_uci_position`] does.
     pub fn to_evaluate(text: &str, variant: Variant) -> Result<History, PositionError> {
-        parse_uci_position(text, variant, Position::from_fen_to_evaluate)
+        let read = |fen: &str| Ok(History::from_position(Position::from_fen_to_evaluate(fen)?, variant));
+        parse_uci_position(text, variant, read)
+    }
+
+    /// Returns what had to be left out of the FEN that the game starts with, in words: castling rights without their rook, an
+    /// en-passant square that cannot be.
+    pub fn left_out(&self) -> &[&'static str] {
+        &self.left_out
     }
 
     /// Tells how castling is written in this game.
@@ -183,16 +186,16 @@ impl History {
     }
 }
 
-/// Reads `startpos [moves …]` or `fen FEN [moves …]`; `read_fen` decides which FENs will do.
+/// Reads `startpos [moves …]` or `fen FEN [moves …]`; `read_fen` decides which FENs will do, and begins the game there.
 fn parse_uci_position(
     text: &str,
     variant: Variant,
-    read_fen: fn(&str) -> Result<Position, PositionError>,
+    read_fen: impl FnOnce(&str) -> Result<History, PositionError>,
 ) -> Result<History, PositionError> {
     let mut words = text.split_ascii_whitespace();
-    let start = match words.next() {
+    let mut history = match words.next() {
         Some("startpos") => match words.next() {
-            None | Some("moves") => Position::start(),
+            None | Some("moves") => History::from_position(Position::start(), variant),
             Some(other) => return Err(PositionError::Start(format!("startpos {other}"))),
         },
         Some("fen") => {
@@ -201,7 +204,6 @@ fn parse_uci_position(
         }
         other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
     };
-    let mut history = History::from_position(start, variant);
     for (index, word) in words.enumerate() {
         let m =
             history.parse_move(word).map_err(|source| PositionError::Move { number: index + 1, source })?;

@@ -2,6 +2,8 @@
 //!
 //! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
 
+use std::num::NonZeroU32;
+
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
@@ -16,6 +18,8 @@ pub struct Position {
     key: u64,
     /// The king of the side that moved last, where the side to move could take it: a FEN may say so, and no move is to.
     king_en_prise: Option<Square>,
+    /// Whether shakmaty's move number is one too high. It has no position at move 1 in which the king can be taken.
+    is_move_ahead: bool,
 }
 
 impl Position {
@@ -27,15 +31,22 @@ impl Position {
     /// Takes a validated position; its en-passant square, if any, counts as given.
     pub(super) fn from_chess(chess: Chess) -> Position {
         let en_passant = chess.ep_square(EnPassantMode::Always);
-        let mut position = Position { chess, en_passant, key: 0, king_en_prise: None };
+        let mut position = Position { chess, en_passant, key: 0, king_en_prise: None, is_move_ahead: false };
         position.key = position.full_key();
         position
     }
 
     /// Takes a position in which the side that moved last is in check. Its king is no target of legal moves.
-    pub(super) fn with_king_en_prise(chess: Chess) -> Position {
+    /// `move_number` is the one that counts.
+    pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
-        Position { king_en_prise, ..Position::from_chess(chess) }
+        let is_move_ahead = chess.fullmoves() > move_number;
+        Position { king_en_prise, is_move_ahead, ..Position::from_chess(chess) }
+    }
+
+    /// Returns the same position, but legal moves may take any king.
+    pub(super) fn with_king_to_be_taken(self) -> Position {
+        Position { king_en_prise: None, ..self }
     }
 
     /// Returns the side to move.
@@ -50,8 +61,14 @@ impl Position {
 
     /// Returns the plies since the start of the game by the move number: 0 for White's first move, 1 for Black's.
     pub fn game_ply(&self) -> u32 {
-        let full_moves_done = self.chess.fullmoves().get() - 1;
+        let full_moves_done = self.move_number().get() - 1;
         full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
+    }
+
+    /// Returns the move number, as a FEN counts it.
+    pub(super) fn move_number(&self) -> NonZeroU32 {
+        let number = self.chess.fullmoves();
+        NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
     }
 
     /// Returns the board: where the pieces stand.
@@ -138,7 +155,7 @@ impl Position {
             ^ castling_key(changed_rights)
             ^ en_passant_key(self.en_passant)
             ^ en_passant_key(en_passant);
-        Position { chess, en_passant, key, king_en_prise: None }
+        Position { chess, en_passant, key, king_en_prise: None, is_move_ahead: self.is_move_ahead }
     }
 
     /// Returns shakmaty's form of a move; `None` if no piece stands on its first square.

@@ -200,18 +200,19 @@ impl Engine {
         self.new_cache();
     }
 
-    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`.
+    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Returns what had to be left out of the FEN, in
+    /// words.
     ///
     /// # Errors
     /// Fails if the FEN or a move is refused. The old position stays, but is not searched: whoever asks for a move means another
     /// one.
-    pub fn set_position(&mut self, text: &str) -> Result<(), EngineError> {
+    pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
         let variant = if self.settings.chess960 { Variant::Chess960 } else { Variant::Standard };
         match History::from_uci_position(text, variant) {
             Ok(position) => {
                 self.position = position;
                 self.position_refusal = None;
-                Ok(())
+                Ok(self.position.left_out())
             }
             Err(error) => {
                 self.position_refusal = Some(error.to_string());

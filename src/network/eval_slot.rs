@@ -132,11 +132,13 @@ fn approximate_exp(x: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::chess::Variant;
     use crate::network::backends::{BackendConfig, create};
     use crate::network::instrumented::Instrumented;
     use crate::network::{Backend, Evaluator};
-    use std::sync::Arc;
 
     /// A backend of which one output of the last slot is `output`.
     #[derive(Debug)]
@@ -189,7 +191,6 @@ mod tests {
             assert_eq!(text, expected);
         }
     }
-    use crate::chess::Variant;
 
     #[test]
     fn a_slot_that_is_filled_again_keeps_nothing_of_the_position_before() {

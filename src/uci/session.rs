@@ -110,9 +110,13 @@ impl Session {
             UciCommand::SetOption { name, value } => self.set_option(&name, &value),
             UciCommand::Position(text) => {
                 self.move_start.position_read(self.since_start(received));
-                self.report(|engine| engine.set_position(&text));
-                for repair in History::repairs_of_uci_position(&text) {
-                    self.output.note(&format!("position: {repair}; it is left out"));
+                match self.engine.set_position(&text) {
+                    Ok(left_out) => {
+                        left_out
+                            .iter()
+                            .for_each(|what| self.output.note(&format!("position: {what}; it is left out")));
+                    }
+                    Err(error) => self.output.note(&format!("ERROR: {error}")),
                 }
             }
             UciCommand::Go(go) => self.go(&go, received)?,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::invariants::{Kept, check_tree};
+use super::test_bench::nodes_below;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::search::Search;
-use crate::search::tree::{NodeState, Past, Reclaimer};
+use crate::search::tree::{Node, NodeState, Past, Reclaimer};
 
 /// Waits until `is_so`.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
@@ -104,21 +105,9 @@ fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
         assert!(search.progress.is_idle() && next.progress.is_idle());
         check_tree(&tree, bench.tree.root(), Kept::Pruned);
         bench.wait_until_reclaimed();
-        prunings += u32::from(has_pruned_node(&bench));
+        // A leaf with several visits had them below it once.
+        let is_pruned = |node: &&Node| node.state() == NodeState::Unexpanded && node.visits() > 1;
+        prunings += u32::from(nodes_below(&tree, bench.tree.root()).iter().any(is_pruned));
     }
     assert!(prunings > 0, "nothing was pruned");
-}
-
-/// Returns whether a leaf has several visits, which it had below it once.
-fn has_pruned_node(bench: &TestBench) -> bool {
-    let tree = bench.tree.tree();
-    let mut open = vec![bench.tree.root()];
-    while let Some(id) = open.pop() {
-        let node = tree.node(id);
-        if node.state() == NodeState::Unexpanded && node.visits() > 1 {
-            return true;
-        }
-        open.extend(tree.children(node).map(|(child, _)| child));
-    }
-    false
 }

@@ -1,22 +1,13 @@
 //! Whole searches in which results are proven: what proofs do to values, visits and the root.
 
+use super::test_bench::nodes_below;
 use super::{GoLimits, TestBench, check_tree, run};
 use crate::search::root_snapshot::RootSnapshot;
 use crate::search::tests::invariants::Kept;
-use crate::search::tree::{Bounds, Node, NodeId, Past, Proof, ProofOutcome, Reclaimer, Tree};
+use crate::search::tree::{Bounds, Node, Past, Proof, ProofOutcome, Reclaimer};
 
 /// Rd8 mates.
 const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
-
-/// Returns the nodes below `root`.
-fn nodes_below(tree: &Tree, root: NodeId) -> Vec<&Node> {
-    let (mut open, mut found) = (vec![root], Vec::new());
-    while let Some(id) = open.pop() {
-        found.extend(tree.children(tree.node(id)).map(|(_, child)| child));
-        open.extend(tree.children(tree.node(id)).map(|(child, _)| child));
-    }
-    found
-}
 
 fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     let mv = bench.tree.history().parse_move(mv).unwrap();

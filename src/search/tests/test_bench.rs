@@ -6,12 +6,22 @@ use std::time::{Duration, Instant};
 use crate::chess::{History, Variant};
 use crate::network::backends::{BackendConfig, create};
 use crate::network::cache::EvalCache;
-use crate::search::tree::GameTree;
+use crate::search::tree::{GameTree, Node, NodeId, Tree};
 use crate::search::*;
 use crate::time::{Chain, GoLimits, MoveFacts, Nodes, StopperOptions};
 
 /// A position with many kinds of moves.
 pub(super) const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
+
+/// Returns the nodes below `root`.
+pub(super) fn nodes_below(tree: &Tree, root: NodeId) -> Vec<&Node> {
+    let (mut open, mut found) = (vec![root], Vec::new());
+    while let Some(id) = open.pop() {
+        found.extend(tree.children(tree.node(id)).map(|(_, child)| child));
+        open.extend(tree.children(tree.node(id)).map(|(child, _)| child));
+    }
+    found
+}
 
 /// A tree, workers on a synthetic backend, and searches of them.
 pub(super) struct TestBench {
