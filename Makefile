@@ -6,13 +6,21 @@ ifeq ($(OS),Windows_NT)
 SUFFIX := .exe
 endif
 
-.PHONY: build test clean
+.PHONY: build test licences deny clean
 
 build:
 	cargo rustc --release --no-default-features --features embed --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
 
 test:
 	cargo test --release
+
+# The licences of all that is linked in, for release archives.
+licences:
+	python3 scripts/licences.py THIRD-PARTY.txt
+
+# Licences, sources and known vulnerabilities of all crates; needs cargo-deny (cargo install --locked cargo-deny) and GitHub.
+deny:
+	cargo deny check
 
 clean:
 	cargo clean
