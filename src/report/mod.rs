@@ -13,7 +13,7 @@ mod plot;
 mod table;
 
 #[cfg(feature = "lab")]
-pub use page::Page;
+pub use page::{Page, PageProgram};
 #[cfg(feature = "lab")]
 pub use plot::{Bar, BarPlot, Plot};
 pub use table::{Align, Table};

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::{Align, Table};
 
 /// Colours follow the reader's system, columns fold into one on a phone, wide tables scroll in their own box.
@@ -25,6 +27,19 @@ th,td{padding:.2rem .7rem .2rem 0;text-align:left;white-space:nowrap;border-bott
 th{border-bottom:2px solid var(--rule)}td.n,th.n{text-align:right}tbody tr:hover{background:var(--shade)}\
 pre{background:var(--shade);padding:.6rem;overflow-x:auto;font-size:.9rem;border-radius:4px}\
 ";
+
+/// A program of ours that shows data on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct PageProgram {
+    /// The `id` of the element whose text is the data as JSON.
+    pub id: &'static str,
+    /// Its style sheet.
+    pub style: &'static str,
+    /// The elements that it fills.
+    pub markup: &'static str,
+    /// The program, which may use any text of the data as text only, never as markup.
+    pub script: &'static str,
+}
 
 /// A page that grows from top to bottom.
 ///
@@ -104,6 +119,17 @@ impl Page {
         };
         self.put(format_args!("<figure>{svg}{caption}</figure>"));
         self
+    }
+
+    /// Adds a program with the data that it shows. Nothing in the data can end the element that holds it.
+    pub fn program(self, program: &PageProgram, data: &impl Serialize) -> Page {
+        // Numbers and texts always have a form in JSON.
+        let json = serde_json::to_string(data).unwrap_or_default();
+        let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+        let PageProgram { id, style, markup, script } = program;
+        self.block(format_args!(
+            "<style>{style}</style>\n{markup}\n<script type=\"application/json\" id=\"{id}\">{json}</script>\n<script>\n{script}</script>"
+        ))
     }
 
     fn block(mut self, html: std::fmt::Arguments<'_>) -> Page {

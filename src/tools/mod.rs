@@ -28,6 +28,7 @@ mod options;
 mod output;
 mod perft;
 mod setup;
+mod shell;
 mod solve;
 mod uci;
 
@@ -96,6 +97,10 @@ enum Command {
     Lab(lab::LabCommand),
     /// List the engine's options, with their ranges and what they do
     Options,
+    /// Write completions of this command line for a shell
+    Completions(shell::CompletionsArgs),
+    /// Write the manual page
+    Man(shell::ManArgs),
 }
 
 /// The answer of a command that ran to its end.
@@ -168,6 +173,8 @@ impl Command {
             Command::Perft(args) => perft::run(&args, output),
             Command::Lab(command) => command.run(output),
             Command::Options => options::run(output),
+            Command::Completions(args) => shell::completions(&args, output),
+            Command::Man(args) => shell::man(&args, output),
         }
     }
 }

@@ -8,6 +8,9 @@ use super::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
+    /// Not in this build: analyses recorded games
+    #[command(hide = true)]
+    Analyse(AnyArgs),
     /// Not in this build: plays matches
     #[command(hide = true)]
     Match(AnyArgs),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::common::{stderr, zeitnot};
 
 /// Names that change the page's title if a browser takes them for anything but text.
-const NAMES: [&str; 3] = [
+pub const NAMES: [&str; 3] = [
     "<script>document.title='owned'</script>",
     "x' \"\"></text></svg><img src=x onerror=\"\"document.title='owned'\"\">",
     "&lt;b&gt; ]]> <!-- </style></title><svg onload=\"\"document.title='owned'\"\">\u{1b}[31m",
@@ -39,7 +39,7 @@ fn page(folder: &Path, rows: &str, old: &str, name: &str) -> PathBuf {
 }
 
 /// Returns the page as a browser sees it after it has run what there is to run; `None` where no browser is.
-fn seen_by_a_browser(page: &Path) -> Option<String> {
+pub fn seen_by_a_browser(page: &Path) -> Option<String> {
     let browsers = ["chromium", "chromium-browser", "google-chrome"];
     browsers.iter().find_map(|browser| {
         let output = Command::new(browser)

@@ -1,5 +1,6 @@
 //! Tests the laboratory: matches, time managers and moves-left estimators over recorded games, training data.
 
+mod analysis;
 #[path = "../common/mod.rs"]
 mod common;
 mod faults;

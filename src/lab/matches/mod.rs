@@ -32,6 +32,7 @@ pub use game::{GameOutcome, GameRecord, MatchRules, MoveRecord, MoveScore, Termi
 pub use limit::SideLimit;
 pub use openings::{Opening, Openings, OpeningsError};
 pub use page::{page, pruning_table, table};
+pub(in crate::lab) use pgn_writer::eval_of_white;
 pub use pgn_writer::{PgnTags, write_pgn};
 pub use play::{MatchConfig, play};
 pub use pruning::PruningCounts;

@@ -6,10 +6,8 @@ use std::io::{self, Write};
 use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, Termination};
 use super::limit::SideLimit;
 use crate::chess::{Color, Position, Variant};
+use crate::lab::pgn::writing::{hours, tag, write_wrapped};
 use crate::version::VERSION;
-
-/// Most columns of the movetext.
-const WIDTH: usize = 100;
 
 /// The content of the tags that does not come from the game itself.
 #[derive(Clone, Debug)]
@@ -56,12 +54,6 @@ pub fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) ->
     writeln!(out)?;
     write_wrapped(out, &movetext(game))?;
     writeln!(out)
-}
-
-fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
-    // A line of its own would end the tag.
-    let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    writeln!(out, "[{name} \"{}\"]", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn result(outcome: GameOutcome) -> &'static str {
@@ -140,34 +132,10 @@ fn comment(played: &MoveRecord, mover: Color) -> String {
 }
 
 /// Writes a score as in `%eval`: pawns from White's point of view, or `#` and the moves to mate.
-fn eval_of_white(score: MoveScore, mover: Color) -> String {
+pub(in crate::lab) fn eval_of_white(score: MoveScore, mover: Color) -> String {
     let sign = if mover.is_white() { 1 } else { -1 };
     match score {
         MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
         MoveScore::Mate(moves) => format!("#{}", sign * moves),
     }
-}
-
-/// Writes a time as `H:MM:SS.mmm`.
-fn hours(ms: f64) -> String {
-    let ms = ms.max(0.0).round() as u64;
-    let seconds = ms / 1000;
-    format!("{}:{:02}:{:02}.{:03}", seconds / 3600, seconds / 60 % 60, seconds % 60, ms % 1000)
-}
-
-/// Writes text, broken at spaces so that lines stay within [`WIDTH`].
-fn write_wrapped(out: &mut impl Write, text: &str) -> io::Result<()> {
-    let mut column = 0;
-    for word in text.split(' ') {
-        if column > 0 && column + 1 + word.len() > WIDTH {
-            writeln!(out)?;
-            column = 0;
-        } else if column > 0 {
-            write!(out, " ")?;
-            column += 1;
-        }
-        write!(out, "{word}")?;
-        column += word.len();
-    }
-    writeln!(out)
 }

@@ -6,6 +6,7 @@
 
 mod comment;
 mod reader;
+pub(in crate::lab) mod writing;
 
 pub use reader::Games;
 
@@ -77,6 +78,11 @@ impl Tags {
             "1/2-1/2" => Some(0),
             _ => None,
         }
+    }
+
+    /// Returns all tags, name and value, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     fn push(&mut self, name: String, value: String) {

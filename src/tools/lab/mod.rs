@@ -1,5 +1,6 @@
 //! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
 
+mod analyse;
 mod datagen;
 mod matches;
 mod movesleft;
@@ -16,6 +17,8 @@ use crate::lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
+    /// Analyse recorded games: comments, glyphs and variations, and a page with board and graphs
+    Analyse(Box<analyse::AnalyseArgs>),
     /// Play engine A against engine B, many games at once, and say which is stronger
     Match(Box<matches::MatchArgs>),
     /// Replay recorded games through time managers, in virtual time
@@ -35,6 +38,7 @@ impl LabCommand {
     /// [`Failure`] if the command fails.
     pub(super) fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
         match self {
+            LabCommand::Analyse(args) => analyse::run(&args, output),
             LabCommand::Match(args) => matches::run(&args, output),
             LabCommand::Timelab(args) => timelab::run(&args, output),
             LabCommand::Movesleft(args) => movesleft::run(&args, output),

@@ -1,0 +1,172 @@
+//! The page of analysed games: the figures of the players, and a board to step through with graphs, drawn by a program of the
+//! page's own. All games are in the one file.
+
+use serde::Serialize;
+
+use super::annotation::permille_of_white;
+use super::summary::table;
+use super::{AnalysedGame, AnalysisSummary};
+use crate::chess::{Position, Variant};
+use crate::lab::matches::{MoveScore, eval_of_white};
+use crate::report::{Page, PageProgram};
+
+/// Most plies of a line.
+const LONGEST: usize = 14;
+
+/// The program that shows the games.
+const VIEWER: PageProgram = PageProgram {
+    id: "games",
+    style: include_str!("viewer.css"),
+    markup: "<noscript><p>The board and the graphs need JavaScript.</p></noscript>\n<div id=\"viewer\"></div>",
+    script: include_str!("viewer.js"),
+};
+
+/// What the viewer reads.
+#[derive(Serialize)]
+struct ViewedGames {
+    games: Vec<ViewedGame>,
+}
+
+#[derive(Serialize)]
+struct ViewedGame {
+    title: String,
+    result: String,
+    /// Plies before the first position, and the two of the first move, from which move numbers are counted.
+    first: u32,
+    /// One more than `moves`.
+    positions: Vec<ViewedPosition>,
+    moves: Vec<ViewedMove>,
+}
+
+#[derive(Serialize)]
+struct ViewedPosition {
+    /// The first field of the FEN.
+    board: String,
+    /// White's win, draw and loss, permille.
+    wdl: [u32; 3],
+    /// The evaluation from White's point of view.
+    eval: String,
+    /// Plies left, as the search sees them.
+    ml: Option<f64>,
+    /// Plies that were really left.
+    left: usize,
+    /// The best move, as two squares.
+    best: Option<String>,
+    lines: Vec<ViewedLine>,
+}
+
+#[derive(Serialize)]
+struct ViewedLine {
+    eval: String,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct ViewedMove {
+    number: String,
+    white: bool,
+    san: String,
+    glyph: &'static str,
+    from: String,
+    to: String,
+    /// The mover's clock after it, ms.
+    clock: Option<f64>,
+    /// Time used, ms.
+    used: Option<f64>,
+    /// Time that the time manager would have used, ms.
+    planned: Option<f64>,
+}
+
+/// Returns the page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
+pub fn page(games: &[AnalysedGame], engine: &str, manager: &str) -> Page {
+    let summaries: Vec<_> = games.iter().map(AnalysisSummary::of).collect();
+    let viewed = ViewedGames { games: games.iter().map(viewed_game).collect() };
+    Page::new("Analysis")
+        .paragraph(&format!("By {engine}. The time manager is {manager}."))
+        .program(&VIEWER, &viewed)
+        .heading("Players")
+        .paragraph(
+            "?!, ? and ?? are moves that give away at least 5, 10 and 15 % of a point, as the search expects it, against its best move.",
+        )
+        .table(&table(&summaries))
+}
+
+fn viewed_game(game: &AnalysedGame) -> ViewedGame {
+    let tag = |name| game.recorded.tags.get(name).unwrap_or("?");
+    let boards = game.boards();
+    let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
+    let moves = (0..boards.len() - 1).map(|ply| viewed_move(game, &boards[ply], ply));
+    let event = match game.recorded.tags.get("Event") {
+        Some(event) if event != "?" => format!(", {event}"),
+        _ => String::new(),
+    };
+    ViewedGame {
+        title: format!(
+            "{}. {} – {}  {}{event}",
+            game.recorded.number,
+            tag("White"),
+            tag("Black"),
+            tag("Result")
+        ),
+        result: tag("Result").to_owned(),
+        first: game.recorded.start.game_ply() + 2,
+        positions: positions.collect(),
+        moves: moves.collect(),
+    }
+}
+
+fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> ViewedPosition {
+    let (found, turn) = (&game.positions[index], board.turn());
+    let eval = |score| match score {
+        MoveScore::Mate(0) => "mate".to_owned(),
+        score => eval_of_white(score, turn),
+    };
+    let best = found.best();
+    let lines = found.lines.iter().filter(|line| !line.moves.is_empty());
+    let lines = lines.map(|line| ViewedLine { eval: eval(line.score), text: line_text(board, &line.moves) });
+    let fen = board.to_fen();
+    ViewedPosition {
+        board: fen.split(' ').next().unwrap_or_default().to_owned(),
+        wdl: permille_of_white(best, turn),
+        eval: eval(best.score),
+        ml: best.moves_left,
+        left: game.recorded.moves.len() - index,
+        best: best.moves.first().map(|&mv| squares(board, mv)),
+        lines: lines.collect(),
+    }
+}
+
+/// Returns the squares of a move, one behind the other.
+fn squares(board: &Position, mv: crate::chess::Move) -> String {
+    board.format_move(mv, Variant::Standard).chars().take(4).collect()
+}
+
+fn line_text(start: &Position, moves: &[crate::chess::Move]) -> String {
+    let mut position = start.clone();
+    let mut words = Vec::new();
+    for (ply, &mv) in moves.iter().take(LONGEST).enumerate() {
+        if ply == 0 || position.turn().is_white() {
+            words.push(super::annotation::number(&position));
+        }
+        words.push(position.format_san(mv));
+        position = position.play(mv);
+    }
+    words.join(" ")
+}
+
+fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove {
+    let played = &game.recorded.moves[ply];
+    let squares = squares(before, played.r#move);
+    let (from, to) = squares.split_at(2);
+    ViewedMove {
+        number: super::annotation::number(before),
+        white: before.turn().is_white(),
+        san: before.format_san(played.r#move),
+        glyph: game.judgement(ply).glyph(),
+        from: from.to_owned(),
+        to: to.to_owned(),
+        clock: played.clock_ms,
+        used: game.used_ms(ply),
+        planned: game.planned_ms[ply],
+    }
+}

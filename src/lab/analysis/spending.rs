@@ -1,0 +1,97 @@
+//! What a time manager would have spent on the moves of a game.
+
+use super::AnalysedPosition;
+use crate::lab::pgn::RecordedGame;
+use crate::lab::replay::{
+    ClockSource, EngineModel, ReplayGame, ReplayMove, ReplayOptions, SpeedModel, replay,
+};
+use crate::time::{Plies, RootEvaluation, TimeControl, manager_from};
+
+/// The clocks that a time manager gets to see.
+#[derive(Clone, Debug)]
+pub struct SpendingPlan {
+    /// The time manager, as in the option `TimeManager`.
+    pub manager: String,
+    /// The time control of games whose tags have none.
+    pub control: Option<TimeControl>,
+    /// Time that is kept back of every clock, ms.
+    pub overhead_ms: f64,
+}
+
+/// Returns the recorded time control, if its tag is of one period with the same rule for the whole game.
+pub(super) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
+    game.tags.get("TimeControl").and_then(|tag| tag.parse().ok())
+}
+
+impl SpendingPlan {
+    /// Returns the time that the manager would have spent on each move of both sides, ms, on a machine that makes `nps` new
+    /// visits per second. Where the game has clocks, it sees them as they were; else its own, which runs down by what it spends.
+    /// Without a time control there are no times.
+    pub(super) fn spend(
+        &self,
+        game: &RecordedGame,
+        positions: &[AnalysedPosition],
+        nps: f64,
+    ) -> Vec<Option<f64>> {
+        let mut spent = vec![None; game.moves.len()];
+        let Some(control) = control_of(game).or(self.control) else { return spent };
+        for side in 0..2 {
+            let Ok(manager) = manager_from(&self.manager) else { return spent };
+            let moves = replay_moves(game, positions, side, control);
+            let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
+            let speed = SpeedModel::Constant(nps);
+            let options = ReplayOptions {
+                control,
+                clock_source: if has_clocks { ClockSource::Recorded } else { ClockSource::Running },
+                model: EngineModel {
+                    speed,
+                    nps_scatter: 0.0,
+                    batch: 8,
+                    batch_latency_ms: 0.0,
+                    ..EngineModel::default()
+                },
+                overhead_ms: self.overhead_ms,
+                ..ReplayOptions::default()
+            };
+            let replayed = replay(&ReplayGame { moves }, manager, &options);
+            for (own, played) in replayed.moves.iter().enumerate() {
+                spent[side + 2 * own] = Some(played.used_ms);
+            }
+        }
+        spent
+    }
+}
+
+/// Returns every second move from `first` on, with the clock before it and what the search found.
+fn replay_moves(
+    game: &RecordedGame,
+    positions: &[AnalysedPosition],
+    first: usize,
+    control: TimeControl,
+) -> Vec<ReplayMove> {
+    let mut position = game.start.clone();
+    let mut moves = Vec::new();
+    for (ply, played) in game.moves.iter().enumerate() {
+        if ply >= first && (ply - first).is_multiple_of(2) {
+            let best = positions[ply].best();
+            moves.push(ReplayMove {
+                game_ply: position.game_ply(),
+                pieces: position.piece_count() as u32,
+                legal_moves: position.legal_moves().len() as u32,
+                root: Some(RootEvaluation {
+                    q: best.wl,
+                    d: Some(best.d),
+                    m: best.moves_left.map(Plies),
+                    m_spread: None,
+                }),
+                // What the clock showed after our last move.
+                clock_ms: match ply.checked_sub(2) {
+                    Some(last) => game.moves[last].clock_ms,
+                    None => Some(control.time.0),
+                },
+            });
+        }
+        position = position.play(played.r#move);
+    }
+    moves
+}

@@ -1,0 +1,87 @@
+//! Tests `zeitnot analyse`, run as a user runs it.
+
+use std::path::Path;
+
+use zeitnot::lab::pgn::Games;
+
+use crate::common::{json, stderr, zeitnot};
+use crate::hostile_names::{NAMES, seen_by_a_browser};
+
+/// Two games: one with clocks, whose first move is from the book, and one that ends in mate after two blunders.
+fn games(name: &str) -> String {
+    let white = name.replace("\"\"", "\\\"").replace('\u{1b}', "");
+    format!(
+        "[Event \"e\"]\n[White \"{white}\"]\n[Black \"B\"]\n[Result \"1/2-1/2\"]\n[TimeControl \"60+1\"]\n\n1. e4 {{book}} e5 \
+         {{[%clk 0:00:55]}} 2. Nf3 {{[%clk 0:00:50]}} Nc6 {{[%clk 0:00:54]}} 3. Bb5 {{[%clk 0:00:48]}} Nf6 \
+         {{[%clk 0:00:50]}} 1/2-1/2\n\n[White \"C\"]\n[Black \"D\"]\n[Result \"0-1\"]\n\n1. f3 e5 2. g4 Qh4# 0-1\n"
+    )
+}
+
+fn analyse(folder: &Path, text: &str, more: &[&str]) -> std::process::Output {
+    let pgn = folder.join("in.pgn");
+    std::fs::write(&pgn, text).unwrap();
+    let options = ["--backend=trivial", "--nodes=200", "--threads=1"];
+    zeitnot(&["analyse"]).arg(pgn).args(options).args(more).output().unwrap()
+}
+
+#[test]
+fn games_come_back_with_evaluations_glyphs_variations_and_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = json(&analyse(folder.path(), &games("A"), &["--json"]));
+    let text = report["pgn"].as_str().unwrap();
+    let read: Vec<_> = Games::new("text", text.as_bytes()).map(|game| game.unwrap()).collect();
+    let [clocks, mate] = &read[..] else { panic!("{text}") };
+    assert_eq!((clocks.moves.len(), mate.moves.len()), (6, 4));
+    assert!(clocks.tags.get("Annotator").unwrap().starts_with("Zeitnot "));
+    assert!(clocks.moves[0].is_book && !clocks.moves[1].is_book);
+    assert!(clocks.moves.iter().all(|played| played.centipawns.is_some()));
+    // 50 + 1 − 48 s, as the clock before the move was 50.
+    assert_eq!((clocks.moves[4].clock_ms, clocks.moves[4].used_ms), (Some(48_000.0), Some(3_000.0)));
+    assert!(text.matches("planned=").count() == 6, "the second game has no clock: {text}");
+    assert!(text.contains("g4 $4 {[%eval #-1]") && text.contains(" wdl=0/0/1000"), "{text}");
+    assert!(text.contains("(2. "), "another move is shown for the blunder: {text}");
+    assert!(!text.contains("Qh4# {[%eval"), "mate is no evaluation: {text}");
+    let loser = &report["games"][1]["white"];
+    assert_eq!((loser["blunders"].as_u64(), loser["moves"].as_u64()), (Some(1), Some(2)), "{report}");
+    assert_eq!(report["games"][0]["white"]["moves"], 2, "the book counts for nobody");
+}
+
+#[test]
+fn the_page_steps_through_games_and_takes_names_for_text() {
+    let mut browsed = false;
+    for name in NAMES {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let output = analyse(folder.path(), &games(name), &["--out", out.to_str().unwrap()]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let page = out.join("index.html");
+        let html = std::fs::read_to_string(&page).unwrap();
+        assert_eq!(html.matches("<script").count(), 2, "the program and its data");
+        assert!(!html.contains("<img") && !html.contains("<!--") && !html.contains("<svg"), "{name}");
+        assert!(out.join("games.pgn").exists());
+        // The last position, as if a reader had pressed the key.
+        let last = html.replace("show(0);\n})", "show(0);go(6);\n})");
+        assert_ne!(last, html);
+        std::fs::write(&page, last).unwrap();
+        if let Some(dom) = seen_by_a_browser(&page) {
+            browsed = true;
+            assert!(dom.contains("<title>Analysis"), "a name was run: {name}");
+            assert!(dom.contains("data-ply=\"6\"") && dom.contains("now\">Nf6"), "{dom}");
+            assert!(dom.matches("class=\"graph\"").count() == 5 && !dom.contains("<img"), "{name}");
+        }
+    }
+    if !browsed {
+        eprintln!("skipped: no Chromium is here to look at the pages");
+    }
+}
+
+#[test]
+fn games_that_cannot_be_analysed_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!("1. e5 *\n\n{}", games("A"));
+    let output = analyse(folder.path(), &text, &["--max-games=1", "--tc=60"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("game 1 is skipped: ply 1"), "{}", stderr(&output));
+    let nothing = analyse(folder.path(), "1. e5 *\n", &[]);
+    assert!(stderr(&nothing).contains("no game that can be analysed"), "{}", stderr(&nothing));
+}
