@@ -6,18 +6,30 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The environment variable that forbids to fetch anything, unless it is empty or 0.
+/// The environment variable that forbids `setup` to fetch anything, unless it is empty or 0.
 pub const OFFLINE_VARIABLE: &str = "ZEITNOT_OFFLINE";
+/// True once this process has been asked to fetch what is missing. A flag of its own: nothing else depends on it.
+static MAY_FETCH: AtomicBool = AtomicBool::new(false);
 /// True once this process has been told to stay offline. A flag of its own: nothing else depends on it.
 static STAYS_OFFLINE: AtomicBool = AtomicBool::new(false);
 
-/// Forbids this process to fetch anything from the network.
+/// Lets this process fetch what is missing from the network: only `setup` is asked to.
+pub fn allow_fetching() {
+    MAY_FETCH.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether this process has been asked to fetch what is missing.
+pub(super) fn may_fetch() -> bool {
+    MAY_FETCH.load(Ordering::Relaxed)
+}
+
+/// Forbids this process to fetch anything from the network, even if it is asked to.
 pub fn stay_offline() {
     STAYS_OFFLINE.store(true, Ordering::Relaxed);
 }
 
-/// Returns whether nothing may be fetched from the network.
-pub fn is_offline() -> bool {
+/// Returns whether nothing may be fetched from the network, whoever asks.
+pub(super) fn is_offline() -> bool {
     let by_variable = env::var_os(OFFLINE_VARIABLE).is_some_and(|value| !value.is_empty() && value != "0");
     STAYS_OFFLINE.load(Ordering::Relaxed) || by_variable
 }

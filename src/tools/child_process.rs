@@ -10,21 +10,16 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
-use crate::network::folders;
-
 /// The time between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Returns the command that runs this program with nothing on its stdin and its stdout for us, offline if this process is.
+/// Returns the command that runs this program with nothing on its stdin and its stdout for us.
 ///
 /// # Errors
 /// Fails if the system does not tell the program's path.
 pub(super) fn command() -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
-    if folders::is_offline() {
-        command.env(folders::OFFLINE_VARIABLE, "1");
-    }
     Ok(command)
 }
 

@@ -53,7 +53,7 @@ pub struct Cli {
     /// Write JSON to stdout instead of text
     #[arg(long, global = true)]
     json: bool,
-    /// Fetch nothing from the network, whatever is missing; the environment variable ZEITNOT_OFFLINE=1 means the same
+    /// Let `setup` fetch nothing from the network; the environment variable ZEITNOT_OFFLINE=1 means the same. Other commands never do
     #[arg(long, global = true)]
     offline: bool,
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `zeitnot setup`: finds ONNX Runtime, or fetches it, and says what it found.
+//! `zeitnot setup`: finds ONNX Runtime, or fetches it, and says what it found. No other command fetches anything.
 
 use std::fmt;
 
@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{ExitStatus, Failure, Output};
 use crate::network::backends::onnxruntime::library::Library;
 use crate::network::backends::onnxruntime::{Provider, Runtime};
+use crate::network::folders;
 
 #[derive(Debug, Args)]
 pub(super) struct SetupArgs {
@@ -37,6 +38,7 @@ impl fmt::Display for RuntimeReport {
 
 /// Runs the command: finds or fetches ONNX Runtime.
 pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    folders::allow_fetching();
     let runtime = Runtime::get(Provider::named(&args.provider).unwrap_or(Provider::Cpu))?;
     let Library { path, version, source } = runtime.library().clone();
     let library = path.display().to_string();

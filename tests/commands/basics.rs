@@ -172,26 +172,6 @@ fn setup_refuses_a_library_that_is_none() {
     assert!(message.lines().count() == 1 && message.contains("ORT_DYLIB_PATH"), "{message}");
 }
 
-#[test]
-fn nothing_is_fetched_offline() {
-    let cache = tempfile::tempdir().unwrap();
-    for (flags, variable) in [(&["setup", "--offline"][..], ""), (&["setup"], "1")] {
-        let output = zeitnot(flags)
-            .env_remove("ORT_DYLIB_PATH")
-            .env_remove("LD_LIBRARY_PATH")
-            .env("ZEITNOT_CACHE_DIR", cache.path())
-            .env("ZEITNOT_OFFLINE", variable)
-            // No installed Python package is found, and no pip could be run.
-            .env("PATH", "")
-            .output()
-            .unwrap();
-        let is_refused = stderr(&output).contains("nothing is fetched with --offline or ZEITNOT_OFFLINE");
-        assert!(is_refused || output.status.success(), "{}", stderr(&output));
-        let left = std::fs::read_dir(cache.path()).unwrap().flatten();
-        assert!(left.into_iter().all(|entry| entry.file_name() == "onnxruntime.lock"));
-    }
-}
-
 /// In a test without Python and with an empty cache, only a library of the system can be found.
 #[test]
 fn setup_without_python_tells_the_remedies() {

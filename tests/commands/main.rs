@@ -4,4 +4,6 @@ mod basics;
 mod benchmarks;
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(unix)]
+mod network_access;
 mod networks;

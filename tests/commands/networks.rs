@@ -13,7 +13,7 @@ use zeitnot::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxMo
 use zeitnot::network::{Backend, EvalSlot, policy_map};
 use zeitnot::params::Params;
 
-use crate::common::{network, package_file, run, run_json};
+use crate::common::{network, package_file, run, run_json, set_up_onnx_runtime};
 
 fn model(path: &Path) -> OnnxModel {
     match NetworkFile::load(path, HeadChoice::default()).unwrap().model {
@@ -24,6 +24,7 @@ fn model(path: &Path) -> OnnxModel {
 
 /// Returns a model's evaluations of four positions of one game.
 fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
+    set_up_onnx_runtime("cpu");
     let backend = OnnxRuntime::new(model, "test", &Params::default()).unwrap();
     let moves = ["e2e4", "c7c5", "g1f3", "d7d6"];
     let mut slots: Vec<_> = (0..moves.len())
@@ -141,6 +142,7 @@ fn a_converted_network_is_the_same_network() {
 
 #[test]
 fn a_quantized_tower_says_nearly_the_same() {
+    set_up_onnx_runtime("cpu");
     let folder = TempDir::new().unwrap();
     let own = package_file("models/zeitnot-small.pb.gz");
     for source in [own, network("se_mish.pb.gz"), network("bn_full.pb.gz")] {

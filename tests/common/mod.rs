@@ -8,6 +8,7 @@ pub mod games;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
 
 use serde_json::Value;
 
@@ -21,6 +22,17 @@ pub fn zeitnot<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Command {
 /// Runs the program to its end.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
     zeitnot(arguments).output().unwrap()
+}
+
+/// Sees to it that ONNX Runtime is in the cache folder, with the plugin of `provider`. Only `setup` fetches them.
+pub fn set_up_onnx_runtime(provider: &str) {
+    static DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap();
+    if done.iter().all(|name| name != provider) {
+        let output = run(&["setup", "--provider", provider]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        done.push(provider.to_owned());
+    }
 }
 
 /// Runs the program, which must succeed, and parses the JSON document that it prints.

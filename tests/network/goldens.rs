@@ -10,6 +10,7 @@ use zeitnot::network::Backend;
 use zeitnot::network::backends::{self, BackendConfig};
 use zeitnot::network::weights::{HeadChoice, NetworkFile};
 
+use crate::common::set_up_onnx_runtime;
 use crate::golden_files::{self, Golden};
 
 /// Largest differences from Lc0; also used for the largest allowed.
@@ -36,6 +37,7 @@ fn backend(golden: &Golden) -> Arc<dyn Backend> {
     let choice =
         HeadChoice { policy: golden.policy_head.parse().unwrap(), value: golden.value_head.parse().unwrap() };
     let network = NetworkFile::load(&golden_files::folder("nets").join(&golden.net), choice).unwrap();
+    set_up_onnx_runtime("cpu");
     let config = BackendConfig::parse("onnxruntime", "").unwrap();
     backends::create(&config, Some(network)).unwrap()
 }

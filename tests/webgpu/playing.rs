@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::common::engine::Engine;
-use crate::common::{json, network, stderr, zeitnot};
+use crate::common::{json, network, set_up_onnx_runtime, stderr, zeitnot};
 use crate::software_gpu::SoftwareGpu;
 
 /// The time to wait for an answer before which shaders may have to be compiled: long enough for a loaded machine.
@@ -157,8 +157,10 @@ fn no_file_is_written_into_the_home_of_the_user() {
         let command = command.env_remove("XDG_CACHE_HOME").env_remove("ORT_DISABLE_TELEMETRY");
         evaluate(command, backend, positions.path());
     };
+    set_up_onnx_runtime("cpu");
     evaluate(&mut zeitnot(&["eval"]), "onnxruntime");
     if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        set_up_onnx_runtime("openvino");
         evaluate(&mut zeitnot(&["eval"]), "openvino");
     }
     if let Some(gpu) = SoftwareGpu::get() {

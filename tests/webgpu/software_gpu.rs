@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use zeitnot::network::folders;
 
-use crate::common::package_file;
+use crate::common::{package_file, stderr, zeitnot};
 
 /// Names the version of what `software_vulkan.py` fetches.
 const FOLDER: &str = "software-vulkan-of-mesa-25.0.7";
@@ -67,7 +67,9 @@ fn set_up() -> Result<SoftwareGpu, String> {
     if !folder.is_dir() {
         fetch(&folder)?;
     }
-    Ok(SoftwareGpu { folder })
+    let gpu = SoftwareGpu { folder };
+    let setup = gpu.show_to(&mut zeitnot(&["setup", "--provider=webgpu"])).output().unwrap();
+    if setup.status.success() { Ok(gpu) } else { Err(stderr(&setup).trim().to_owned()) }
 }
 
 fn fetch(folder: &Path) -> Result<(), String> {

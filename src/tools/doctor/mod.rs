@@ -14,7 +14,6 @@ use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
 use crate::network::backends::{AUTO, BackendConfig};
-use crate::network::folders;
 use report::{BackendReport, DoctorReport};
 
 /// The word of a description that says that a backend computes in single precision.
@@ -46,7 +45,6 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
         output.write(&trial, &trial)?;
         return Ok(ExitStatus::Success);
     }
-    folders::stay_offline();
     let options = &args.network.settings.network;
     let is_asked_for = *options.backend != *AUTO;
     let candidates = if is_asked_for {

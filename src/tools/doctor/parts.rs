@@ -45,7 +45,7 @@ fn onnx_runtime() -> Part {
     let (library, refused) = finder::look_for(Provider::Cpu);
     let is_here = library.is_some();
     let mut detail = library.map_or_else(
-        || "none is installed; it is fetched when it is first needed, or by `zeitnot setup`".to_owned(),
+        || "none is installed; `zeitnot setup` fetches it".to_owned(),
         |library| format!("{} {} ({})", library.version, library.path.display(), library.source),
     );
     for reason in refused {

@@ -410,6 +410,7 @@ mod tests {
             panic!("no layers")
         };
         let model = onnx::build(*network, &BuildOptions::default());
+        crate::network::folders::allow_fetching();
         OnnxRuntime::new(model, name, &Params::default()).unwrap()
     }
 

@@ -139,6 +139,7 @@ mod tests {
         let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let Model::Layers(network, _) = file.model else { panic!("no layers") };
         let model = onnx::build(*network, &BuildOptions::default());
+        crate::network::folders::allow_fetching();
         let environment = Runtime::get(Provider::Cpu).unwrap().environment();
         let mut session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
         let interface = ModelInterface { names: model.names, fixed_batch: None };

@@ -1,4 +1,5 @@
-//! Fetches ONNX Runtime once, as the wheel that its makers publish on PyPI, into the cache folder.
+//! Fetches ONNX Runtime once, as the wheel that its makers publish on PyPI, into the cache folder, in a process that was asked to: that of
+//! `zeitnot setup`.
 //!
 //! `pip download` gets the file, so that the user's mirrors, proxies and certificates apply; we check its SHA-256 and
 //! unpack it. Processes that want it at the same time wait for one another at a lock, which the system takes away
@@ -18,6 +19,7 @@ use zip::result::ZipError;
 
 use super::package::{Package, Release};
 use super::progress_message::eprint_message;
+use super::provider::Provider;
 use super::python::{self, DownloadError, Wheel};
 use crate::network::folders;
 
@@ -27,6 +29,14 @@ const UNFINISHED: &str = "fetching-onnxruntime-";
 /// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub enum FetchError {
+    /// Nobody has asked for it: a process that plays or measures fetches nothing.
+    #[error("only `zeitnot setup{}` fetches it (about {size_mb} MB)", arguments(*provider))]
+    NotAsked {
+        /// The provider that is wanted.
+        provider: Provider,
+        /// Megabytes to download, at most.
+        size_mb: u32,
+    },
     /// The user has forbidden it.
     #[error("nothing is fetched with --offline or {}", folders::OFFLINE_VARIABLE)]
     Offline,
@@ -83,13 +93,32 @@ pub enum UnpackError {
     Zip(#[from] ZipError),
 }
 
-/// Fetches `package` into its [`destination`](Package::destination) and returns that folder, unless one is there for
+/// Returns what the command line of `setup` says of `provider`.
+fn arguments(provider: Provider) -> String {
+    if provider == Provider::Cpu { String::new() } else { format!(" --provider {provider}") }
+}
+
+/// Returns an error unless the files of `provider` may be fetched.
+fn check_permission(provider: Provider, package: &Package) -> Result<(), FetchError> {
+    if !folders::may_fetch() {
+        return Err(FetchError::NotAsked { provider, size_mb: package.size_mb });
+    }
+    if folders::is_offline() { Err(FetchError::Offline) } else { Ok(()) }
+}
+
+/// Fetches `package`, which has `provider`, into its [`destination`](Package::destination) and returns that folder, unless one is there for
 /// which `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
 ///
 /// # Errors
 /// Returns [`FetchError`]; the cache then holds nothing new.
-pub fn fetch(package: &Package, cache: &Path, usable: impl Fn(&Path) -> bool) -> Result<PathBuf, FetchError> {
+pub fn fetch(
+    package: &Package,
+    provider: Provider,
+    cache: &Path,
+    usable: impl Fn(&Path) -> bool,
+) -> Result<PathBuf, FetchError> {
     let release = package.release()?;
+    check_permission(provider, package)?;
     let at_cache = |source| FetchError::Cache { path: cache.to_path_buf(), source };
     fs::create_dir_all(cache).map_err(at_cache)?;
     let lock = File::create(cache.join("onnxruntime.lock")).map_err(at_cache)?;
@@ -133,9 +162,6 @@ struct Wanted<'a> {
 
 /// Fetches a package; the caller must hold the lock.
 fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<(), FetchError> {
-    if folders::is_offline() {
-        return Err(FetchError::Offline);
-    }
     let package = wanted.package;
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
     let at = |path: &Path| {
@@ -220,6 +246,13 @@ fn sha256(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_that_was_not_asked_says_who_fetches() {
+        let not_asked = |provider| FetchError::NotAsked { provider, size_mb: 24 }.to_string();
+        assert_eq!(not_asked(Provider::Cpu), "only `zeitnot setup` fetches it (about 24 MB)");
+        assert!(not_asked(Provider::WebGpu).contains("`zeitnot setup --provider webgpu`"));
+    }
 
     #[test]
     fn hashes_are_those_of_the_standard() {

@@ -7,7 +7,7 @@
 //! | 3 | our cache folder |
 //! | 4 | folders of the system, `LD_LIBRARY_PATH` first |
 //! | 5 | an installed Python package `onnxruntime`, `onnxruntime-gpu`, `onnxruntime-openvino` |
-//! | 6 | fetched once into the cache, see `fetch` |
+//! | 6 | fetched once into the cache by `zeitnot setup`, see `fetch` |
 //!
 //! A library in places 2 to 5 that doesn't load, is too old, or lacks the provider that is wanted is passed over.
 //! The finder is called by `runtime`, and by callers that ask what is installed.
@@ -26,7 +26,7 @@ use super::provider::Provider;
 use super::python;
 use crate::network::folders;
 
-/// Finds a usable library that has `provider`, or fetches one.
+/// Finds a usable library that has `provider`, or fetches one if this process may.
 ///
 /// # Errors
 /// Returns [`LibraryError`], with remedies.
@@ -38,7 +38,7 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     let Some(package) = Package::runtime_for(provider) else {
         return Err(LibraryError::NotInstalled { provider, found: refused_suffix(&refused) });
     };
-    fetched(package, &mut refused).map_err(|reason| LibraryError::NotFetched {
+    fetched(package, provider, &mut refused).map_err(|reason| LibraryError::NotFetched {
         package: package.name,
         found: refused_suffix(&refused),
         reason: Box::new(reason),
@@ -98,10 +98,14 @@ fn named_library(named: &Path) -> Result<Library, LibraryError> {
 }
 
 /// Fetches `package` and returns its library; one that does not load is added to `refused`.
-fn fetched(package: &Package, refused: &mut Vec<Unusable>) -> Result<Library, FetchError> {
+fn fetched(
+    package: &Package,
+    provider: Provider,
+    refused: &mut Vec<Unusable>,
+) -> Result<Library, FetchError> {
     let cache = folders::cache().ok_or(FetchError::NoCacheFolder)?;
     let usable = |folder: &Path| best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some();
-    let folder = fetch::fetch(package, &cache, usable)?;
+    let folder = fetch::fetch(package, provider, &cache, usable)?;
     best_in(&folder, LibrarySource::Fetched, refused).ok_or(FetchError::NotLoaded)
 }
 

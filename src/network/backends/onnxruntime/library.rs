@@ -144,7 +144,7 @@ pub enum LibraryError {
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
     Named(Unusable),
     /// None is installed, and none could be fetched.
-    #[error("found no ONNX Runtime{found}, and could not fetch it: {reason}. {}", remedies(package))]
+    #[error("found no ONNX Runtime{found}, and fetched none: {reason}. {}", remedies(package))]
     NotFetched {
         /// The package on PyPI that would do.
         package: &'static str,
@@ -174,7 +174,7 @@ pub enum LibraryError {
     },
     /// The plugin with the provider is not installed, and could not be fetched.
     #[error(
-        "{package} is not installed, and could not be fetched: {reason}. Any of these helps: run `python3 -m pip install \
+        "{package} is not installed and was not fetched: {reason}. Any of these helps too: run `python3 -m pip install \
          {package}`; or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip) and be online \
          once; or put {file} beside the program"
     )]
@@ -234,7 +234,7 @@ pub enum LibraryError {
 
 fn remedies(package: &str) -> String {
     format!(
-        "Any of these helps: run `python3 -m pip install {package}`; or install Python 3.8 or newer with pip (Debian, \
+        "Any of these helps too: run `python3 -m pip install {package}`; or install Python 3.8 or newer with pip (Debian, \
          Ubuntu: apt install python3-pip) and be online once; or download ONNX Runtime 1.24 or newer from \
          https://github.com/microsoft/onnxruntime/releases and put its library beside the program or its path into \
          {PATH_VARIABLE}"

@@ -1,7 +1,7 @@
 //! Plugins: providers that are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in.
 //!
 //! A plugin is looked for beside ONNX Runtime, beside the program, in our cache folder and in the installed Python
-//! package of its name, and fetched at last. [`Runtime`](super::Runtime) calls [`register`]; what it finds is then a
+//! package of its name, and fetched at last by `zeitnot setup`. [`Runtime`](super::Runtime) calls [`register`]; what it finds is then a
 //! device of the environment, and sessions are made with that device.
 
 use std::path::{Path, PathBuf};
@@ -88,14 +88,14 @@ impl Plugin {
         folders
     }
 
-    /// Returns the file, which is fetched if it is installed nowhere.
-    fn find_or_fetch(&self, library: &Library) -> Result<PathBuf, LibraryError> {
+    /// Returns the file of `provider`'s plugin; one that is installed nowhere is fetched if this process may.
+    fn find_or_fetch(&self, provider: Provider, library: &Library) -> Result<PathBuf, LibraryError> {
         if let Some(file) = self.find(library.path.parent()) {
             return Ok(file);
         }
         let fetched = folders::cache().ok_or(fetch::FetchError::NoCacheFolder).and_then(|cache| {
             let usable = |folder: &Path| folder.join(self.file_name()).is_file();
-            fetch::fetch(self.package, &cache, usable)
+            fetch::fetch(self.package, provider, &cache, usable)
         });
         match fetched {
             Ok(folder) => Ok(folder.join(self.file_name())),
@@ -139,7 +139,7 @@ pub(super) fn register(
     provider: Provider,
 ) -> Result<(), LibraryError> {
     let Some(plugin) = provider.plugin() else { return Ok(()) };
-    let file = plugin.find_or_fetch(library)?;
+    let file = plugin.find_or_fetch(provider, library)?;
     load_parts(&file);
     environment.register_ep_library(plugin.ep_name, &file).map_err(|error| LibraryError::NotRegistered {
         provider,
