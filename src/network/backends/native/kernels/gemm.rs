@@ -51,23 +51,42 @@ impl Product<'_> {
     }
 }
 
+/// Numbers in a cache line.
+const LINE: usize = 16;
+/// Numbers of a single right operand by which reading is ahead of multiplying.
+const DISTANCE: usize = 4096;
+
 /// Computes `job`.
+///
+/// The right operands of several products are asked for one ahead, so that they come while the one before is multiplied:
+/// the CPU's own prefetcher begins anew on each page. (Asking a few lines ahead only made it slower.) That made batches of 2
+/// to 8 of a 64×6 network 15 to 25 % faster.
 ///
 /// # Safety
 /// `job` must have passed its check.
 #[inline(always)]
 pub(super) unsafe fn multiply<S: Simd>(simd: S, job: Product<'_>) {
     let panel = S::LANES * S::COLUMNS;
+    let distance = match (job.count, job.b_step) {
+        (0 | 1, _) => Some(DISTANCE),
+        (_, 0) => None,
+        (_, step) => Some(step),
+    };
     for i in 0..job.count {
         for column in (0..job.width).step_by(panel) {
             // SAFETY: the check covers `count` matrices at these steps and all columns of each; panels before this
             // one hold `inner * column` numbers.
             unsafe {
+                let first = i * job.b_step + job.inner * column;
                 let tile = Tile {
                     inner: job.inner,
                     a: job.a.as_ptr().add(i * job.a_step),
                     a_row: job.a_row,
-                    b: job.b.as_ptr().add(i * job.b_step + job.inner * column),
+                    b: job.b.as_ptr().add(first),
+                    ahead: distance
+                        .and_then(|distance| job.b.get(first + distance..))
+                        .map_or(std::ptr::null(), <[f32]>::as_ptr),
+                    lines: 0,
                     bias: job.bias.map_or(std::ptr::null(), |bias| bias.as_ptr().add(column)),
                     c: job.c.as_mut_ptr().add(i * job.c_step + column),
                     c_row: job.c_row,
@@ -89,24 +108,52 @@ pub(super) unsafe fn multiply<S: Simd>(simd: S, job: Product<'_>) {
 /// The same as for [`multiply_tile`], for `rows` rows.
 #[inline(always)]
 unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, mut tile: Tile, rows: usize) {
-    let mut row = 0;
+    // Each tile of rows asks for a part of each row of the operand ahead.
+    let lines = (N * S::LANES).div_ceil(LINE);
+    let share = lines.div_ceil(rows.div_ceil(S::ROWS).max(1));
+    let (mut row, mut line) = (0, 0);
     while row < rows {
         let left = rows - row;
+        tile.lines = if tile.ahead.is_null() { 0 } else { share.min(lines - line) };
         // SAFETY: the caller's; no more rows are taken than are left.
         unsafe {
-            // Six rows are best; eight are better as four and four than as six and two.
-            let done = if S::ROWS >= 6 && left >= 6 && left != 8 {
-                multiply_tile::<S, 6, N>(simd, &tile)
-            } else if left >= 4 {
-                multiply_tile::<S, 4, N>(simd, &tile)
-            } else if left >= 2 {
-                multiply_tile::<S, 2, N>(simd, &tile)
-            } else {
-                multiply_tile::<S, 1, N>(simd, &tile)
+            let done = match tile.lines {
+                0 => multiply_rows::<S, N, 0>(simd, &tile, left),
+                1 => multiply_rows::<S, N, 1>(simd, &tile, left),
+                2 => multiply_rows::<S, N, 2>(simd, &tile, left),
+                _ => multiply_rows::<S, N, 4>(simd, &tile, left),
             };
             tile.a = tile.a.wrapping_add(done * tile.a_row);
             tile.c = tile.c.wrapping_add(done * tile.c_row);
             row += done;
+            line += tile.lines;
+            tile.ahead = tile.ahead.wrapping_add(tile.lines * LINE);
+        }
+    }
+}
+
+/// Computes the next rows of a product, at most `left`, and asks for `LINES` lines of each row of the operand ahead.
+/// Returns how many they were.
+///
+/// # Safety
+/// The same as for [`multiply_tile`], for `left` rows.
+#[inline(always)]
+unsafe fn multiply_rows<S: Simd, const N: usize, const LINES: usize>(
+    simd: S,
+    tile: &Tile,
+    left: usize,
+) -> usize {
+    // SAFETY: the caller's; no more rows are taken than are left.
+    unsafe {
+        // Six rows are best; eight are better as four and four than as six and two.
+        if S::ROWS >= 6 && left >= 6 && left != 8 {
+            multiply_tile::<S, 6, N, LINES>(simd, tile)
+        } else if left >= 4 {
+            multiply_tile::<S, 4, N, LINES>(simd, tile)
+        } else if left >= 2 {
+            multiply_tile::<S, 2, N, LINES>(simd, tile)
+        } else {
+            multiply_tile::<S, 1, N, LINES>(simd, tile)
         }
     }
 }
@@ -117,6 +164,10 @@ struct Tile {
     a: *const f32,
     a_row: usize,
     b: *const f32,
+    /// What is multiplied after `b`, or null: it is brought near meanwhile.
+    ahead: *const f32,
+    /// Cache lines of each row of `N` vectors of `ahead` to ask for.
+    lines: usize,
     /// Null for none.
     bias: *const f32,
     c: *mut f32,
@@ -125,14 +176,14 @@ struct Tile {
 
 /// Computes `R` rows of `N` vectors, held in registers while `inner` runs. Returns `R`.
 ///
-/// The weights are read in the order in which they lie, and the CPU's own prefetcher follows: with AVX-512, asking for
-/// them ahead made a 128×10 network 15 % slower one position at a time and 8 % at eight, a 64×6 network 4 % at one.
-///
 /// # Safety
 /// `a` must be valid for `R` rows of `inner` numbers, `b` for `inner` rows of `N` vectors without gaps, `c` for
 /// `R` rows of `N` vectors, `bias` for `N` vectors unless it is null.
 #[inline(always)]
-unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize>(simd: S, tile: &Tile) -> usize {
+unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize, const LINES: usize>(
+    simd: S,
+    tile: &Tile,
+) -> usize {
     // SAFETY: all addresses lie in what the caller vouches for.
     unsafe {
         let mut sums = [[simd.zero(); N]; R];
@@ -148,6 +199,9 @@ unsafe fn multiply_tile<S: Simd, const R: usize, const N: usize>(simd: S, tile: 
             let mut b = [simd.zero(); N];
             for (j, b) in b.iter_mut().enumerate() {
                 *b = simd.load(tile.b.add((k * N + j) * S::LANES));
+            }
+            for line in 0..LINES {
+                simd.prefetch(tile.ahead.wrapping_add(k * N * S::LANES + line * LINE));
             }
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = simd.splat(*tile.a.add(r * tile.a_row + k));

@@ -65,6 +65,10 @@ pub(super) trait Simd: Copy {
         }
     }
 
+    /// Asks for the cache line at `from` to be brought near. Any address will do.
+    #[inline(always)]
+    fn prefetch(self, _from: *const f32) {}
+
     /// Returns a vector of zeros.
     #[inline(always)]
     fn zero(self) -> Self::Vector {
