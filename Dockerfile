@@ -3,10 +3,10 @@
 FROM docker.io/library/rust:1.95-bookworm AS build
 WORKDIR /zeitnot
 COPY . .
-RUN cargo build --locked --profile dist --features embed && python3 scripts/licences.py THIRD-PARTY.txt --cargo-flags=--features=embed
+RUN cargo build --locked --release --features embed && python3 scripts/licences.py THIRD-PARTY.txt --cargo-flags=--features=embed
 
 FROM docker.io/library/debian:bookworm-slim
-COPY --from=build /zeitnot/target/dist/zeitnot /usr/local/bin/zeitnot
+COPY --from=build /zeitnot/target/release/zeitnot /usr/local/bin/zeitnot
 COPY --from=build /zeitnot/LICENSE /zeitnot/THIRD-PARTY.txt /zeitnot/models/README.md /usr/local/share/doc/zeitnot/
 # Nobody needs rights to play chess.
 USER nobody

@@ -28,7 +28,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "release-files"
-BUILD = ["--locked", "--profile", "dist", "--features", "embed"]
+BUILD = ["--locked", "--release", "--features", "embed"]
 # What people get beside the program. docs/ links to the files at the top.
 FILES = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "docs", "models/README.md"]
 SHELLS = {"bash": "zeitnot", "zsh": "_zeitnot", "fish": "zeitnot.fish", "powershell": "zeitnot.ps1"}
@@ -72,12 +72,15 @@ def host():
 
 def build(target):
     """Builds the program and returns its path."""
+    name = "zeitnot.exe" if "windows" in target else "zeitnot"
+    if target == host():
+        run("cargo", "build", *BUILD)
+        return ROOT / "target" / "release" / name
     env = dict(os.environ)
-    if target in LINKERS and target != host():
+    if target in LINKERS:
         env.setdefault(f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER", LINKERS[target])
     run("cargo", "build", *BUILD, "--target", target, env=env)
-    name = "zeitnot.exe" if "windows" in target else "zeitnot"
-    return ROOT / "target" / target / "dist" / name
+    return ROOT / "target" / target / "release" / name
 
 
 def documents(program):
@@ -210,7 +213,7 @@ def wheel(target, out):
     shutil.copy2(WORK / next(folder.name for folder in WORK.iterdir() if folder.name.endswith(target)) / "THIRD-PARTY.txt", ROOT)
     try:
         before = set(out.glob("*.whl"))
-        run("maturin", "build", "--locked", "--profile", "dist", "--target", target, "--out", out)
+        run("maturin", "build", "--locked", "--release", "--out", out)
         return max(set(out.glob("*.whl")) - before or out.glob("*.whl"), key=lambda path: path.stat().st_mtime)
     finally:
         (ROOT / "THIRD-PARTY.txt").unlink()

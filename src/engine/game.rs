@@ -87,7 +87,13 @@ impl GameState {
         mut request: GoRequest,
         resources: &SearchResources<'_>,
     ) -> Result<Search, EngineError> {
-        let settings = resources.settings;
+        let weakening = resources.settings.strength.weakening(&request.limits);
+        let changed = resources.settings.for_search(&request.limits);
+        let settings = changed.as_ref().unwrap_or(resources.settings);
+        if weakening.is_some() {
+            // What earlier searches found would make it stronger than asked for.
+            self.release_tree();
+        }
         let rescale = settings.contempt.rescale(position.current().turn(), request.limits.infinite)?;
         let params = &settings.search;
         let (searched, expected_move) =
@@ -110,6 +116,7 @@ impl GameState {
             if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
         });
         let affordable = chain.max_new_nodes().unwrap_or(Nodes::MAX);
+        let affordable = weakening.map_or(affordable, |weakening| affordable.min(weakening.nodes));
         let context = SearchContext {
             tree,
             root,

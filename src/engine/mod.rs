@@ -15,6 +15,7 @@ mod player;
 mod quick_look;
 mod root_tablebase;
 mod settings;
+mod strength;
 
 use std::num::NonZero;
 use std::sync::Arc;

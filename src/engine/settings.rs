@@ -8,6 +8,7 @@ use super::info_options::InfoOptions;
 use super::loading::NetworkOptions;
 use super::memory::MemoryOptions;
 use super::root_tablebase::TablebaseOptions;
+use super::strength::StrengthOptions;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, add_flags,
     nearest_name, option_group, own_name, read_flags,
@@ -32,6 +33,8 @@ option_group! {
         time: TimeOptions;
         /// The rules that end a search.
         stoppers: StopperOptions;
+        /// Analysis and weaker play.
+        strength: StrengthOptions;
         /// The reports about a search.
         info: InfoOptions;
         /// Write castling as king takes rook, as Chess960 needs it.

@@ -23,3 +23,6 @@ pub mod pgn;
 pub mod replay;
 pub mod rows;
 pub mod training;
+mod uci_process;
+
+pub use uci_process::UciProcessError;

@@ -249,6 +249,42 @@ fn clocks_may_be_real() {
     assert!(pgn.contains("[%emt 0:00:00.0"));
 }
 
+/// A regression: matches were between two settings of one engine only.
+#[test]
+fn engines_of_others_play_under_uci() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_zeitnot");
+    let other = format!("--b=cmd={program},args=--backend=trivial,option.Threads=1,option.Move Overhead=0");
+    let short = ["--backend=random", "--games=4", "--max-plies=40"];
+    let (report, pgn) = play(&folder.path().join("nodes"), &[&short[..], &["--nodes=20", &other]].concat());
+    assert_eq!(report["games"], 4, "{report}");
+    assert!(pgn.contains("[White \"Zeitnot ") && pgn.contains("[Black \"Zeitnot "), "its own name: {pgn}");
+    assert!(pgn.contains("end=bestmove") && pgn.contains("end=nodes"), "{pgn}");
+    let moves = std::fs::read_to_string(folder.path().join("nodes/moves.csv")).unwrap();
+    let of_other = moves.lines().skip(1).filter(|row| row.contains(",false,"));
+    assert!(
+        of_other.clone().count() > 20 && of_other.clone().all(|row| row.ends_with(",bestmove")),
+        "{moves}"
+    );
+    assert!(!pgn.contains("illegal-move"), "{pgn}");
+    // With the same seed the same games, as far as the other engine is the same again.
+    let again = play(&folder.path().join("again"), &[&short[..], &["--nodes=20", &other]].concat());
+    assert!(again.1 == pgn, "another engine's games change from run to run");
+    let named = format!("{other},name=guest");
+    let (_, pgn) =
+        play(&folder.path().join("clock"), &[&short[..], &["--tc=20+0.1", &named, "--games=2"]].concat());
+    assert!(pgn.contains("[White \"guest\"]") && pgn.matches("[%clk 0:00:").count() > 40, "{pgn}");
+    for (side, message) in [
+        ("cmd=/no/such/engine", "cannot be started"),
+        (&format!("cmd={program},option.Nonsense=1"), "has no option \"Nonsense\""),
+    ] {
+        let side = format!("--b={side}");
+        let output = zeitnot(&["match", "--backend=random", "--nodes=1", &side]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(message), "{stderr}");
+    }
+}
+
 #[test]
 fn bad_arguments_are_named() {
     for (args, message) in [

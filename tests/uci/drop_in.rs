@@ -247,3 +247,32 @@ fn flags_of_lc0_do_not_end_the_process() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("zeitnot match"), "{}", stderr(&output));
 }
+
+/// A regression: GUIs could ask neither for a weaker opponent nor for an analysis that favours nobody.
+#[test]
+fn strength_can_be_limited_but_not_that_of_an_analysis() {
+    let mut engine = Engine::random();
+    for command in [
+        "setoption name UCI_LimitStrength value true",
+        "setoption name UCI_Elo value 1000",
+        "position startpos moves e2e4",
+        "go movetime 20000",
+    ] {
+        engine.send(command);
+    }
+    // One visit is enough; nobody waits for the time to pass.
+    let lines = engine.read_until_within("bestmove", Duration::from_secs(15));
+    let visits = |lines: &[String]| {
+        let info =
+            lines.iter().rev().find(|line| line.starts_with("info depth")).cloned().unwrap_or_default();
+        let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).map(str::to_owned);
+        nodes.and_then(|nodes| nodes.parse::<u64>().ok())
+    };
+    assert!(visits(&lines).is_none_or(|nodes| nodes <= 2), "{lines:?}");
+    engine.send("setoption name UCI_AnalyseMode value true");
+    engine.send("go nodes 300");
+    let lines = engine.read_until("bestmove");
+    assert!(visits(&lines).is_some_and(|nodes| nodes >= 300), "{lines:?}");
+    engine.send("setoption name UCI_Elo value 99");
+    assert!(engine.read_until("info string ERROR").last().unwrap().contains("99"));
+}

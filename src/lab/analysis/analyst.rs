@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition, AnalysisError, SpendingPlan, history_of};
 use crate::chess::{History, Move, Terminal, Variant};
-use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer, Settings};
+use crate::engine::{Engine, GoRequest, Listener, SearchAnswer};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
 use crate::search::{PvLine, SearchInfo, SearchResult, centipawns};
@@ -22,20 +22,9 @@ pub struct Analyst {
 }
 
 impl Analyst {
-    /// Makes the engine ready; each position is searched within `limits`, and no other rule ends a search.
-    ///
-    /// # Errors
-    /// Fails if an option is refused or the network cannot be had.
-    pub fn new(mut settings: Settings, limits: GoLimits) -> Result<Analyst, EngineError> {
-        settings.stoppers.smart_pruning_factor = 0.0;
-        let mut engine = Engine::new(settings)?;
-        engine.prepare()?;
-        Ok(Analyst { engine, limits, effort: (0, 0.0) })
-    }
-
-    /// Returns what people should know of what was made ready.
-    pub fn take_notes(&self) -> Vec<String> {
-        self.engine.take_notes()
+    /// Takes an engine that is ready, and in which nothing but `limits` ends a search.
+    pub fn new(engine: Engine, limits: GoLimits) -> Analyst {
+        Analyst { engine, limits, effort: (0, 0.0) }
     }
 
     /// Describes network and backend; of the network's file the name alone, as pages and games are passed on.

@@ -66,9 +66,9 @@ mod tests {
         let start = Position::start();
         let [e4, d4] = ["e4", "d4"].map(|san| start.parse_san(san).unwrap());
         let judged = |played, after| Judgement::of(played, &position(0.2, e4), &position(after, e4));
-        // 0.6 points before; the opponent then stands at 0.45, 0.5, 0.56 and 0.7.
-        assert_eq!(judged(d4, -0.1).glyph(), "?!");
-        assert_eq!(judged(d4, 0.0).glyph(), "?");
+        // 0.6 points before, and then 0.54, 0.48, 0.44 and 0.65.
+        assert_eq!(judged(d4, -0.08).glyph(), "?!");
+        assert_eq!(judged(d4, 0.04).glyph(), "?");
         assert_eq!(judged(d4, 0.12).nag(), Some(4));
         assert_eq!(judged(d4, -0.3).nag(), None, "better than expected");
         let best = judged(e4, 0.4);

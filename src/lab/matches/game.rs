@@ -1,15 +1,14 @@
 //! One game from its opening to its result, step by step.
 
-use std::sync::Arc;
-
 use super::adjudication::{Adjudication, Adjudicator};
+use super::foreign::ForeignPlayer;
 use super::limit::{SideBudget, SideLimit};
 use super::schedule::GameAssignment;
-use super::{MatchError, Side};
+use super::{MatchError, Side, Team};
 use crate::chess::{Color, History, Move, Terminal};
-use crate::engine::{EnginePlayer, EngineSetup, PlayerMove};
+use crate::engine::{EnginePlayer, PlayerMove};
 use crate::network::EvalSlot;
-use crate::search::{EndReason, NextStep, centipawns};
+use crate::search::{NextStep, centipawns};
 use crate::time::{Millis, Nodes};
 
 /// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
@@ -105,8 +104,8 @@ pub struct MoveRecord {
     pub budget_ms: Option<f64>,
     /// Full moves that the mover still had to make, as the time manager estimated.
     pub managers_moves_left: Option<f64>,
-    /// The rule that ended the search.
-    pub end: EndReason,
+    /// The rule that ended the search; of engines of others `bestmove`.
+    pub end: String,
 }
 
 /// A finished game.
@@ -147,13 +146,20 @@ impl GameRecord {
     }
 }
 
+/// Who plays a side.
+#[derive(Debug)]
+enum Player {
+    Own(Box<EnginePlayer>),
+    Foreign(Box<ForeignPlayer>),
+}
+
 /// A game under way.
 #[derive(Debug)]
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
     history: History,
     /// The players of White and Black.
-    players: [EnginePlayer; 2],
+    players: [Player; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<MoveRecord>,
@@ -184,16 +190,27 @@ impl OngoingGame {
     pub(super) fn new(
         assignment: GameAssignment,
         opening: History,
-        teams: &[Arc<EngineSetup>; 2],
+        teams: &[Team; 2],
         rules: &MatchRules,
     ) -> Result<OngoingGame, MatchError> {
         let sides = [assignment.white, assignment.white.other()].map(Side::index);
         let seed = fastrand::Rng::with_seed(rules.seed ^ assignment.game.wrapping_mul(GOLDEN)).u64(..);
-        let player = |side: usize| EnginePlayer::new(teams[side].clone(), seed.wrapping_add(side as u64));
+        let player = |side: usize| -> Result<Player, MatchError> {
+            Ok(match &teams[side] {
+                Team::Own(setup) => {
+                    let player = EnginePlayer::new(setup.clone(), seed.wrapping_add(side as u64))?;
+                    Player::Own(Box::new(player))
+                }
+                Team::Foreign(engine) => {
+                    Player::Foreign(Box::new(ForeignPlayer::new(engine.clone(), &opening)?))
+                }
+            })
+        };
+        let players = [player(sides[0])?, player(sides[1])?];
         Ok(OngoingGame {
             assignment,
             history: opening,
-            players: [player(sides[0])?, player(sides[1])?],
+            players,
             clocks: sides.map(|side| SideBudget::new(rules.limits[side])),
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
@@ -209,14 +226,20 @@ impl OngoingGame {
                     return Ok(GameNeed::Nothing(end));
                 }
                 let side = self.side_to_move();
-                self.players[side].begin_move(&self.history, self.clocks[side].limits())?;
+                let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
+                match &mut self.players[side] {
+                    Player::Own(player) => player.begin_move(&self.history, own)?,
+                    Player::Foreign(player) => player.begin_move(&self.history, own, &opponent)?,
+                }
                 self.is_thinking = true;
             }
             let side = self.side_to_move();
-            if self.players[side].advance() == NextStep::Evaluate {
-                return Ok(GameNeed::Evaluation(self.players[side].waiting()));
+            if let Player::Own(player) = &mut self.players[side]
+                && player.advance() == NextStep::Evaluate
+            {
+                return Ok(GameNeed::Evaluation(player.waiting()));
             }
-            if let Some(end) = self.make_move(rules) {
+            if let Some(end) = self.make_move(rules)? {
                 return Ok(GameNeed::Nothing(end));
             }
         }
@@ -236,13 +259,17 @@ impl OngoingGame {
     /// Exchanges the waiting positions for `slots`, as [`EnginePlayer::swap_slots`].
     pub(super) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         let side = self.side_to_move();
-        self.players[side].swap_slots(slots);
+        if let Player::Own(player) = &mut self.players[side] {
+            player.swap_slots(slots);
+        }
     }
 
     /// Tells the mover that the waiting positions have been evaluated.
     pub(super) fn evaluated(&mut self) {
         let side = self.side_to_move();
-        self.players[side].evaluated();
+        if let Player::Own(player) = &mut self.players[side] {
+            player.evaluated();
+        }
     }
 
     fn end_by_rules(&self) -> Option<GameEnd> {
@@ -255,36 +282,44 @@ impl OngoingGame {
     }
 
     /// Makes the move of a search that is over, unless time or rules end the game first.
-    fn make_move(&mut self, rules: &MatchRules) -> Option<GameEnd> {
+    fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, MatchError> {
         self.is_thinking = false;
         let side = self.side_to_move();
         let winner = !self.history.current().turn();
         let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };
         let legal = self.history.legal_moves();
-        let Some(played) = self.players[side].end_move() else {
-            return Some(lost(Termination::IllegalMove));
-        };
-        let Some(best) = played.best.filter(|best| legal.contains(best)) else {
-            return Some(lost(Termination::IllegalMove));
-        };
         let pieces = self.history.current().piece_count();
-        let node_time = self.players[side]
-            .setup()
-            .nodes_per_ms(pieces)
-            .map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
-        let is_in_time = self.clocks[side].press(played.used, node_time);
-        let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..note(best, &played) };
+        let (played, used, node_time) = match &mut self.players[side] {
+            Player::Own(player) => {
+                let rate = player.setup().nodes_per_ms(pieces);
+                let node_time = rate.map_or(Millis::ZERO, |rate| rate.time_of(Nodes(1)));
+                let played = player.end_move();
+                let used = played.as_ref().map_or(Millis::ZERO, |played| played.used);
+                let best = |played: &PlayerMove| played.best.filter(|best| legal.contains(best));
+                let record = played.and_then(|played| Some(note(best(&played)?, &played)));
+                (record, used, node_time)
+            }
+            Player::Foreign(player) => {
+                let (played, used_ms) = player.end_move(&self.history)?;
+                (played, Millis(used_ms), Millis::ZERO)
+            }
+        };
+        let Some(played) = played else {
+            return Ok(Some(lost(Termination::IllegalMove)));
+        };
+        let is_in_time = self.clocks[side].press(used, node_time);
+        let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..played };
         if !is_in_time {
-            return Some(lost(Termination::TimeForfeit));
+            return Ok(Some(lost(Termination::TimeForfeit)));
         }
-        let score = played.score.map(MoveScore::centipawns);
+        let (best, score) = (played.mv, played.score.map(MoveScore::centipawns));
         self.moves.push(played);
         self.history.push(best);
         if let Some(end) = self.end_by_rules() {
-            return Some(end);
+            return Ok(Some(end));
         }
-        let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score)?;
-        Some(GameEnd { outcome, termination: Termination::Adjudication })
+        let outcome = self.adjudicator.judge(&rules.adjudication, &self.history, score);
+        Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
     }
 
     /// Returns the record of the game, which ended as `end` says.
@@ -312,6 +347,6 @@ fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
         moves_left: line.and_then(|line| line.moves_left),
         budget_ms: played.report.as_ref().map(|report| report.budget.0),
         managers_moves_left: played.report.as_ref().and_then(|report| report.moves_left),
-        end: played.result.reason,
+        end: played.result.reason.to_string(),
     }
 }

@@ -1,9 +1,9 @@
 //! Matches: games between two engines, many at once in one process, and what they prove.
 //!
-//! [`play`](fn@play) takes two [engines](crate::engine::EngineSetup), [`Openings`] and [`MatchRules`], and hands out finished
+//! [`play`](fn@play) takes two engines ([`Team`]), [`Openings`] and [`MatchRules`], and hands out finished
 //! games in the order of their numbers. The way of a game: `schedule` gives it an opening and its colours; a thread of `play`
 //! takes it along with many others and evaluates the positions of all of them in one batch, except those that
-//! `shared_eval_cache` knows; `game` plays it, with `limit` and `adjudication`. With fixed nodes or under `nodestime` a game
+//! `shared_eval_cache` knows; `game` plays it, with `limit` and `adjudication`; `foreign` lets engines of others play. With fixed nodes or under `nodestime` a game
 //! depends on its number and the seed alone, not on how many others run beside it.
 //!
 //! Then `pgn_writer` and `rows` say what is written of a game, and `row_files` writes it; `summary`, `study` and `ranking` compute
@@ -11,6 +11,7 @@
 //! `engine` and what lies below it.
 
 mod adjudication;
+mod foreign;
 mod game;
 mod limit;
 mod openings;
@@ -28,6 +29,7 @@ mod study;
 mod summary;
 
 pub use adjudication::{Adjudication, DrawRule, WinRule};
+pub use foreign::{ForeignCommand, ForeignEngine};
 pub use game::{GameOutcome, GameRecord, MatchRules, MoveRecord, MoveScore, Termination};
 pub use limit::SideLimit;
 pub use openings::{Opening, Openings, OpeningsError};
@@ -44,12 +46,23 @@ pub use study::MatchStudy;
 pub use summary::{MatchCounts, MatchSummary, RunSpeed};
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::engine::EngineError;
+use crate::engine::{EngineError, EngineSetup};
+use crate::lab::UciProcessError;
 use crate::lab::rows::RowError;
 use crate::network::BackendError;
+
+/// An engine that plays a match.
+#[derive(Clone, Debug)]
+pub enum Team {
+    /// This one, with its options.
+    Own(Arc<EngineSetup>),
+    /// One of others, under UCI.
+    Foreign(Arc<ForeignEngine>),
+}
 
 /// One of the two engines of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +95,9 @@ pub enum MatchError {
     /// An engine refuses to play.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// An engine of others fails.
+    #[error(transparent)]
+    Foreign(#[from] UciProcessError),
     /// A network could not be evaluated.
     #[error(transparent)]
     Backend(#[from] BackendError),

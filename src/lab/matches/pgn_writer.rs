@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, Termination};
 use super::limit::SideLimit;
-use crate::chess::{Color, Position, Variant};
+use crate::chess::{Color, Move, Position, Variant};
 use crate::lab::pgn::writing::{hours, tag, write_wrapped};
 use crate::version::VERSION;
 
@@ -90,7 +90,7 @@ fn movetext(game: &GameRecord) -> String {
         let played = index.checked_sub(game.first_position()).map(|own| &game.moves[own]);
         let san = match played {
             Some(played) => before.format_san(played.mv),
-            None => san_between(before, after),
+            None => move_between(before, after).map(|mv| before.format_san(mv)).unwrap_or_default(),
         };
         // After a comment Black's moves need their number too.
         let dots = if before.turn().is_white() { "." } else { "..." };
@@ -103,11 +103,9 @@ fn movetext(game: &GameRecord) -> String {
     text
 }
 
-/// Returns the move that led from one position to the next, in SAN.
-fn san_between(before: &Position, after: &Position) -> String {
-    let moves = before.legal_moves();
-    let led = moves.iter().find(|&&mv| before.play(mv).key() == after.key());
-    led.map(|&mv| before.format_san(mv)).unwrap_or_default()
+/// Returns the move that led from one position to the next.
+pub(super) fn move_between(before: &Position, after: &Position) -> Option<Move> {
+    before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
 }
 
 /// Returns the comment of a move: commands that other programs read, then figures of ours as `key=value`.

@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crossbeam::channel::{Sender, unbounded};
 
-use super::MatchError;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::Openings;
 use super::schedule::Schedule;
 use super::shared_eval_cache::SharedEvalCache;
+use super::{MatchError, Team};
 use crate::chess::Variant;
-use crate::engine::{EngineError, EngineSetup};
+use crate::engine::EngineError;
 use crate::network::{Backend, BackendError, EvalSlot};
 
 /// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
@@ -28,7 +28,7 @@ const STACK_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
     /// The engines A and B.
-    pub teams: [Arc<EngineSetup>; 2],
+    pub teams: [Team; 2],
     /// Notation and rules of castling.
     pub variant: Variant,
     /// The openings.
@@ -112,25 +112,28 @@ fn play_batch(config: &MatchConfig<'_>, state: &Shared, size: usize, sender: &Se
     }
 }
 
-/// The networks of a thread; both engines may have the same one.
+/// The networks of a thread; both engines may have the same one, and engines of others have none here.
 struct Networks {
     caches: Vec<SharedEvalCache>,
-    /// The indices of the networks of A and B.
-    of_team: [usize; 2],
+    /// The indices of the networks of A and B; `None` for engines of others.
+    of_team: [Option<usize>; 2],
 }
 
 impl Networks {
-    fn new(teams: &[Arc<EngineSetup>; 2]) -> Result<Networks, BackendError> {
-        let [a, b] = teams.each_ref().map(|team| team.backend());
-        let is_shared = Arc::ptr_eq(a, b);
-        let backends = if is_shared { vec![a] } else { vec![a, b] };
+    fn new(teams: &[Team; 2]) -> Result<Networks, BackendError> {
+        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
+        let of_team = teams.each_ref().map(|team| {
+            let Team::Own(setup) = team else { return None };
+            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
+            Some(known.unwrap_or_else(|| {
+                backends.push(setup.backend());
+                backends.len() - 1
+            }))
+        });
         let cache = |backend: &Arc<dyn Backend>| {
             Ok::<_, BackendError>(SharedEvalCache::new(backend.evaluator()?, backend.info().clone()))
         };
-        Ok(Networks {
-            caches: backends.into_iter().map(cache).collect::<Result<_, _>>()?,
-            of_team: [0, usize::from(!is_shared)],
-        })
+        Ok(Networks { caches: backends.into_iter().map(cache).collect::<Result<_, _>>()?, of_team })
     }
 }
 
@@ -200,7 +203,8 @@ impl<'a> GameBatch<'a> {
     fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), MatchError> {
         let of_team = &self.networks.of_team;
         let games = self.games.iter_mut().map(|(_, game)| game).zip(waiting);
-        let mut games: Vec<_> = games.filter(|(game, _)| of_team[game.mover().index()] == network).collect();
+        let mut games: Vec<_> =
+            games.filter(|(game, _)| of_team[game.mover().index()] == Some(network)).collect();
         let positions = games.iter().map(|(_, positions)| **positions).sum();
         if self.slots.len() < positions {
             self.slots.resize_with(positions, EvalSlot::default);

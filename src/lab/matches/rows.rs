@@ -194,7 +194,7 @@ impl MatchMoveRow {
                 moves_left_plies: played.moves_left,
                 moves_left: played.managers_moves_left,
                 really_left: (game.moves.len() - index).div_ceil(2) as u32,
-                end: played.end.to_string(),
+                end: played.end.clone(),
             }
         };
         moves.map(row).collect()

@@ -1,33 +1,22 @@
 //! A UCI engine as the teacher: a child process that is asked for its best moves and what they are worth.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
-use std::{io, thread};
 
 use super::TrainingDataError;
 use super::game::TeacherMove;
 use super::record::MAX_CANDIDATES;
 use crate::chess::History;
+use crate::lab::uci_process::{PATIENCE, UciProcess, UciProcessError};
 
 /// Larger scores are cut to this; above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;
 
-/// The time that a program has to say that it is a UCI engine.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 /// A running engine. It gets `quit` when dropped.
 #[derive(Debug)]
 pub struct UciTeacher {
-    name: String,
-    child: Child,
-    input: ChildStdin,
-    /// Its lines, as a thread reads them; the end of the channel is that of its output.
-    output: Receiver<io::Result<String>>,
+    process: UciProcess,
 }
 
 impl UciTeacher {
@@ -36,34 +25,9 @@ impl UciTeacher {
     /// # Errors
     /// [`TrainingDataError::Teacher`] if it doesn't start, or has not answered to `uci` after 20 s.
     pub fn start(program: &Path, arguments: &[String]) -> Result<UciTeacher, TrainingDataError> {
-        UciTeacher::start_within(PATIENCE, program, arguments)
-    }
-
-    fn start_within(
-        patience: Duration,
-        program: &Path,
-        arguments: &[String],
-    ) -> Result<UciTeacher, TrainingDataError> {
-        let name = program.display().to_string();
-        let fault = |reason: String| TrainingDataError::Teacher { name: name.clone(), reason };
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| fault(format!("cannot be started: {error}")))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(fault("has no input or output".into()));
-        };
-        let mut teacher = UciTeacher { name, child, input, output: lines_of(output) };
-        teacher.send("uci")?;
-        if let Err(fault) = teacher.read_until_by("uciok", Some(Instant::now() + patience)) {
-            // It may be no engine at all, and not know `quit`.
-            let _ = teacher.child.kill();
-            return Err(fault);
-        }
-        teacher.send(&format!("setoption name MultiPV value {MAX_CANDIDATES}"))?;
+        let (process, _) = UciProcess::start(&program.display().to_string(), arguments, PATIENCE)?;
+        let mut teacher = UciTeacher { process };
+        teacher.process.send(&format!("setoption name MultiPV value {MAX_CANDIDATES}"))?;
         teacher.new_game()?;
         Ok(teacher)
     }
@@ -73,9 +37,10 @@ impl UciTeacher {
     /// # Errors
     /// [`TrainingDataError::Teacher`] if it has ended.
     pub fn new_game(&mut self) -> Result<(), TrainingDataError> {
-        self.send("ucinewgame")?;
-        self.send("isready")?;
-        self.read_until("readyok").map(|_| ())
+        self.process.send("ucinewgame")?;
+        self.process.send("isready")?;
+        self.process.read_until("readyok", None)?;
+        Ok(())
     }
 
     /// Asks for the engine's best moves in the current position of `history`, best first, each once, after a search of `nodes`.
@@ -90,10 +55,10 @@ impl UciTeacher {
         history: &History,
         nodes: u64,
     ) -> Result<Vec<TeacherMove>, TrainingDataError> {
-        self.send(&format!("position {position}"))?;
-        self.send(&format!("go nodes {nodes}"))?;
+        self.process.send(&format!("position {position}"))?;
+        self.process.send(&format!("go nodes {nodes}"))?;
         let mut latest: Vec<Option<VariationScore>> = vec![None; MAX_CANDIDATES];
-        for line in self.read_until("bestmove")? {
+        for line in self.process.read_until("bestmove", None)? {
             if let Some(score) = parse_info(&line)
                 && let Some(slot) = latest.get_mut(score.rank)
             {
@@ -102,8 +67,9 @@ impl UciTeacher {
         }
         let mut candidates: Vec<TeacherMove> = Vec::new();
         for score in latest.into_iter().flatten() {
-            let candidate =
-                history.parse_move(&score.first_move).map_err(|error| self.fault(error.to_string()))?;
+            let candidate = history
+                .parse_move(&score.first_move)
+                .map_err(|error| self.process.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
                 candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns });
@@ -111,63 +77,15 @@ impl UciTeacher {
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
         if candidates.is_empty() {
-            return Err(self.fault(format!("gave no score for \"{position}\"")));
+            return Err(self.process.fault(format!("gave no score for \"{position}\"")).into());
         }
         Ok(candidates)
     }
-
-    fn send(&mut self, line: &str) -> Result<(), TrainingDataError> {
-        let sent = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
-        sent.map_err(|error| self.fault(format!("does not listen: {error}")))
-    }
-
-    /// Reads the lines up to the one that begins with `word`.
-    fn read_until(&mut self, word: &str) -> Result<Vec<String>, TrainingDataError> {
-        self.read_until_by(word, None)
-    }
-
-    /// Reads the lines up to the one that begins with `word`, but fails at the time `end`.
-    fn read_until_by(&mut self, word: &str, end: Option<Instant>) -> Result<Vec<String>, TrainingDataError> {
-        let mut lines = Vec::new();
-        loop {
-            let received = match end {
-                Some(end) => self.output.recv_timeout(end.saturating_duration_since(Instant::now())),
-                None => self.output.recv().map_err(RecvTimeoutError::from),
-            };
-            let line = match received {
-                Ok(line) => line.map_err(|error| self.fault(error.to_string()))?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.fault(format!("ended before it said {word}")));
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(self.fault(format!("has not said {word}: is it a UCI engine?")));
-                }
-            };
-            if line.split_ascii_whitespace().next() == Some(word) {
-                return Ok(lines);
-            }
-            lines.push(line);
-        }
-    }
-
-    fn fault(&self, reason: String) -> TrainingDataError {
-        TrainingDataError::Teacher { name: self.name.clone(), reason }
-    }
 }
 
-/// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the receiver.
-fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
-    let (sender, receiver) = channel();
-    thread::spawn(move || BufReader::new(output).lines().try_for_each(|line| sender.send(line)));
-    receiver
-}
-
-impl Drop for UciTeacher {
-    fn drop(&mut self) {
-        // If it has gone already there is nothing left to do; if it doesn't obey, it is ended.
-        if self.send("quit").is_err() || self.child.wait().is_err() {
-            let _ = self.child.kill();
-        }
+impl From<UciProcessError> for TrainingDataError {
+    fn from(UciProcessError { name, reason }: UciProcessError) -> TrainingDataError {
+        TrainingDataError::Teacher { name, reason }
     }
 }
 
@@ -206,14 +124,6 @@ fn parse_info(line: &str) -> Option<VariationScore> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn a_program_that_is_no_engine_is_given_up() {
-        let fault =
-            UciTeacher::start_within(Duration::from_millis(100), Path::new("/bin/cat"), &[]).unwrap_err();
-        assert_eq!(fault.to_string(), "the teacher /bin/cat has not said uciok: is it a UCI engine?");
-    }
 
     #[test]
     fn reads_scores() {

@@ -16,6 +16,7 @@ use crate::lab::analysis::{
 use crate::lab::pgn::{GameError, Games};
 use crate::report::Table;
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
+use crate::tools::fixed_search;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
@@ -78,16 +79,14 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
     let movetime = args.movetime.map(|ms| Millis(ms as f64));
     let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
-    let mut settings = args.settings.clone();
+    let settings = &args.settings;
     let manager = settings.time.time_manager.as_str().to_owned();
     let plan = SpendingPlan {
         manager: manager.clone(),
         control: args.tc,
         overhead_ms: settings.time.move_overhead.as_secs_f64() * 1e3,
     };
-    settings.time.move_overhead = std::time::Duration::ZERO;
-    let mut analyst = Analyst::new(settings, limits.clone())?;
-    analyst.take_notes().iter().for_each(eprint_message);
+    let mut analyst = Analyst::new(fixed_search::engine(settings)?, limits.clone());
     let backend = analyst.description();
     let (games, status) = analyse(args, &mut analyst, &plan)?;
     if games.is_empty() {

@@ -9,7 +9,9 @@ use clap::Args;
 use super::side::SideArgs;
 use crate::engine::EngineSetup;
 use crate::engine::Settings;
-use crate::lab::matches::{Adjudication, DrawRule, MatchRules, Openings, SideLimit, WinRule};
+use crate::lab::matches::{
+    Adjudication, DrawRule, ForeignEngine, MatchRules, Openings, SideLimit, Team, WinRule,
+};
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::TimeControl;
@@ -22,7 +24,7 @@ const GAMES_PER_THREAD: usize = 32;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MatchArgs {
-    /// Options of engine A that differ from the common ones: Name=Value,…; also name=…, nodes=…, tc=…
+    /// Options of engine A that differ from the common ones: Name=Value,…; also name=…, nodes=…, tc=…. Another engine: cmd=PROGRAM, args=…, option.NAME=…
     #[arg(long, value_name = "LIST", default_value = "")]
     pub(super) a: String,
     /// The same for engine B
@@ -82,13 +84,7 @@ pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failu
 }
 
 pub(super) fn sides(args: &MatchArgs) -> Result<[SideArgs; 2], Failure> {
-    let mut sides =
-        [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
-    if sides[0].name == sides[1].name {
-        sides[0].name += " (A)";
-        sides[1].name += " (B)";
-    }
-    Ok(sides)
+    Ok([SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?])
 }
 
 /// Returns what each side may spend: its own limit, or the common one.
@@ -100,29 +96,51 @@ pub(super) fn limits(args: &MatchArgs, sides: &[SideArgs; 2]) -> Result<[SideLim
     Ok([limit(&sides[0])?, limit(&sides[1])?])
 }
 
-/// Makes the two engines ready; they share a backend if they can.
-pub(super) fn teams(sides: &[SideArgs; 2], rules: &MatchRules) -> Result<[Arc<EngineSetup>; 2], Failure> {
-    let settings = [0, 1].map(|index| {
-        let mut settings = sides[index].settings.clone();
-        if matches!(rules.limits[index], SideLimit::Nodes(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
-        {
-            // The rule looks at real time; games would not be the same again.
-            settings.stoppers.smart_pruning_factor = 0.0;
-        }
-        settings
-    });
-    let [a, b] = settings;
-    let a = EngineSetup::new(a)?;
-    let b = if a.has_backend_of(&b) {
-        EngineSetup::with_backend(b, a.backend().clone())?
-    } else {
-        EngineSetup::new(b)?
-    };
+/// Makes the two engines ready; they share a backend if they can. Engines of others get their own name, unless the user has chosen one.
+pub(super) fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Failure> {
+    let a = team(&mut sides[0], rules.limits[0], None)?;
+    let b = team(&mut sides[1], rules.limits[1], Some(&a))?;
     for (letter, team) in [("A", &a), ("B", &b)] {
-        eprint_message(format_args!("{letter}: {}", team.backend().info().description));
-        team.notes().iter().for_each(|note| eprint_message(format_args!("{letter}: {note}")));
+        match team {
+            Team::Own(setup) => {
+                eprint_message(format_args!("{letter}: {}", setup.backend().info().description));
+                setup.notes().iter().for_each(|note| eprint_message(format_args!("{letter}: {note}")));
+            }
+            Team::Foreign(engine) => eprint_message(format_args!("{letter}: {}", engine.name())),
+        }
     }
-    Ok([Arc::new(a), Arc::new(b)])
+    make_names_differ(sides);
+    Ok([a, b])
+}
+
+fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<Team, Failure> {
+    if let Some(command) = &side.foreign {
+        let engine =
+            ForeignEngine::new(command.clone()).map_err(|error| Failure::Input(error.to_string()))?;
+        if !side.is_named {
+            side.name = engine.name().to_owned();
+        }
+        return Ok(Team::Foreign(Arc::new(engine)));
+    }
+    let mut settings = side.settings.clone();
+    if matches!(limit, SideLimit::Nodes(_)) && settings.stoppers.nodestime.nodes_per_ms == 0 {
+        // The rule looks at real time; games would not be the same again.
+        settings.stoppers.smart_pruning_factor = 0.0;
+    }
+    let setup = match other {
+        Some(Team::Own(other)) if other.has_backend_of(&settings) => {
+            EngineSetup::with_backend(settings, other.backend().clone())?
+        }
+        _ => EngineSetup::new(settings)?,
+    };
+    Ok(Team::Own(Arc::new(setup)))
+}
+
+fn make_names_differ(sides: &mut [SideArgs; 2]) {
+    if sides[0].name == sides[1].name {
+        sides[0].name += " (A)";
+        sides[1].name += " (B)";
+    }
 }
 
 pub(super) fn openings(args: &MatchArgs) -> Result<Openings, Failure> {
@@ -182,7 +200,8 @@ pub(super) fn threads(args: &MatchArgs) -> usize {
 
 pub(super) fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> usize {
     let runs_in_real_time = sides.iter().zip(rules.limits).any(|(side, limit)| {
-        matches!(limit, SideLimit::Clock(_)) && side.settings.stoppers.nodestime.nodes_per_ms == 0
+        let has_clock = matches!(limit, SideLimit::Clock(_));
+        side.foreign.is_some() || has_clock && side.settings.stoppers.nodestime.nodes_per_ms == 0
     });
     let per_thread = if runs_in_real_time { 1 } else { GAMES_PER_THREAD };
     args.concurrency.map_or(threads(args) * per_thread, |games| games as usize)

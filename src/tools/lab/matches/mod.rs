@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{
     self, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRules,
-    MatchSummary, PgnTags, RunSpeed, Schedule,
+    MatchSummary, PgnTags, RunSpeed, Schedule, Team,
 };
 use crate::tools::{ExitStatus, Failure, Output};
 
@@ -26,7 +26,7 @@ pub(super) use report::{ResultArgs, report};
 
 /// Runs the command.
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let sides = args::sides(args)?;
+    let mut sides = args::sides(args)?;
     let sprt =
         args.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))?;
     let openings = args::openings(args)?;
@@ -35,8 +35,9 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         adjudication: args::adjudication(args)?,
         seed: args.seed,
     };
+    let teams = args::teams(&mut sides, &rules)?;
     let config = MatchConfig {
-        teams: args::teams(&sides, &rules)?,
+        teams,
         variant: crate::tools::variant(args.settings.chess960),
         openings: &openings,
         schedule: Schedule::new(args.games, |pair| args.shard.is_none_or(|shard| shard.takes(pair))),
@@ -132,7 +133,21 @@ impl MatchRecorder<'_> {
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
     let mut hash = Sha256::new();
     for team in &config.teams {
-        let mut settings = team.settings().clone();
+        let setup = match team {
+            Team::Own(setup) => setup,
+            Team::Foreign(engine) => {
+                let command = engine.command();
+                let file = std::path::Path::new(&command.program).file_name();
+                hash.update(format!(
+                    "{file:?} {} {:?} {:?}",
+                    engine.name(),
+                    command.arguments,
+                    command.options
+                ));
+                continue;
+            }
+        };
+        let mut settings = setup.settings().clone();
         let file = std::path::Path::new(&settings.network.weights_file).file_name().unwrap_or_default();
         settings.network.weights_file = file.to_string_lossy().into_owned();
         if !settings.tablebase.syzygy_path.is_empty() {

@@ -1,7 +1,7 @@
 //! Parses the arguments of one engine: `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 
 use crate::engine::Settings;
-use crate::lab::matches::SideLimit;
+use crate::lab::matches::{ForeignCommand, SideLimit};
 use crate::time::NoTimeControl;
 use crate::tools::Failure;
 
@@ -14,6 +14,10 @@ pub(super) struct SideArgs {
     pub(super) limit: Option<SideLimit>,
     /// All its options.
     pub(super) settings: Settings,
+    /// The program that plays in the place of this one.
+    pub(super) foreign: Option<ForeignCommand>,
+    /// True if the user has chosen the name.
+    pub(super) is_named: bool,
 }
 
 impl SideArgs {
@@ -22,8 +26,20 @@ impl SideArgs {
     /// # Errors
     /// [`Failure::Input`] if an entry has no value, or its name or value is not accepted.
     pub(super) fn parse(text: &str, common: &Settings, letter: &str) -> Result<SideArgs, Failure> {
-        let mut side = SideArgs { name: String::new(), limit: None, settings: common.clone() };
+        let mut side = SideArgs {
+            name: String::new(),
+            limit: None,
+            settings: common.clone(),
+            foreign: None,
+            is_named: false,
+        };
         let mut named = None;
+        let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
+        side.foreign = program.map(|(_, program)| ForeignCommand {
+            program: program.to_owned(),
+            arguments: Vec::new(),
+            options: Vec::new(),
+        });
         for entry in entries(text) {
             let (key, value) =
                 split_entry(entry).ok_or_else(|| entry_error(letter, entry, "write Name=Value"))?;
@@ -40,12 +56,28 @@ impl SideArgs {
                         value.parse().map_err(|error: NoTimeControl| entry_error(letter, entry, error))?;
                     side.limit = Some(SideLimit::Clock(control));
                 }
+                "cmd" => {}
+                _ if side.foreign.is_some() => {
+                    side.set_foreign(key, value).map_err(|reason| entry_error(letter, entry, reason))?
+                }
                 _ => side.settings.set(key, value).map_err(|error| entry_error(letter, entry, error))?,
             }
         }
         let described = if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() };
+        side.is_named = named.is_some();
         side.name = named.unwrap_or(described);
         Ok(side)
+    }
+
+    /// Takes an entry for an engine of others.
+    fn set_foreign(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        let Some(foreign) = &mut self.foreign else { return Ok(()) };
+        match (key, key.strip_prefix("option.")) {
+            ("args", _) => foreign.arguments = value.split_whitespace().map(str::to_owned).collect(),
+            (_, Some(name)) => foreign.options.push((name.to_owned(), value.to_owned())),
+            _ => return Err("the engine of cmd= takes name=, nodes=, tc=, args= and option.NAME="),
+        }
+        Ok(())
     }
 }
 
@@ -112,10 +144,21 @@ mod tests {
     }
 
     #[test]
+    fn engines_of_others_have_options_of_their_own() {
+        let side =
+            parse("option.Move Overhead=10,cmd='/a b/sf',args=-x 1,tc=1+0.1,option.UCI_Elo=1500").unwrap();
+        let foreign = side.foreign.unwrap();
+        assert_eq!((foreign.program.as_str(), foreign.arguments.join("|").as_str()), ("/a b/sf", "-x|1"));
+        assert_eq!(foreign.options[0], ("Move Overhead".to_owned(), "10".to_owned()));
+        assert_eq!((foreign.options.len(), side.is_named), (2, false));
+    }
+
+    #[test]
     fn faults_name_the_entry() {
         let fault = |text| parse(text).unwrap_err().to_string();
         assert_eq!(fault("CPuct"), "--a: CPuct: write Name=Value");
         assert_eq!(fault("Cpuctt=1"), "--a: Cpuctt=1: unknown option \"Cpuctt\"; did you mean CPuct?");
+        assert!(fault("cmd=sf,CPuct=1").contains("option.NAME="), "{}", fault("cmd=sf,CPuct=1"));
         assert_eq!(fault("nodes=0"), "--a: nodes=0: expected a number above 0");
         assert!(fault("tc=x").contains("no time control"));
     }

@@ -1,0 +1,252 @@
+//! A player of a match that is an engine of others, under UCI in a process of its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::game::{MoveRecord, MoveScore};
+use super::pgn_writer::move_between;
+use crate::chess::{History, Move, Variant};
+use crate::lab::uci_process::{PATIENCE, UciProcess, UciProcessError};
+use crate::time::GoLimits;
+
+/// The time beyond its clock after which an engine that says nothing counts as dead.
+const MARGIN: Duration = Duration::from_secs(20);
+/// The time for a move where no clock runs.
+const LONGEST_MOVE: Duration = Duration::from_secs(600);
+/// What rows and PGN say of the end of its searches.
+const END: &str = "bestmove";
+
+/// How an engine is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignCommand {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Names and values of the options to set.
+    pub options: Vec<(String, String)>,
+}
+
+/// An engine of others with its processes that no game uses at the moment.
+#[derive(Debug)]
+pub struct ForeignEngine {
+    command: ForeignCommand,
+    /// `id name`, as it says it itself.
+    name: String,
+    idle: Mutex<Vec<UciProcess>>,
+}
+
+impl ForeignEngine {
+    /// Starts the engine once, to see that it answers and has the options.
+    ///
+    /// # Errors
+    /// [`UciProcessError`] if it does not start, is no UCI engine, or lacks one of the options.
+    pub fn new(command: ForeignCommand) -> Result<ForeignEngine, UciProcessError> {
+        let (process, answer) = start(&command)?;
+        let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
+        let name = own_name.unwrap_or(&command.program).trim().to_owned();
+        Ok(ForeignEngine { name, idle: Mutex::new(vec![process]), command })
+    }
+
+    /// Returns how it is started.
+    pub fn command(&self) -> &ForeignCommand {
+        &self.command
+    }
+
+    /// Returns its own name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn take(&self) -> Result<UciProcess, UciProcessError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(process) => Ok(process),
+            None => Ok(start(&self.command)?.0),
+        }
+    }
+
+    fn give_back(&self, process: UciProcess) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+    }
+}
+
+/// Starts a process and sets the options. Returns also its answer to `uci`.
+fn start(command: &ForeignCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
+    let (mut process, answer) = UciProcess::start(&command.program, &command.arguments, PATIENCE)?;
+    for (name, value) in &command.options {
+        let declared = |line: &&String| {
+            let rest = line.strip_prefix("option name ");
+            rest.and_then(|rest| rest.split(" type ").next())
+                .is_some_and(|own| own.eq_ignore_ascii_case(name))
+        };
+        if answer.iter().find(declared).is_none() {
+            return Err(process.fault(format!("has no option {name:?}")));
+        }
+        process.send(&format!("setoption name {name} value {value}"))?;
+    }
+    Ok((process, answer))
+}
+
+/// One side of one game.
+#[derive(Debug)]
+pub(super) struct ForeignPlayer {
+    engine: Arc<ForeignEngine>,
+    /// `None` after a failure and when the game is over.
+    process: Option<UciProcess>,
+    /// What `position` says of the game so far.
+    position: String,
+    /// Positions of the game that are in `position`.
+    known: usize,
+    is_white: bool,
+    limits: GoLimits,
+    started: Instant,
+    /// What it said since `go`.
+    lines: Vec<String>,
+}
+
+impl ForeignPlayer {
+    /// Returns a player before its first move of a game that goes on from `opening`.
+    ///
+    /// # Errors
+    /// [`UciProcessError`] if the engine fails.
+    pub(super) fn new(
+        engine: Arc<ForeignEngine>,
+        opening: &History,
+    ) -> Result<ForeignPlayer, UciProcessError> {
+        let mut process = engine.take()?;
+        if opening.variant() == Variant::Chess960 {
+            process.send("setoption name UCI_Chess960 value true")?;
+        }
+        process.send("ucinewgame")?;
+        process.send("isready")?;
+        process.read_until("readyok", Some(PATIENCE))?;
+        Ok(ForeignPlayer {
+            engine,
+            process: Some(process),
+            position: format!("position fen {} moves", opening.position(0).to_fen()),
+            known: 1,
+            is_white: true,
+            limits: GoLimits::default(),
+            started: Instant::now(),
+            lines: Vec::new(),
+        })
+    }
+
+    /// Begins the search of the last position of `game`. `opponent` has the other side's clock.
+    pub(super) fn begin_move(
+        &mut self,
+        game: &History,
+        limits: GoLimits,
+        opponent: &GoLimits,
+    ) -> Result<(), UciProcessError> {
+        while self.known < game.len() {
+            let before = game.position(self.known - 1);
+            if let Some(mv) = move_between(before, game.position(self.known)) {
+                self.position += &format!(" {}", before.format_move(mv, game.variant()));
+            }
+            self.known += 1;
+        }
+        self.is_white = game.current().turn().is_white();
+        let go = go(&limits, opponent, self.is_white);
+        self.limits = limits;
+        let position = self.position.clone();
+        let process = self.process()?;
+        process.send(&position)?;
+        process.send(&go)?;
+        self.started = Instant::now();
+        Ok(())
+    }
+
+    fn process(&mut self) -> Result<&mut UciProcess, UciProcessError> {
+        let engine = &self.engine;
+        let gone = || UciProcessError { name: engine.name.clone(), reason: "has failed before".into() };
+        self.process.as_mut().ok_or_else(gone)
+    }
+
+    /// Waits for the end of the search. Returns the move that was made, if it is legal in `game`, with its figures; the time it took, ms.
+    pub(super) fn end_move(&mut self, game: &History) -> Result<(Option<MoveRecord>, f64), UciProcessError> {
+        let patience = match self.limits.time {
+            Some(time) => Duration::from_secs_f64((time.0 / 1000.0).max(0.0)) + MARGIN,
+            None => LONGEST_MOVE,
+        };
+        let read = self.process()?.read_until("bestmove", Some(patience));
+        let used_ms = self.started.elapsed().as_secs_f64() * 1e3;
+        if read.is_err()
+            && let Some(mut process) = self.process.take()
+        {
+            process.kill();
+        }
+        self.lines = read?;
+        let best = self.lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
+        let best = best.and_then(|text| game.parse_move(text).ok());
+        Ok((
+            best.filter(|best| game.legal_moves().contains(best)).map(|best| self.record(best, used_ms)),
+            used_ms,
+        ))
+    }
+
+    fn record(&self, mv: Move, used_ms: f64) -> MoveRecord {
+        let figure = |words: &[&str]| {
+            self.lines.iter().rev().find_map(|line| {
+                let words_of_line: Vec<&str> = line.split_ascii_whitespace().collect();
+                if words_of_line.first() != Some(&"info") || words_of_line.get(1) == Some(&"string") {
+                    return None;
+                }
+                let at = words_of_line.windows(words.len()).position(|window| window == words)?;
+                words_of_line.get(at + words.len())?.parse::<i64>().ok()
+            })
+        };
+        let mate = figure(&["score", "mate"]).map(|moves| MoveScore::Mate(moves as i32));
+        let centipawns = figure(&["score", "cp"]).map(|score| MoveScore::Centipawns(score as i32));
+        let nodes = figure(&["nodes"]).unwrap_or(0).max(0) as u64;
+        MoveRecord {
+            mv,
+            clock_ms: None,
+            used_ms,
+            nodes,
+            new_nodes: nodes,
+            score: self.last_is_mate().then_some(mate).flatten().or(centipawns).or(mate),
+            moves_left: None,
+            budget_ms: None,
+            managers_moves_left: None,
+            end: END.into(),
+        }
+    }
+
+    /// Says whether the last score was a mate.
+    fn last_is_mate(&self) -> bool {
+        let last = self.lines.iter().rev().find(|line| line.starts_with("info ") && line.contains(" score "));
+        last.is_some_and(|line| line.contains(" score mate "))
+    }
+}
+
+impl Drop for ForeignPlayer {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            self.engine.give_back(process);
+        }
+    }
+}
+
+/// Returns the command `go`.
+fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
+    if let Some(nodes) = limits.nodes {
+        return format!("go nodes {}", nodes.0);
+    }
+    let own = (limits.time.unwrap_or_default().0, limits.inc.0);
+    let other = opponent.time.map_or(own, |time| (time.0, opponent.inc.0));
+    let [white, black] = if is_white { [own, other] } else { [other, own] };
+    let ms = |ms: f64| ms.max(1.0).round() as i64;
+    let mut text = format!(
+        "go wtime {} btime {} winc {} binc {}",
+        ms(white.0),
+        ms(black.0),
+        white.1.round() as i64,
+        black.1.round() as i64
+    );
+    if let Some(moves) = limits.movestogo {
+        text += &format!(" movestogo {moves}");
+    }
+    text
+}

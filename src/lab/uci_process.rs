@@ -1,0 +1,145 @@
+//! A UCI engine of others as a child process: what goes in and what comes out, line by line, with patience that ends.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+/// The time that a program has to say that it is a UCI engine.
+pub(in crate::lab) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What was wrong with an engine.
+#[derive(Clone, Debug, Error)]
+#[error("{name} {reason}")]
+pub struct UciProcessError {
+    /// The program.
+    pub name: String,
+    /// What it did, as in "has ended".
+    pub reason: String,
+}
+
+/// A running engine. It gets `quit` when dropped.
+#[derive(Debug)]
+pub(in crate::lab) struct UciProcess {
+    name: String,
+    child: Child,
+    input: ChildStdin,
+    /// Its lines, as a thread reads them; the end of the channel is that of its output.
+    output: Receiver<io::Result<String>>,
+}
+
+impl UciProcess {
+    /// Starts `program` with `arguments`, and waits until it has answered to `uci`. Returns also its answer.
+    ///
+    /// # Errors
+    /// [`UciProcessError`] if it doesn't start, or has not answered in time.
+    pub(in crate::lab) fn start(
+        program: &str,
+        arguments: &[String],
+        patience: Duration,
+    ) -> Result<(UciProcess, Vec<String>), UciProcessError> {
+        let fault = |reason: String| UciProcessError { name: program.to_owned(), reason };
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| fault(format!("cannot be started: {error}")))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(fault("has no input or output".into()));
+        };
+        let mut process = UciProcess { name: program.to_owned(), child, input, output: lines_of(output) };
+        let answer = process.send("uci").and_then(|()| process.read_until("uciok", Some(patience)));
+        if answer.is_err() {
+            // It may be no engine at all, and not know `quit`.
+            let _ = process.child.kill();
+        }
+        Ok((process, answer?))
+    }
+
+    /// Sends a line.
+    ///
+    /// # Errors
+    /// [`UciProcessError`] if the engine has ended.
+    pub(in crate::lab) fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
+        let sent = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
+        sent.map_err(|error| self.fault(format!("does not listen: {error}")))
+    }
+
+    /// Reads the lines up to the one that begins with `word`, which is the last of those that are returned.
+    ///
+    /// # Errors
+    /// [`UciProcessError`] if the engine has ended, or has not said it after `patience`.
+    pub(in crate::lab) fn read_until(
+        &mut self,
+        word: &str,
+        patience: Option<Duration>,
+    ) -> Result<Vec<String>, UciProcessError> {
+        let end = patience.map(|patience| Instant::now() + patience);
+        let mut lines = Vec::new();
+        loop {
+            let received = match end {
+                Some(end) => self.output.recv_timeout(end.saturating_duration_since(Instant::now())),
+                None => self.output.recv().map_err(RecvTimeoutError::from),
+            };
+            let line = match received {
+                Ok(line) => line.map_err(|error| self.fault(error.to_string()))?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.fault(format!("ended before it said {word}")));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(self.fault(format!("has not said {word}: is it a UCI engine?")));
+                }
+            };
+            let is_last = line.split_ascii_whitespace().next() == Some(word);
+            lines.push(line);
+            if is_last {
+                return Ok(lines);
+            }
+        }
+    }
+
+    /// Ends the engine at once, for one that does not answer any more.
+    pub(in crate::lab) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    /// Returns an error that names the program.
+    pub(in crate::lab) fn fault(&self, reason: String) -> UciProcessError {
+        UciProcessError { name: self.name.clone(), reason }
+    }
+}
+
+/// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the receiver.
+fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || BufReader::new(output).lines().try_for_each(|line| sender.send(line)));
+    receiver
+}
+
+impl Drop for UciProcess {
+    fn drop(&mut self) {
+        // If it has gone already there is nothing left to do; if it doesn't obey, it is ended.
+        if self.send("quit").is_err() || self.child.wait().is_err() {
+            let _ = self.child.kill();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_is_no_engine_is_given_up() {
+        let fault = UciProcess::start("/bin/cat", &[], Duration::from_millis(100)).unwrap_err();
+        assert_eq!(fault.to_string(), "/bin/cat has not said uciok: is it a UCI engine?");
+        let fault = UciProcess::start("/no/such/engine", &[], PATIENCE).unwrap_err();
+        assert!(fault.to_string().starts_with("/no/such/engine cannot be started"), "{fault}");
+    }
+}
