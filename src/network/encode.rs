@@ -34,7 +34,7 @@ const PLANES_PER_BOARD: usize = 13;
 const REPETITION: usize = 12;
 const CASTLING: usize = BOARDS * PLANES_PER_BOARD;
 const SIDE_OR_EN_PASSANT: usize = CASTLING + 4;
-const RULE_50: usize = CASTLING + 5;
+pub(super) const RULE_50: usize = CASTLING + 5;
 const ARMAGEDDON_SIDE: usize = CASTLING + 6;
 const ONES: usize = CASTLING + 7;
 const EVERYWHERE: u64 = !0;
@@ -92,8 +92,10 @@ impl InputFormat {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
     }
 
-    fn counts_hectoplies(self) -> bool {
-        self.is_canonical() && self != InputFormat::Canonical
+    /// Returns the unit of the fifty-move counter, plies.
+    pub(super) fn rule50_unit(self) -> f32 {
+        let counts_hectoplies = self.is_canonical() && self != InputFormat::Canonical;
+        if counts_hectoplies { 100.0 } else { 1.0 }
     }
 
     fn gives_only_repeated(self) -> bool {
@@ -258,8 +260,7 @@ fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
         everywhere_if(us.is_black())
     };
     masks[RULE_50] = EVERYWHERE;
-    let plies = now.rule50() as f32;
-    planes.values[RULE_50] = if format.counts_hectoplies() { plies / 100.0 } else { plies };
+    planes.values[RULE_50] = now.rule50() as f32 / format.rule50_unit();
     masks[ARMAGEDDON_SIDE] = everywhere_if(format.shows_black() && us.is_black());
     masks[ONES] = EVERYWHERE;
 }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`discover`], [`folders`] | find the network to use, and the cache folder |
 //! | [`weights`] | network files: Lc0's format and ONNX models, checked |
-//! | [`encode`], [`policy_map`] | input planes and policy indices of a position |
+//! | [`encode`], [`packed_planes`], [`policy_map`] | input planes and policy indices of a position |
 //! | [`onnx`] | writes a network as an ONNX model |
 //! | [`backends`] | everything that evaluates, and the choice among them |
 //! | [`instrumented`], [`throughput`] | how busy a backend is, which batch size is best for it, how fast it is |
@@ -25,6 +25,7 @@ mod eval_slot;
 pub mod folders;
 pub mod instrumented;
 pub mod onnx;
+pub mod packed_planes;
 pub mod policy_map;
 pub mod throughput;
 pub mod weights;

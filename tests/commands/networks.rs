@@ -6,12 +6,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use zeitnot::chess::{History, Variant};
-use zeitnot::network::backends::onnxruntime::OnnxRuntime;
+use zeitnot::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime};
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
 use zeitnot::network::onnx::{self, BuildOptions};
 use zeitnot::network::weights::{DataType, HeadChoice, Model, NetworkFile, OnnxModel};
 use zeitnot::network::{Backend, EvalSlot, policy_map};
-use zeitnot::params::Params;
 
 use crate::common::{network, package_file, run, run_json, set_up_onnx_runtime};
 
@@ -25,7 +24,7 @@ fn model(path: &Path) -> OnnxModel {
 /// Returns a model's evaluations of four positions of one game.
 fn evaluations(model: OnnxModel) -> Vec<EvalSlot> {
     set_up_onnx_runtime("cpu");
-    let backend = OnnxRuntime::new(model, "test", &Params::default()).unwrap();
+    let backend = OnnxRuntime::new(model, "test", &DeviceOptions::default()).unwrap();
     let moves = ["e2e4", "c7c5", "g1f3", "d7d6"];
     let mut slots: Vec<_> = (0..moves.len())
         .map(|count| {

@@ -33,18 +33,18 @@ impl Errors {
     }
 }
 
-fn backend(golden: &Golden) -> Arc<dyn Backend> {
+fn backend(golden: &Golden, options: &str) -> Arc<dyn Backend> {
     let choice =
         HeadChoice { policy: golden.policy_head.parse().unwrap(), value: golden.value_head.parse().unwrap() };
     let network = NetworkFile::load(&golden_files::folder("nets").join(&golden.net), choice).unwrap();
     set_up_onnx_runtime("cpu");
-    let config = BackendConfig::parse("onnxruntime", "").unwrap();
+    let config = BackendConfig::parse("onnxruntime", options).unwrap();
     backends::create(&config, Some(network)).unwrap()
 }
 
 /// Evaluates all positions of a golden file in one batch.
-fn errors(golden: &Golden) -> Errors {
-    let backend = backend(golden);
+fn errors(golden: &Golden, options: &str) -> Errors {
+    let backend = backend(golden, options);
     assert_eq!(backend.info().input_format, golden.format());
     let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
     backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
@@ -64,12 +64,21 @@ fn errors(golden: &Golden) -> Errors {
 
 #[test]
 fn every_network_gives_what_lc0_gives() {
+    compare("");
+}
+
+#[test]
+fn every_network_gives_what_lc0_gives_with_packed_inputs() {
+    compare("inputs=packed");
+}
+
+fn compare(options: &str) {
     let mut failures = Vec::new();
     println!("{:<36} {:>9} {:>9} {:>9} {:>9} {:>9}", "network", "positions", "q", "d", "m", "logit");
     for path in golden_files::files() {
         let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
         let golden = Golden::load(&path);
-        let found = errors(&golden);
+        let found = errors(&golden, options);
         println!(
             "{name:<36} {:>9} {:>9.1e} {:>9.1e} {:>9.1e} {:>9.1e}",
             golden.positions.len(),

@@ -1,4 +1,5 @@
-//! Compares what the software GPU computes with what Lc0 gives, for every kind of network: towers, attention bodies, all kinds of heads.
+//! Compares what the software GPU computes with what Lc0 gives, for every kind of network: towers, attention bodies, all kinds of
+//! heads. Inputs are packed unless a test says otherwise.
 //!
 //! A driver is found through variables that the system reads when a process starts: so each test runs itself again in a
 //! process that has them.
@@ -8,6 +9,7 @@ use std::process::Command;
 use zeitnot::network::backends::{self, BackendConfig};
 use zeitnot::network::weights::{HeadChoice, NetworkFile};
 
+use crate::common::set_up_onnx_runtime;
 use crate::golden_files::{self, Golden};
 use crate::software_gpu::SoftwareGpu;
 
@@ -53,28 +55,30 @@ const OF_EACH_KIND: [&str; 11] = [
     "se_mlh",
 ];
 
-/// Evaluates the golden positions of the networks in this precision. Files that embed a model keep their own.
-fn compare(precision: &str, single: &Limits, half: &Limits) {
+/// Evaluates the golden positions of the networks on a backend. Files that embed a model keep their own precision.
+fn compare(backend: &str, options: &str) {
     let takes_all = std::env::var_os("ZEITNOT_ALL_GOLDENS").is_some_and(|it| it == "1");
     let mut compared = 0;
     let mut failures = Vec::new();
-    println!("\n{:<36} {:>9} {:>9} {:>9} {:>9}", precision, "positions", "value", "m", "logit");
+    println!("\n{options:<36} {:>9} {:>9} {:>9} {:>9}", "positions", "value", "m", "logit");
     for path in golden_files::files() {
         let name = path.file_name().unwrap().to_string_lossy().replace(".json.gz", "");
         if !takes_all && !OF_EACH_KIND.contains(&name.as_str()) {
             continue;
         }
         compared += 1;
-        let limits = if precision == "fp16" || name.ends_with("_f16") { half } else { single };
+        let is_half = options.contains("fp16") || name.ends_with("_f16");
+        let limits = if is_half { HALF } else { SINGLE };
         let golden = Golden::load(&path);
         let choice = HeadChoice {
             policy: golden.policy_head.parse().unwrap(),
             value: golden.value_head.parse().unwrap(),
         };
         let network = NetworkFile::load(&golden_files::folder("nets").join(&golden.net), choice).unwrap();
-        let config = BackendConfig::parse("webgpu", &format!("precision={precision}")).unwrap();
+        let config = BackendConfig::parse(backend, options).unwrap();
         let backend = backends::create(&config, Some(network)).unwrap();
-        assert!(backend.info().description.contains("webgpu"), "{}", backend.info().description);
+        let notes = backend.take_notes();
+        assert!(!notes.iter().any(|note| note.contains("only")), "nothing was refused: {notes:?}");
         let mut slots: Vec<_> = golden.positions.iter().map(|position| golden.slot(position)).collect();
         backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
 
@@ -104,13 +108,30 @@ const HALF: Limits = Limits { value: 5e-2, moves_left: 2.0, logit: 0.3 };
 #[test]
 fn every_network_gives_on_webgpu_in_single_precision_what_lc0_gives() {
     if sees_gpu("goldens::every_network_gives_on_webgpu_in_single_precision_what_lc0_gives") {
-        compare("fp32", &SINGLE, &HALF);
+        compare("webgpu", "precision=fp32");
     }
 }
 
 #[test]
 fn every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives() {
     if sees_gpu("goldens::every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives") {
-        compare("fp16", &SINGLE, &HALF);
+        compare("webgpu", "precision=fp16");
+    }
+}
+
+#[test]
+fn inputs_as_planes_give_on_webgpu_what_lc0_gives() {
+    if sees_gpu("goldens::inputs_as_planes_give_on_webgpu_what_lc0_gives") {
+        compare("webgpu", "precision=fp16,inputs=planes");
+    }
+}
+
+/// OpenVINO needs no GPU, and its plugin is there for Linux on x86-64.
+#[test]
+fn packed_inputs_give_on_openvino_what_lc0_gives() {
+    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        set_up_onnx_runtime("cpu");
+        set_up_onnx_runtime("openvino");
+        compare("openvino", "precision=fp32,inputs=packed");
     }
 }

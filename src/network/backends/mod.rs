@@ -29,14 +29,14 @@ mod with_notes;
 
 use std::sync::Arc;
 
-use super::onnx::{self, BuildOptions, Precision};
-use super::weights::{Model, NetworkFile};
+use super::onnx::{self, BuildOptions};
+use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
 pub use backend_name::BackendName;
 pub use config::{BackendConfig, Fallback};
 use native::Native;
-use onnxruntime::{DeviceOptions, OnnxRuntime};
+use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime};
 use several::Device;
 
 /// The name of the choice that is made for the user.
@@ -145,30 +145,42 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, Bac
     }
 }
 
-/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision that the options ask for.
+/// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision and with the inputs that the options ask for.
 ///
-/// Where `precision` is left open and the device does not take models in half precision, it gets single precision.
+/// Where they leave these open and the device does not take the model, it gets one with inputs as planes, then one in
+/// single precision.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
-    let device = DeviceOptions::parse(options)?;
     let layers = match network.model {
         Model::Layers(layers, _) => layers,
         Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_foreign_model(model, &name, options)?)),
     };
-    let build = |layers, precision| onnx::build(layers, &BuildOptions { precision, ..Default::default() });
-    if !device.may_lack_half_precision() || options.get("precision").is_some_and(|it| it != "auto") {
-        let model = build(*layers, device.model_precision());
-        return Ok(Arc::new(OnnxRuntime::new(model, &name, options)?));
-    }
-    match OnnxRuntime::new(build((*layers).clone(), Precision::Float16), &name, options) {
-        Err(BackendError::Model { reason, .. }) => {
-            let options = options.without(&["precision"]).with("precision", "fp32");
-            let backend = OnnxRuntime::new(build(*layers, Precision::Float32), &name, &options)?;
-            let note = format!("the device takes fp32 only ({reason})");
-            Ok(with_notes::with_notes(Arc::new(backend), vec![note]))
+    let open = |layers, device: &DeviceOptions| {
+        let (precision, input) = (device.model_precision(), device.input);
+        OnnxRuntime::new(
+            onnx::build(layers, &BuildOptions { precision, input, ..Default::default() }),
+            &name,
+            device,
+        )
+    };
+    let DeviceChoices { mut first, last } = DeviceOptions::parse(options)?.choices(options);
+    let mut refused = None;
+    for device in first.drain(..) {
+        match open((*layers).clone(), &device) {
+            Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
+                refused.get_or_insert(reason);
+            }
+            made => return Ok(with_refusal(made?, &device, refused)),
         }
-        made => Ok(Arc::new(made?)),
     }
+    Ok(with_refusal(open(*layers, &last)?, &last, refused))
+}
+
+/// Returns `backend` with a note on what it could not be made with first, if there was something.
+fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<String>) -> Arc<dyn Backend> {
+    let inputs = if device.input == InputForm::Packed { "packed inputs" } else { "inputs as planes" };
+    let note = |reason| format!("the device takes {} with {inputs} only ({reason})", device.precision);
+    with_notes::with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::network::weights::onnx_message::Tensor;
 /// Field of `TensorProto` that is written by hand.
 const TENSOR_RAW_DATA: u32 = 9;
 // Element types, besides those of `DataType`.
-const TYPE_UINT8: i32 = 2;
+pub(super) const TYPE_UINT8: i32 = 2;
 const TYPE_INT8: i32 = 3;
-const TYPE_INT32: i32 = 6;
+pub(super) const TYPE_INT32: i32 = 6;
 const TYPE_INT64: i32 = 7;
 
 /// A constant before it is written.

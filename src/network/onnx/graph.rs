@@ -7,7 +7,7 @@
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 
-use super::constant::{Constant, Data, TensorHead, field_len, put_length};
+use super::constant::{Constant, Data, TYPE_INT32, TYPE_UINT8, TensorHead, field_len, put_length};
 use super::{Precision, Quantization};
 use crate::network::weights::Activation;
 use crate::network::weights::onnx_message::{
@@ -68,13 +68,19 @@ impl Graph {
 
     /// Declares an input; `None` is the free batch size.
     pub fn input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
-        self.message.input.push(value_info(name, shape, self.precision));
+        self.message.input.push(value_info(name, shape, self.precision.data_type() as i32));
+        Value(name.into())
+    }
+
+    /// Declares an input of bytes.
+    pub fn byte_input(&mut self, name: &str, shape: &[Option<usize>]) -> Value {
+        self.message.input.push(value_info(name, shape, TYPE_UINT8));
         Value(name.into())
     }
 
     /// Declares `value` to be an output; it must have been made under the output's name.
     pub fn output(&mut self, value: &Value, shape: &[Option<usize>]) {
-        self.message.output.push(value_info(&value.0, shape, self.precision));
+        self.message.output.push(value_info(&value.0, shape, self.precision.data_type() as i32));
     }
 
     /// Adds a constant tensor of floats.
@@ -92,9 +98,9 @@ impl Graph {
         self.constant(name, dims, Data::SignedBytes(data))
     }
 
-    /// Adds a constant vector of 32-bit integers.
-    pub fn words(&mut self, name: &str, data: Vec<i32>) -> Value {
-        self.constant(name, &[data.len()], Data::Words(data))
+    /// Adds a constant tensor of 32-bit integers.
+    pub fn words(&mut self, name: &str, dims: &[usize], data: Vec<i32>) -> Value {
+        self.constant(name, dims, Data::Words(data))
     }
 
     /// Adds the zero point of an 8-bit quantisation.
@@ -273,6 +279,16 @@ impl Graph {
         self.node("Gather", name, &[x, &indices], vec![int("axis", 1)])
     }
 
+    /// Adds the rows of `table` `[n, m]` that `rows` names: its shape gets `m` as a last axis.
+    pub fn look_up(&mut self, name: &str, table: &Value, rows: &Value) -> Value {
+        self.node("Gather", name, &[table, rows], vec![int("axis", 0)])
+    }
+
+    /// Adds a conversion to 32-bit integers.
+    pub fn words_of(&mut self, name: &str, x: &Value) -> Value {
+        self.node("Cast", name, &[x], vec![int("to", i64::from(TYPE_INT32))])
+    }
+
     /// Returns the model as bytes.
     pub fn serialize(self, metadata: Vec<(String, String)>) -> Bytes {
         let Graph { precision, message, constants, .. } = self;
@@ -305,7 +321,7 @@ impl Graph {
     }
 }
 
-fn value_info(name: &str, shape: &[Option<usize>], precision: Precision) -> ValueInfo {
+fn value_info(name: &str, shape: &[Option<usize>], element: i32) -> ValueInfo {
     let dim = shape
         .iter()
         .map(|size| match size {
@@ -313,7 +329,7 @@ fn value_info(name: &str, shape: &[Option<usize>], precision: Precision) -> Valu
             None => Dimension { value: None, name: Some("batch".into()) },
         })
         .collect();
-    let tensor = TensorType { elem_type: Some(precision.data_type() as i32), shape: Some(Shape { dim }) };
+    let tensor = TensorType { elem_type: Some(element), shape: Some(Shape { dim }) };
     ValueInfo { name: Some(name.into()), kind: Some(Type { tensor: Some(tensor) }) }
 }
 

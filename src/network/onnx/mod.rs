@@ -8,8 +8,8 @@
 //! encoders, the constant position table.
 
 use super::weights::{
-    Body, DataType, INPUT_PLANES, METADATA_INPUT_FORMAT, Network, OUTPUT_MOVES_LEFT, OUTPUT_POLICY,
-    OUTPUT_VALUE, OUTPUT_WDL, OnnxModel, TensorNames, ValueOutput,
+    Body, DataType, INPUT_PACKED, INPUT_PLANES, InputForm, METADATA_INPUT_FORMAT, Network, OUTPUT_MOVES_LEFT,
+    OUTPUT_POLICY, OUTPUT_VALUE, OUTPUT_WDL, OnnxModel, TensorNames, ValueOutput,
 };
 use crate::network::{PLANES, POLICY_SIZE};
 use graph::Graph;
@@ -18,6 +18,7 @@ mod attention;
 mod constant;
 mod graph;
 mod heads;
+mod packed;
 mod quantize;
 mod tower;
 
@@ -54,12 +55,14 @@ impl Precision {
 /// Options for building a model.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
-    /// The precision of weights, inputs and outputs.
+    /// The precision of weights, planes and outputs.
     pub precision: Precision,
     /// The quantisation of a tower's blocks. Other than [`Quantization::None`] it needs [`Precision::Float32`].
     pub quantization: Quantization,
     /// The only batch size that the model shall take; any if `None`.
     pub fixed_batch: Option<usize>,
+    /// The form of the input.
+    pub input: InputForm,
     /// Keys and values to write into the model's metadata.
     pub metadata: Vec<(String, String)>,
 }
@@ -68,7 +71,12 @@ pub struct BuildOptions {
 pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
     let mut graph = Graph::new("network", options.precision, options.quantization.clone());
     let batch = options.fixed_batch;
-    let planes = graph.input(INPUT_PLANES, &[batch, Some(PLANES), Some(8), Some(8)]);
+    let (input, planes) = match options.input {
+        InputForm::Planes => {
+            (INPUT_PLANES, graph.input(INPUT_PLANES, &[batch, Some(PLANES), Some(8), Some(8)]))
+        }
+        InputForm::Packed => (INPUT_PACKED, packed::input(&mut graph, batch, network.input_format)),
+    };
     let activation = network.activation;
     let has_wdl = network.has_wdl();
 
@@ -101,10 +109,11 @@ pub fn build(network: Network, options: &BuildOptions) -> OnnxModel {
     OnnxModel {
         bytes: graph.serialize(metadata),
         input_format: network.input_format,
+        input_form: options.input,
         data_type: options.precision.data_type(),
         fixed_batch: batch,
         names: TensorNames {
-            input: INPUT_PLANES.into(),
+            input: input.into(),
             policy: OUTPUT_POLICY.into(),
             value: value_output,
             moves_left,

@@ -121,7 +121,8 @@ pub fn convolution(graph: &mut Graph, name: &str, input: &QuantizedInput, layer:
     let weights = graph.signed_bytes(&format!("{name}/w/quantized"), &dims, weights.collect());
     let scales = graph.floats(&format!("{name}/w/scales"), &[layer.outputs], scales);
     let weights = graph.dequantize(&format!("{name}/w"), &weights, &scales, None);
-    let bias = graph.words(&format!("{name}/b/quantized"), bias.collect());
+    let bias: Vec<_> = bias.collect();
+    let bias = graph.words(&format!("{name}/b/quantized"), &[bias.len()], bias);
     let scales = graph.floats(&format!("{name}/b/scales"), &[layer.outputs], bias_scales);
     let bias = graph.dequantize(&format!("{name}/b"), &bias, &scales, None);
     graph.convolution(name, &input.value, &weights, &bias, layer.kernel)

@@ -10,10 +10,13 @@ use super::error::NetworkErrorKind;
 use super::onnx_message::{self, ValueInfo};
 use super::{format, message};
 use crate::network::encode::InputFormat;
+use crate::network::packed_planes::PLANE_BYTES;
 use crate::network::{PLANES, POLICY_SIZE};
 
 /// Lc0's tensor names, used wherever a file gives no others.
 pub const INPUT_PLANES: &str = "/input/planes";
+/// The name of the packed input, which Lc0 does not have.
+pub const INPUT_PACKED: &str = "/input/packed";
 /// Raw logits `[batch, 1858]`.
 pub const OUTPUT_POLICY: &str = "/output/policy";
 /// Win, draw, loss `[batch, 3]`, after softmax.
@@ -25,14 +28,16 @@ pub const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
 /// Key under which a model's metadata hold the number of its input format.
 pub const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
 
-/// A model that maps planes `[batch, 112, 8, 8]` to the outputs of the heads.
+/// A model that maps planes to the outputs of the heads.
 #[derive(Clone, Debug)]
 pub struct OnnxModel {
     /// A serialized ONNX `ModelProto`.
     pub bytes: Bytes,
     /// The way positions become planes.
     pub input_format: InputFormat,
-    /// Type of the input and of all outputs.
+    /// The form of its input.
+    pub input_form: InputForm,
+    /// Type of all outputs, and of the input if that is planes.
     pub data_type: DataType,
     /// The batch size, where the model allows only one.
     pub fixed_batch: Option<usize>,
@@ -48,10 +53,30 @@ impl OnnxModel {
     }
 }
 
+/// The form in which a model takes positions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputForm {
+    /// Planes as numbers, `[batch, 112, 8, 8]`.
+    #[default]
+    Planes,
+    /// Bytes `[batch, 112, 8]` that the model expands: [`crate::network::packed_planes`].
+    Packed,
+}
+
+impl InputForm {
+    /// Returns the sizes of one position's tensor.
+    pub fn sizes(self) -> &'static [usize] {
+        match self {
+            InputForm::Planes => &[PLANES, 8, 8],
+            InputForm::Packed => &[PLANES, PLANE_BYTES],
+        }
+    }
+}
+
 /// Names of a model's input and outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorNames {
-    /// `[batch, 112, 8, 8]`
+    /// `[batch, 112, 8, 8]`, or of the other [`InputForm`]
     pub input: String,
     /// `[batch, 1858]`, raw logits in Lc0's order
     pub policy: String,
@@ -188,7 +213,8 @@ fn checked(
     })?;
     let batch = dimensions(input).first().copied().unwrap_or_default();
     let fixed_batch = usize::try_from(batch).ok().filter(|&size| size > 0);
-    Ok(OnnxModel { bytes, input_format, data_type, fixed_batch, names })
+    let input_form = InputForm::Planes;
+    Ok(OnnxModel { bytes, input_format, input_form, data_type, fixed_batch, names })
 }
 
 /// Returns the tensor called `name`, whose sizes after the batch must be `shape` as far as the model tells them.

@@ -1,11 +1,10 @@
 //! Builds an 8-bit model: lets the network play against itself, observes its activations there, and quantises.
 
 use crate::chess::{History, MoveList};
-use crate::network::backends::onnxruntime::{OnnxRuntime, observe};
+use crate::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime, observe};
 use crate::network::onnx::{self, BuildOptions, Quantization};
 use crate::network::weights::{Network, OnnxModel};
 use crate::network::{Backend, BackendError, EvalSlot};
-use crate::params::Params;
 
 /// Games that are played side by side.
 const GAMES: usize = 32;
@@ -27,7 +26,7 @@ pub(super) fn build(network: Network, options: BuildOptions) -> Result<OnnxModel
 
 /// Returns the positions of games with moves drawn from the network's policy.
 fn self_play(model: OnnxModel) -> Result<Vec<EvalSlot>, BackendError> {
-    let backend = OnnxRuntime::new(model, "the network", &Params::default())?;
+    let backend = OnnxRuntime::new(model, "the network", &DeviceOptions::default())?;
     let format = backend.info().input_format;
     let mut evaluator = backend.evaluator()?;
     let mut random = fastrand::Rng::with_seed(SEED);

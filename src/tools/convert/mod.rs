@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{ExitStatus, Failure, Output};
 use crate::network::onnx::{self, BuildOptions, Quantization};
 use crate::network::weights::{
-    Body, HeadChoice, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
+    Body, HeadChoice, InputForm, Model, Network, NetworkFile, OnnxModel, PolicyHeadName, ValueHeadName,
 };
 pub(super) use lc0_modes::{Leela2onnxArgs, Onnx2leelaArgs, leela2onnx, onnx2leela};
 
@@ -86,6 +86,7 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus,
                 },
                 fixed_batch: args.batch.map(NonZeroUsize::get),
                 quantization: Quantization::None,
+                input: InputForm::Planes,
                 metadata: metadata.map(|(key, value)| (format!("zeitnot.{key}"), value)).into(),
             };
             match args.precision {

@@ -20,9 +20,9 @@ use thiserror::Error;
 use super::evaluator::{self, ModelInterface, RunBatch};
 use super::nvidia;
 use super::progress_message::ProgressMessage;
-use super::provider::{DeviceOptions, Provider};
+use super::provider::{DeviceOptions, InputTensor, Provider};
 use super::runtime::Runtime;
-use crate::network::weights::{DataType, OnnxModel, ValueOutput};
+use crate::network::weights::{DataType, InputForm, OnnxModel, ValueOutput};
 use crate::network::{
     ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
 };
@@ -73,6 +73,7 @@ struct SessionPool {
     runtime: &'static Runtime,
     model: Bytes,
     data_type: DataType,
+    input: InputForm,
     interface: ModelInterface,
     device: DeviceOptions,
     /// The folder of what the provider builds once; empty where it builds nothing.
@@ -90,42 +91,12 @@ impl fmt::Debug for SessionPool {
 impl OnnxRuntime {
     /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
     ///
-    /// `network` is the network's name in messages; [`DeviceOptions::parse`] lists the options.
+    /// `network` is the network's name in messages. The model must be in the precision and with the input for `device`.
     ///
     /// # Errors
-    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Params`] for
-    /// other options, [`BackendError::Model`] or [`BackendError::Evaluation`] if it cannot run the model.
-    pub fn new(model: OnnxModel, network: &str, options: &Params) -> Result<OnnxRuntime, BackendError> {
-        OnnxRuntime::open(model, network, &DeviceOptions::parse(options)?)
-    }
-
-    /// Does the same for a model that others have made. What a plugin's device cannot compute of it, the CPU computes, and
-    /// a note says so.
-    ///
-    /// # Errors
-    /// As [`OnnxRuntime::new`].
-    pub fn of_foreign_model(
-        model: OnnxModel,
-        network: &str,
-        options: &Params,
-    ) -> Result<OnnxRuntime, BackendError> {
-        let device = DeviceOptions::parse(options)?;
-        match OnnxRuntime::open(model.clone(), network, &device) {
-            Err(BackendError::Model { .. }) if device.provider.plugin().is_some() => {
-                let device = DeviceOptions { needs_cpu: true, ..device };
-                let backend = OnnxRuntime::open(model, network, &device)?;
-                let note = format!(
-                    "ERROR: {} does not compute all of this model; the CPU does the rest",
-                    device.provider
-                );
-                backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
-                Ok(backend)
-            }
-            opened => opened,
-        }
-    }
-
-    fn open(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
+    /// Returns [`BackendError::Library`] if there is no ONNX Runtime with the provider, [`BackendError::Model`] or
+    /// [`BackendError::Evaluation`] if it cannot run the model.
+    pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
         let (processor, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
@@ -161,7 +132,12 @@ impl OnnxRuntime {
                 runtime,
                 model: model.bytes.clone(),
                 data_type: model.data_type,
-                interface: ModelInterface { names: model.names.clone(), fixed_batch: model.fixed_batch },
+                input: model.input_form,
+                interface: ModelInterface {
+                    names: model.names.clone(),
+                    input_format: model.input_format,
+                    fixed_batch: model.fixed_batch,
+                },
                 device: DeviceOptions { cuda_graph, ..device.clone() },
                 engines: engines.clone(),
                 prepacked: PrepackedWeights::new(),
@@ -186,6 +162,32 @@ impl OnnxRuntime {
             }
         };
         Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })
+    }
+
+    /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What a plugin's device
+    /// cannot compute of it, the CPU computes, and a note says so.
+    ///
+    /// # Errors
+    /// As [`OnnxRuntime::new`], and [`BackendError::Params`] for other options.
+    pub fn of_foreign_model(
+        model: OnnxModel,
+        network: &str,
+        options: &Params,
+    ) -> Result<OnnxRuntime, BackendError> {
+        let device = DeviceOptions::parse(options)?;
+        match OnnxRuntime::new(model.clone(), network, &device) {
+            Err(BackendError::Model { .. }) if device.provider.plugin().is_some() => {
+                let device = DeviceOptions { needs_cpu: true, ..device };
+                let backend = OnnxRuntime::new(model, network, &device)?;
+                let note = format!(
+                    "ERROR: {} does not compute all of this model; the CPU does the rest",
+                    device.provider
+                );
+                backend.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+                Ok(backend)
+            }
+            opened => opened,
+        }
     }
 }
 
@@ -254,7 +256,7 @@ impl SessionPool {
         };
         let mut evaluator = SessionEvaluator {
             session: Some(session),
-            run: evaluator::runner(self.data_type, memory),
+            run: evaluator::runner(self.input, self.data_type, memory),
             sessions: Arc::clone(self),
         };
         if provider.runs_one_at_a_time() {
@@ -319,7 +321,8 @@ impl SessionPool {
             // Weights that can be sessions must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
             .with_prepacked_weights(&self.prepacked)?;
-        if let Some(provider) = self.device.registration(&self.interface.names.input, &self.engines) {
+        let input = InputTensor { name: &self.interface.names.input, form: self.input };
+        if let Some(provider) = self.device.registration(input, &self.engines) {
             builder = builder.with_execution_providers([provider])?;
         }
         if let Some(device) = device {
@@ -411,7 +414,7 @@ mod tests {
         };
         let model = onnx::build(*network, &BuildOptions::default());
         crate::network::folders::allow_fetching();
-        OnnxRuntime::new(model, name, &Params::default()).unwrap()
+        OnnxRuntime::new(model, name, &DeviceOptions::default()).unwrap()
     }
 
     #[test]

@@ -3,16 +3,19 @@
 //! A GPU copies from and to such memory without a detour, and a session sees the same few shapes again and again.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
-use ndarray::ArrayViewMut4;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, Session};
 use ort::value::Tensor;
 
 use super::evaluator::{ModelInterface, RunBatch};
-use super::tensors::{BatchOutputs, RunError, TensorElement, output_array, write_batch};
+use super::tensors::{
+    BatchOutputs, InputElement, OutputElement, RunError, TensorElement, input_shape, output_array,
+    write_batch,
+};
 use crate::network::weights::{TensorNames, ValueOutput};
-use crate::network::{EvalSlot, PLANES, POLICY_SIZE};
+use crate::network::{EvalSlot, POLICY_SIZE};
 
 /// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple
 /// of it.
@@ -20,26 +23,27 @@ const STEP: usize = 32;
 
 /// Runs batches through tensors that were made for their size.
 #[derive(Debug)]
-pub(super) struct BoundRunner<T: TensorElement> {
+pub(super) struct BoundRunner<I: TensorElement, T> {
     /// The kind of memory of the tensors.
     memory: AllocationDevice<'static>,
     /// The number of the device that reaches it.
     device: i32,
     /// The tensors by batch size.
-    bound: BTreeMap<usize, BoundTensors<T>>,
+    bound: BTreeMap<usize, BoundTensors<I>>,
+    outputs: PhantomData<T>,
 }
 
 /// The tensors of one batch size; the binding holds the outputs.
 #[derive(Debug)]
-struct BoundTensors<T: TensorElement> {
-    input: Tensor<T>,
+struct BoundTensors<I: TensorElement> {
+    input: Tensor<I>,
     binding: IoBinding,
 }
 
-impl<T: TensorElement> BoundRunner<T> {
+impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
     /// Returns a runner with tensors in `memory`, which belongs to the device of number `device`.
-    pub(super) fn new(memory: AllocationDevice<'static>, device: i32) -> BoundRunner<T> {
-        BoundRunner { memory, device, bound: BTreeMap::new() }
+    pub(super) fn new(memory: AllocationDevice<'static>, device: i32) -> BoundRunner<I, T> {
+        BoundRunner { memory, device, bound: BTreeMap::new(), outputs: PhantomData }
     }
 
     /// Makes the tensors for batches of `positions` positions.
@@ -48,12 +52,12 @@ impl<T: TensorElement> BoundRunner<T> {
         session: &Session,
         interface: &ModelInterface,
         positions: usize,
-    ) -> ort::Result<BoundTensors<T>> {
+    ) -> ort::Result<BoundTensors<I>> {
         let allocator = |kind| {
             let memory = MemoryInfo::new(self.memory.clone(), self.device, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
         };
-        let input = Tensor::<T>::new(&allocator(MemoryType::CPUInput)?, [positions, PLANES, 8, 8])?;
+        let input = Tensor::<I>::new(&allocator(MemoryType::CPUInput)?, input_shape::<I>(positions))?;
         let outputs = allocator(MemoryType::CPUOutput)?;
         let mut binding = session.create_binding()?;
         for (name, width) in output_widths(&interface.names) {
@@ -63,14 +67,7 @@ impl<T: TensorElement> BoundRunner<T> {
     }
 }
 
-impl<T: TensorElement> BoundTensors<T> {
-    /// Returns the input as an array `[batch, 112, 8, 8]`.
-    fn input_array(&mut self) -> ArrayViewMut4<'_, T> {
-        self.input.extract_array_mut().into_dimensionality().expect("it was made with four dimensions")
-    }
-}
-
-impl<T: TensorElement> RunBatch for BoundRunner<T> {
+impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
     fn run(
         &mut self,
         session: &mut Session,
@@ -83,7 +80,7 @@ impl<T: TensorElement> RunBatch for BoundRunner<T> {
             self.bound.insert(positions, new);
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
-        write_batch(batch, bound.input_array());
+        write_batch(batch, interface.input_format, bound.input.extract_array_mut());
         // Sends the numbers to the device; so it must be done for each batch.
         bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
         let outputs = session.run_binding(&bound.binding)?;
@@ -116,7 +113,7 @@ mod tests {
     use super::super::{Provider, Runtime};
     use super::*;
     use crate::network::onnx::{self, BuildOptions};
-    use crate::network::weights::{DataType, HeadChoice, Model, NetworkFile};
+    use crate::network::weights::{DataType, HeadChoice, InputForm, Model, NetworkFile};
 
     fn slots(count: usize) -> Vec<EvalSlot> {
         let slot = |number| {
@@ -126,6 +123,9 @@ mod tests {
                 .iter_mut()
                 .zip(number..)
                 .for_each(|(mask, n)| *mask = n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            // Whole planes of the fifty-move counter are what is packed.
+            slot.planes.masks[109] = !0;
+            slot.planes.values[109] = number as f32;
             slot.moves.extend([0, 700, 1857]);
             slot
         };
@@ -134,26 +134,46 @@ mod tests {
 
     /// Runs on a CPU, whose memory stands for a GPU's.
     #[test]
-    fn bound_tensors_give_the_same_as_views_for_every_size_of_batch() {
+    fn bound_tensors_and_packed_inputs_give_the_same_as_views_for_every_size_of_batch() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
         let file = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let Model::Layers(network, _) = file.model else { panic!("no layers") };
-        let model = onnx::build(*network, &BuildOptions::default());
         crate::network::folders::allow_fetching();
         let environment = Runtime::get(Provider::Cpu).unwrap().environment();
-        let mut session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
-        let interface = ModelInterface { names: model.names, fixed_batch: None };
-        let mut plain = runner(DataType::Float32, HostMemory::Plain);
-        let mut bound = BoundRunner::<f32>::new(AllocationDevice::CPU, 0);
-        let mut graphs = GraphRunner::<f32>::new(AllocationDevice::CPU, AllocationDevice::CPU, 0);
+        let open = |input| {
+            let model = onnx::build((*network).clone(), &BuildOptions { input, ..Default::default() });
+            let session = Session::builder(environment).unwrap().commit_from_memory(&model.bytes).unwrap();
+            let input_format = model.input_format;
+            (session, ModelInterface { names: model.names, input_format, fixed_batch: None })
+        };
+        let (mut session, interface) = open(InputForm::Planes);
+        let (mut packed_session, packed_interface) = open(InputForm::Packed);
+        let mut plain = runner(InputForm::Planes, DataType::Float32, HostMemory::Plain);
+        let cpu = AllocationDevice::CPU;
+        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), 0);
+        let mut graphs = GraphRunner::<f32, f32>::new(cpu.clone(), cpu.clone(), 0);
+        let mut packed = runner(InputForm::Packed, DataType::Float32, HostMemory::Plain);
+        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu.clone(), 0);
+        let mut packed_graphs = GraphRunner::<u8, f32>::new(cpu.clone(), cpu, 0);
         for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);
             let input = expected.clone();
             plain.run(&mut session, &interface, &mut expected).unwrap();
-            for run in [&mut bound as &mut dyn RunBatch, &mut graphs] {
+            let runs: [(&mut dyn RunBatch, _); 5] = [
+                (&mut bound, false),
+                (&mut graphs, false),
+                (&mut *packed, true),
+                (&mut packed_bound, true),
+                (&mut packed_graphs, true),
+            ];
+            for (run, is_packed) in runs {
                 let mut found = input.clone();
-                run.run(&mut session, &interface, &mut found).unwrap();
+                if is_packed {
+                    run.run(&mut packed_session, &packed_interface, &mut found).unwrap();
+                } else {
+                    run.run(&mut session, &interface, &mut found).unwrap();
+                }
                 for (found, expected) in found.iter().zip(&expected) {
                     assert!((found.evaluation.q - expected.evaluation.q).abs() < 1e-5, "batch of {size}");
                     let logits = found.logits.iter().zip(&expected.logits);

@@ -7,22 +7,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ndarray::ArrayViewMut4;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, NoSelectedOutputs, RunOptions, Session};
 use ort::value::{Tensor, TensorValueType};
 
 use super::bound::{filled_up, output_widths};
 use super::evaluator::{ModelInterface, RunBatch};
-use super::tensors::{BatchOutputs, RunError, TensorElement, write_batch};
-use crate::network::{EvalSlot, PLANES};
+use super::tensors::{
+    BatchOutputs, InputElement, OutputElement, RunError, TensorElement, input_shape, write_batch,
+};
+use crate::network::EvalSlot;
 
 /// The key under which providers take the number of a graph among those of a session.
 const GRAPH_NUMBER: &str = "gpu_graph_id";
 
 /// Runs batches by work that the device has recorded for their size.
 #[derive(Debug)]
-pub(super) struct GraphRunner<T: TensorElement> {
+pub(super) struct GraphRunner<I: TensorElement, T: TensorElement> {
     /// Memory of the device.
     device: AllocationDevice<'static>,
     /// Memory of the host that the device reaches.
@@ -30,26 +31,26 @@ pub(super) struct GraphRunner<T: TensorElement> {
     /// The number of the device.
     number: i32,
     /// The recorded work by batch size.
-    graphs: BTreeMap<usize, RecordedBatch<T>>,
+    graphs: BTreeMap<usize, RecordedBatch<I, T>>,
 }
 
 /// The tensors of one batch size; the binding holds those of the device's outputs.
-struct RecordedBatch<T: TensorElement> {
-    input: Tensor<T>,
-    device_input: Tensor<T>,
+struct RecordedBatch<I: TensorElement, T: TensorElement> {
+    input: Tensor<I>,
+    device_input: Tensor<I>,
     /// The outputs on the host by their names.
     outputs: BTreeMap<String, Tensor<T>>,
     binding: IoBinding,
     options: RunOptions<NoSelectedOutputs>,
 }
 
-impl<T: TensorElement> GraphRunner<T> {
+impl<I: InputElement, T: OutputElement> GraphRunner<I, T> {
     /// Returns a runner for the device of this number with tensors in the memory of the `device` and of the `host`.
     pub(super) fn new(
         device: AllocationDevice<'static>,
         host: AllocationDevice<'static>,
         number: i32,
-    ) -> GraphRunner<T> {
+    ) -> GraphRunner<I, T> {
         GraphRunner { device, host, number, graphs: BTreeMap::new() }
     }
 
@@ -59,16 +60,16 @@ impl<T: TensorElement> GraphRunner<T> {
         session: &Session,
         interface: &ModelInterface,
         positions: usize,
-    ) -> ort::Result<RecordedBatch<T>> {
+    ) -> ort::Result<RecordedBatch<I, T>> {
         let allocator = |memory: &AllocationDevice<'static>, kind| {
             let memory = MemoryInfo::new(memory.clone(), self.number, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
         };
         let on_device = allocator(&self.device, MemoryType::Default)?;
         let from_device = allocator(&self.host, MemoryType::CPUOutput)?;
-        let shape = [positions, PLANES, 8, 8];
-        let input = Tensor::new(&allocator(&self.host, MemoryType::CPUInput)?, shape)?;
-        let device_input = Tensor::<T>::new(&on_device, shape)?;
+        let shape = input_shape::<I>(positions);
+        let input = Tensor::new(&allocator(&self.host, MemoryType::CPUInput)?, shape.clone())?;
+        let device_input = Tensor::<I>::new(&on_device, shape)?;
         let mut binding = session.create_binding()?;
         binding.bind_input(interface.names.input.as_str(), &device_input)?;
         let mut outputs = BTreeMap::new();
@@ -82,18 +83,13 @@ impl<T: TensorElement> GraphRunner<T> {
     }
 }
 
-impl<T: TensorElement> fmt::Debug for RecordedBatch<T> {
+impl<I: TensorElement, T: TensorElement> fmt::Debug for RecordedBatch<I, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordedBatch").field("input", &self.input).finish_non_exhaustive()
     }
 }
 
-impl<T: TensorElement> RecordedBatch<T> {
-    /// Returns the input on the host as an array `[batch, 112, 8, 8]`.
-    fn input_array(&mut self) -> ArrayViewMut4<'_, T> {
-        self.input.extract_array_mut().into_dimensionality().expect("it was made with four dimensions")
-    }
-
+impl<I: InputElement, T: OutputElement> RecordedBatch<I, T> {
     /// Sends the input, runs the batch and fetches the outputs.
     fn run(&mut self, session: &mut Session) -> Result<(), RunError> {
         self.input.copy_into(&mut self.device_input)?;
@@ -106,7 +102,7 @@ impl<T: TensorElement> RecordedBatch<T> {
     }
 }
 
-impl<T: TensorElement> RunBatch for GraphRunner<T> {
+impl<I: InputElement, T: OutputElement> RunBatch for GraphRunner<I, T> {
     fn run(
         &mut self,
         session: &mut Session,
@@ -119,7 +115,7 @@ impl<T: TensorElement> RunBatch for GraphRunner<T> {
             self.graphs.insert(positions, new);
         }
         let Some(graph) = self.graphs.get_mut(&positions) else { unreachable!("it was inserted above") };
-        write_batch(batch, graph.input_array());
+        write_batch(batch, interface.input_format, graph.input.extract_array_mut());
         graph.run(session)?;
         BatchOutputs::of(&interface.names, positions, |name| match graph.outputs.get(name) {
             Some(output) => Ok(output.extract_array()),

@@ -28,6 +28,6 @@ pub use backend::{NAME, OnnxRuntime};
 pub use fetch::{FetchError, UnpackError};
 pub use library::LibraryError;
 pub use observe::observe;
-pub use provider::{DeviceOptions, Provider};
+pub use provider::{DeviceChoices, DeviceOptions, Provider};
 pub use python::{DownloadError, PythonError};
 pub use runtime::Runtime;

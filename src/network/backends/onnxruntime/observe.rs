@@ -1,6 +1,6 @@
 //! Runs a model whose outputs are the ranges of its inner tensors, for quantisation.
 
-use ndarray::Array4;
+use ndarray::ArrayD;
 use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::TensorRef;
@@ -8,10 +8,10 @@ use ort::value::TensorRef;
 use super::backend::NAME;
 use super::provider::Provider;
 use super::runtime::Runtime;
-use super::tensors::write_batch;
+use super::tensors::{input_shape, write_batch};
 use crate::network::onnx::Ranges;
 use crate::network::weights::OnnxModel;
-use crate::network::{BackendError, EvalSlot, PLANES};
+use crate::network::{BackendError, EvalSlot};
 
 /// Positions that are evaluated at once; only memory depends on it.
 const BATCH: usize = 32;
@@ -30,7 +30,7 @@ pub fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, Back
     let mut session = open(runtime, &model.bytes).map_err(failed)?;
     let mut ranges = Ranges::default();
     for batch in positions.chunks(BATCH) {
-        record(&mut session, &model.names.input, batch, &mut ranges).map_err(failed)?;
+        record(&mut session, model, batch, &mut ranges).map_err(failed)?;
     }
     Ok(ranges)
 }
@@ -43,10 +43,16 @@ fn open(runtime: &Runtime, model: &[u8]) -> ort::Result<Session> {
 }
 
 /// Evaluates `batch` and widens the ranges by the numbers of all outputs that hold but one.
-fn record(session: &mut Session, input: &str, batch: &[EvalSlot], ranges: &mut Ranges) -> ort::Result<()> {
-    let mut planes = Array4::<f32>::default((batch.len(), PLANES, 8, 8));
-    write_batch(batch, planes.view_mut());
-    let outputs = session.run(ort::inputs![input => TensorRef::from_array_view(&planes)?])?;
+fn record(
+    session: &mut Session,
+    model: &OnnxModel,
+    batch: &[EvalSlot],
+    ranges: &mut Ranges,
+) -> ort::Result<()> {
+    let mut planes = ArrayD::<f32>::default(input_shape::<f32>(batch.len()));
+    write_batch(batch, model.input_format, planes.view_mut());
+    let outputs =
+        session.run(ort::inputs![model.names.input.as_str() => TensorRef::from_array_view(&planes)?])?;
     for (name, value) in outputs.iter() {
         if let (_, [number]) = value.try_extract_tensor::<f32>()? {
             ranges.record(name, *number);

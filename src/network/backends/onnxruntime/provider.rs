@@ -10,9 +10,12 @@ use std::path::Path;
 use ort::ep::{self, ExecutionProviderDispatch};
 
 use super::backend::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
-use crate::network::PLANES;
 use crate::network::onnx::Precision;
+use crate::network::weights::InputForm;
 use crate::params::{ParamError, Params};
+
+/// The option that says in which form positions travel.
+const INPUTS: &str = "inputs";
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,19 @@ impl Provider {
         self.plugin().is_some()
     }
 
+    /// Returns the form of inputs with which it is fastest. On a processor, where nothing travels, expanding is only work:
+    /// 6 to 10 µs a position. The other two do not compute with bytes, or nobody has tried.
+    fn usual_input(self) -> InputForm {
+        match self {
+            Provider::Cpu | Provider::OpenVino | Provider::CoreMl | Provider::MiGraphX => InputForm::Planes,
+            Provider::Cuda
+            | Provider::TensorRt
+            | Provider::TensorRtRtx
+            | Provider::WebGpu
+            | Provider::DirectMl => InputForm::Packed,
+        }
+    }
+
     /// Returns whether no two of its sessions may run at the same time. Those of WebGPU crash:
     /// microsoft/onnxruntime#32561, #31627, #27592.
     pub(super) fn runs_one_at_a_time(self) -> bool {
@@ -105,6 +121,21 @@ impl fmt::Display for Provider {
     }
 }
 
+/// The input of a model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InputTensor<'a> {
+    pub name: &'a str,
+    pub form: InputForm,
+}
+
+impl InputTensor<'_> {
+    /// Returns name and shape as TensorRT's options have them: `input:16x112x8x8`.
+    fn shape(&self, batch: usize) -> String {
+        let sizes = self.form.sizes().iter().map(|size| format!("x{size}"));
+        format!("{}:{batch}{}", self.name, sizes.collect::<String>())
+    }
+}
+
 /// The options of the backend `onnxruntime`: the device, and how it is to evaluate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceOptions {
@@ -116,10 +147,36 @@ pub struct DeviceOptions {
     pub precision: &'static str,
     /// Threads that work on one batch on a CPU.
     pub threads: usize,
+    /// The form in which positions travel to it. A ready ONNX model keeps its own.
+    pub input: InputForm,
     /// True if NVIDIA's GPUs replay recorded work.
     pub cuda_graph: bool,
     /// True if the CPU computes what a plugin's device cannot compute of a model; otherwise that is an error.
     pub needs_cpu: bool,
+}
+
+/// Options to be tried one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceChoices {
+    /// What is tried first, in this order.
+    pub first: Vec<DeviceOptions>,
+    /// What remains.
+    pub last: DeviceOptions,
+}
+
+impl Default for DeviceOptions {
+    /// Returns the options of the CPU: single precision on one thread.
+    fn default() -> Self {
+        DeviceOptions {
+            provider: Provider::Cpu,
+            gpu: 0,
+            precision: "fp32",
+            threads: 1,
+            input: InputForm::Planes,
+            cuda_graph: false,
+            needs_cpu: false,
+        }
+    }
 }
 
 impl DeviceOptions {
@@ -130,13 +187,14 @@ impl DeviceOptions {
     /// | `provider` | names of [`Provider::ALL`]; `cpu` | the kind of device |
     /// | `gpu` | 0… | which one of several |
     /// | `precision` | `auto`, `fp32`, `fp16`, `bf16` | `auto`: fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32 |
+    /// | `inputs` | `auto`, `packed`, `planes` | `packed`: 896 bytes a position, which the device expands; `planes`: 28 KB in fp32. `auto`: packed on GPUs |
     /// | `cuda-graph` | `false`, `true` | with `cuda` and `tensorrt`: record the work of each batch size once and replay it |
     /// | `threads` | 1… | threads that work on one batch on a CPU; 1 is best, for the search has threads of its own |
     ///
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph"], &[])?;
+        options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph", INPUTS], &[])?;
         let names = Provider::ALL.map(Provider::name);
         let provider = Provider::named(options.choice("provider", "cpu", &names)?).unwrap_or(Provider::Cpu);
         let (best, precisions): (_, &[&'static str]) = match provider {
@@ -149,6 +207,11 @@ impl DeviceOptions {
             "auto" => best,
             precision => precision,
         };
+        let input = match options.choice(INPUTS, "auto", &["auto", "packed", "planes"])? {
+            "packed" => InputForm::Packed,
+            "planes" => InputForm::Planes,
+            _ => provider.usual_input(),
+        };
         let graph_values: &[&'static str] = match provider {
             Provider::Cuda | Provider::TensorRt => &["false", "true"],
             _ => &["false"],
@@ -156,6 +219,7 @@ impl DeviceOptions {
         Ok(DeviceOptions {
             cuda_graph: options.choice("cuda-graph", "false", graph_values)? == "true",
             needs_cpu: false,
+            input,
             provider,
             gpu: options.integer("gpu", 0, 0..=255)? as u32,
             precision,
@@ -168,15 +232,32 @@ impl DeviceOptions {
         if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 }
     }
 
-    /// Returns whether some of the devices that the provider drives do not compute in half precision.
-    pub fn may_lack_half_precision(&self) -> bool {
-        self.provider == Provider::WebGpu
+    /// Returns these options, which were read from `given`, with what may be tried in their place where `given` leaves it
+    /// open: first the best, last what any device should take.
+    pub fn choices(self, given: &Params) -> DeviceChoices {
+        let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
+        let mut first = vec![self];
+        if first[0].input == InputForm::Packed && is_open(INPUTS) {
+            first.push(DeviceOptions { input: InputForm::Planes, ..first[0].clone() });
+        }
+        // Some of the devices that it drives do not compute in half precision.
+        if first[0].provider == Provider::WebGpu && is_open("precision") {
+            let in_single = |device: &DeviceOptions| DeviceOptions { precision: "fp32", ..device.clone() };
+            let single: Vec<_> = first.iter().map(in_single).collect();
+            first.extend(single);
+        }
+        let last = first.remove(first.len() - 1);
+        DeviceChoices { first, last }
     }
 
     /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered, and for
-    /// plugins, whose devices are given to the session. `input` is the name of the model's input, `engines` the folder
-    /// for what a provider builds once.
-    pub(super) fn registration(&self, input: &str, engines: &Path) -> Option<ExecutionProviderDispatch> {
+    /// plugins, whose devices are given to the session. `input` is the model's, `engines` the folder for what a provider
+    /// builds once.
+    pub(super) fn registration(
+        &self,
+        input: InputTensor<'_>,
+        engines: &Path,
+    ) -> Option<ExecutionProviderDispatch> {
         let gpu = self.gpu as i32;
         let dispatch = match self.provider {
             Provider::Cpu | Provider::OpenVino | Provider::WebGpu | Provider::TensorRtRtx => return None,
@@ -188,7 +269,7 @@ impl DeviceOptions {
                 .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
                 .build(),
             Provider::TensorRt => {
-                let shapes = |batch: usize| format!("{input}:{batch}x{PLANES}x8x8");
+                let shapes = |batch: usize| input.shape(batch);
                 ep::TensorRT::default()
                     .with_device_id(gpu)
                     .with_fp16(self.precision == "fp16")
@@ -263,6 +344,28 @@ mod tests {
     }
 
     #[test]
+    fn gpus_get_packed_inputs_unless_the_user_says_otherwise() {
+        let input = |options: &str| parse(options).unwrap().input;
+        assert_eq!(input("provider=webgpu"), InputForm::Packed);
+        assert_eq!(input("provider=webgpu,inputs=planes"), InputForm::Planes);
+        assert_eq!(input(""), InputForm::Planes);
+        assert_eq!(input("provider=openvino,inputs=packed"), InputForm::Packed);
+        let choices = |options: &str| {
+            let given = Params::parse(options).unwrap();
+            let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
+            first.into_iter().chain([last]).map(|device| (device.precision, device.input)).collect::<Vec<_>>()
+        };
+        let (packed, planes) = (InputForm::Packed, InputForm::Planes);
+        let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
+        assert_eq!(choices("provider=webgpu"), all);
+        assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
+        assert_eq!(choices("provider=cuda"), all[..2]);
+        assert_eq!(choices(""), [("fp32", planes)]);
+        assert_eq!(InputTensor { name: "in", form: InputForm::Packed }.shape(16), "in:16x112x8");
+        assert_eq!(InputTensor { name: "in", form: InputForm::Planes }.shape(1), "in:1x112x8x8");
+    }
+
+    #[test]
     fn what_a_provider_cannot_do_is_refused() {
         let error_of = |options: &str| parse(options).unwrap_err().to_string();
         assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
@@ -273,7 +376,8 @@ mod tests {
         );
         assert_eq!(
             error_of("batch=3"),
-            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph"
+            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph, \
+             inputs"
         );
         assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected one of false");
         assert!(parse("provider=tensorrt,cuda-graph=true").unwrap().cuda_graph);

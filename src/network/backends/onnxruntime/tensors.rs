@@ -1,4 +1,4 @@
-//! The border to ONNX Runtime: batches become arrays `[batch, 112, 8, 8]`, arrays of known shapes become outputs.
+//! The border to ONNX Runtime: batches become arrays of planes or of packed planes, arrays of known shapes become outputs.
 //!
 //! All runners fill and read tensors through this module, whatever memory the tensors lie in. The arrays are views of
 //! that memory; nothing is copied that need not be converted.
@@ -7,12 +7,13 @@ use std::fmt::Debug;
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use ndarray::{ArrayView1, ArrayView2, ArrayViewD, ArrayViewMut4, Axis};
+use ndarray::{ArrayView1, ArrayView2, ArrayViewD, ArrayViewMutD, Axis};
 use ort::session::SessionOutputs;
 use ort::value::PrimitiveTensorElementType;
 use thiserror::Error;
 
-use crate::network::weights::{TensorNames, ValueOutput};
+use crate::network::encode::InputFormat;
+use crate::network::weights::{InputForm, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
 /// Says why ONNX Runtime could not evaluate a batch.
@@ -42,41 +43,76 @@ pub(super) enum RunError {
     NotFinite,
 }
 
-/// A number type of models.
+/// A type of numbers in tensors.
 pub(super) trait TensorElement:
     PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static
 {
-    /// Writes the dense tensor `[112, 8, 8]` into `out`.
-    fn write_planes(planes: &InputPlanes, out: &mut [Self]);
+}
+
+impl TensorElement for u8 {}
+impl TensorElement for f32 {}
+impl TensorElement for f16 {}
+impl TensorElement for bf16 {}
+
+/// A number type of inputs.
+pub(super) trait InputElement: TensorElement {
+    /// The form of inputs of this type.
+    const FORM: InputForm;
+    /// Writes the tensor of one position into `out`.
+    fn write(planes: &InputPlanes, format: InputFormat, out: &mut [Self]);
+}
+
+impl InputElement for u8 {
+    const FORM: InputForm = InputForm::Packed;
+
+    fn write(planes: &InputPlanes, format: InputFormat, out: &mut [u8]) {
+        planes.write_packed(format, out);
+    }
+}
+
+impl InputElement for f32 {
+    const FORM: InputForm = InputForm::Planes;
+
+    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [f32]) {
+        planes.write_dense(out);
+    }
+}
+
+impl InputElement for f16 {
+    const FORM: InputForm = InputForm::Planes;
+
+    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [f16]) {
+        out.convert_from_f32_slice(&dense(planes));
+    }
+}
+
+impl InputElement for bf16 {
+    const FORM: InputForm = InputForm::Planes;
+
+    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [bf16]) {
+        out.convert_from_f32_slice(&dense(planes));
+    }
+}
+
+/// A number type of outputs, which are read where the device has put them.
+pub(super) trait OutputElement: TensorElement {
     /// Returns the number as `f32`.
     fn to_f32(self) -> f32;
 }
 
-impl TensorElement for f32 {
-    fn write_planes(planes: &InputPlanes, out: &mut [f32]) {
-        planes.write_dense(out);
-    }
-
+impl OutputElement for f32 {
     fn to_f32(self) -> f32 {
         self
     }
 }
 
-impl TensorElement for f16 {
-    fn write_planes(planes: &InputPlanes, out: &mut [f16]) {
-        out.convert_from_f32_slice(&dense(planes));
-    }
-
+impl OutputElement for f16 {
     fn to_f32(self) -> f32 {
         f16::to_f32(self)
     }
 }
 
-impl TensorElement for bf16 {
-    fn write_planes(planes: &InputPlanes, out: &mut [bf16]) {
-        out.convert_from_f32_slice(&dense(planes));
-    }
-
+impl OutputElement for bf16 {
     fn to_f32(self) -> f32 {
         bf16::to_f32(self)
     }
@@ -88,13 +124,23 @@ fn dense(planes: &InputPlanes) -> [f32; PLANES * 64] {
     dense
 }
 
-/// Writes the planes of all positions of `batch` into the first rows of `input`, `[batch or more, 112, 8, 8]`.
+/// Returns the shape of an input for so many positions.
+pub(super) fn input_shape<I: InputElement>(positions: usize) -> Vec<usize> {
+    [&[positions], I::FORM.sizes()].concat()
+}
+
+/// Writes the inputs of all positions of `batch`, encoded in `format`, into the first rows of `input`, whose
+/// [shape](input_shape) is for as many positions or more.
 ///
 /// # Panics
 /// Panics if `input` is not in standard layout, in which all tensors of ONNX Runtime are.
-pub(super) fn write_batch<T: TensorElement>(batch: &[EvalSlot], mut input: ArrayViewMut4<'_, T>) {
-    for (slot, mut planes) in batch.iter().zip(input.outer_iter_mut()) {
-        T::write_planes(&slot.planes, planes.as_slice_mut().expect("tensors are in standard layout"));
+pub(super) fn write_batch<I: InputElement>(
+    batch: &[EvalSlot],
+    format: InputFormat,
+    mut input: ArrayViewMutD<'_, I>,
+) {
+    for (slot, mut row) in batch.iter().zip(input.outer_iter_mut()) {
+        I::write(&slot.planes, format, row.as_slice_mut().expect("tensors are in standard layout"));
     }
 }
 
@@ -115,7 +161,7 @@ enum ValueRows<'a, T> {
     Scalar(ArrayView1<'a, T>),
 }
 
-impl<'a, T: TensorElement> BatchOutputs<'a, T> {
+impl<'a, T: OutputElement> BatchOutputs<'a, T> {
     /// Takes the outputs of `positions` positions; `output` returns the array of an output by its name.
     ///
     /// # Errors
@@ -176,7 +222,7 @@ impl<'a, T: TensorElement> BatchOutputs<'a, T> {
 ///
 /// # Errors
 /// Fails if there is no such output, or it holds numbers of another type.
-pub(super) fn output_array<'a, T: TensorElement>(
+pub(super) fn output_array<'a, T: OutputElement>(
     outputs: &'a SessionOutputs,
     name: &str,
 ) -> Result<ArrayViewD<'a, T>, RunError> {
@@ -186,7 +232,7 @@ pub(super) fn output_array<'a, T: TensorElement>(
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{Array1, Array2, Array3, Array4};
+    use ndarray::{Array1, Array2, Array3, ArrayD};
 
     use super::*;
 
@@ -242,10 +288,18 @@ mod tests {
         let mut slot = EvalSlot::default();
         slot.planes.masks[1] = 1 << 63;
         slot.planes.values[1] = 0.5;
-        let mut input = Array4::<bf16>::default((3, PLANES, 8, 8));
-        write_batch(&[slot.clone(), slot], input.view_mut());
-        let squares: Vec<_> = input.indexed_iter().filter(|(_, number)| number.to_f32() != 0.0).collect();
+        let mut input = ArrayD::<bf16>::default(input_shape::<bf16>(3));
+        write_batch(&[slot.clone(), slot.clone()], InputFormat::default(), input.view_mut());
         let half = bf16::from_f32(0.5);
-        assert_eq!(squares, [((0, 1, 7, 7), &half), ((1, 1, 7, 7), &half)]);
+        let is_set = |square: &[usize]| input[square] == half;
+        assert!(is_set(&[0, 1, 7, 7]) && is_set(&[1, 1, 7, 7]));
+        assert_eq!(input.iter().filter(|number| number.to_f32() != 0.0).count(), 2);
+        slot.planes.values[1] = 1.0;
+        let mut packed = ArrayD::<u8>::default(input_shape::<u8>(2));
+        write_batch(&[slot], InputFormat::default(), packed.view_mut());
+        assert_eq!(
+            (packed[[0, 1, 7].as_slice()], packed.iter().filter(|&&byte| byte != 0).count()),
+            (128, 1)
+        );
     }
 }

@@ -13,12 +13,17 @@
 //! what a search then does.
 //!
 //! The device is *busy* while it computes, not while a batch travels. Evaluators sleep meanwhile, as a thread does
-//! that waits for a real device; the operating system wakes it some 50 µs late, as it would there.
+//! that waits for a real device; the operating system wakes it some 50 µs late, as it would there. Before a batch leaves, its
+//! thread packs the inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)): so a search on this device
+//! keeps it as busy as the host's work allows.
 
+use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::network::encode::InputFormat;
+use crate::network::packed_planes::PACKED_BYTES;
 use crate::network::{
     ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor,
 };
@@ -100,6 +105,8 @@ impl Backend for Simulated {
             device: Arc::clone(&self.device),
             fail_after: self.fail_after,
             draw: self.draw,
+            format: self.info.input_format,
+            input: Vec::new(),
         }))
     }
 
@@ -113,10 +120,19 @@ struct SimulatedEvaluator {
     device: Arc<Mutex<SimulatedDevice>>,
     fail_after: u64,
     draw: Draw,
+    format: InputFormat,
+    /// `[batch, 112, 8]`, the packed inputs.
+    input: Vec<u8>,
 }
 
 impl Evaluator for SimulatedEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        self.input.resize(batch.len() * PACKED_BYTES, 0);
+        for (slot, bytes) in batch.iter().zip(self.input.chunks_exact_mut(PACKED_BYTES)) {
+            slot.planes.write_packed(self.format, bytes);
+        }
+        // Nobody reads it: it must be written all the same.
+        black_box(&self.input);
         let now = Instant::now();
         let back = {
             let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
