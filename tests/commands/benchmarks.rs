@@ -118,6 +118,88 @@ fn benchmark_compares_with_an_earlier_run_and_reports() {
 }
 
 #[test]
+fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().display().to_string();
+    let line = [
+        "benchmark",
+        "--num-positions=2",
+        "--nodes=200",
+        "--thread-counts=1,2",
+        "--batches=8",
+        "--out",
+        &out,
+    ];
+    let backends = format!("--backends=random,onnxruntime(provider=migraphx),{DEVICE}");
+    let output = run(&[&line[..], &[&backends, "--json"]].concat());
+    assert_eq!(output.status.code(), Some(1), "one is missing: {}", stderr(&output));
+    let report = json(&output);
+    let runs = report["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 6, "{report:#}");
+    for (index, run) in runs.iter().enumerate() {
+        assert_eq!(run["threads"], 1 + index % 2, "{run:#}");
+        if index / 2 == 1 {
+            assert!(
+                run["error"].as_str().unwrap().contains("migraphx") && run["report"].is_null(),
+                "{run:#}"
+            );
+            continue;
+        }
+        let figures = &run["report"];
+        assert_eq!(
+            (&figures["threads"], &figures["minibatch_size"]),
+            (&run["threads"], &8.into()),
+            "{run:#}"
+        );
+        assert_eq!(figures["positions"].as_array().unwrap().len(), 2);
+        assert!(
+            figures["nps"].as_u64().unwrap() > 0 && figures["ready_s"].as_f64().unwrap() > 0.0,
+            "{run:#}"
+        );
+        assert!(figures["first_batch_ms"].as_f64().unwrap() > 0.0, "{run:#}");
+    }
+    assert!(runs[4]["report"]["device_busy"].as_f64().is_some(), "a simulated device is busy");
+    let table = fs::read_to_string(folder.path().join("report.md")).unwrap();
+    assert!(table.contains("| random |") && table.contains("FAILS"), "{table}");
+    let output = run(&["benchmark", "--backends=random", "--threads=2"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--thread-counts"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_card_has_the_figures_and_no_folder() {
+    let folder = TempDir::new().unwrap();
+    let card = folder.path().join("card.json").display().to_string();
+    let line =
+        ["benchmark", "--backend=random", "--nodes=200", "--num-positions=2", "--threads=1", "--card", &card];
+    let output = run(&line);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[lines.len() - 2].starts_with("zeitnot card 1 | "), "{text}");
+    assert!(lines[lines.len() - 1].ends_with(" nps"), "{text}");
+    let card: Value = serde_json::from_str(&fs::read_to_string(&card).unwrap()).unwrap();
+    assert_eq!(
+        (&card["zeitnot_card"], &card["threads"], &card["positions"]),
+        (&1.into(), &1.into(), &2.into())
+    );
+    assert!(card["nps"].as_u64().unwrap() > 0 && !card.to_string().contains(folder.path().to_str().unwrap()));
+}
+
+/// What a system does not tell is named; energy is never made up.
+#[test]
+fn benchmark_tells_what_the_sensors_tell() {
+    let report = json(&run(&["benchmark", "--backend=random", "--nodes=300", "--num-positions=2", "--json"]));
+    let sensors = &report["sensors"];
+    let devices = sensors["devices"].as_array().unwrap();
+    assert!(!devices.is_empty() && !devices[0]["samples"].as_array().unwrap().is_empty(), "{sensors:#}");
+    assert_eq!(sensors["joules"].is_null(), sensors["nodes_per_joule"].is_null(), "{sensors:#}");
+    if sensors["joules"].is_null() {
+        assert!(!sensors["missing"].as_array().unwrap().is_empty(), "{sensors:#}");
+    }
+}
+
+#[test]
 fn benchmark_needs_an_end() {
     let output = run(&["benchmark", "--backend=random", "--movetime=-1"]);
     assert_eq!(output.status.code(), Some(2));

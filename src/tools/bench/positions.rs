@@ -62,6 +62,14 @@ impl PositionArgs {
         Ok(positions)
     }
 
+    /// Returns the flags that say the same, with their values.
+    pub(in crate::tools) fn flags(&self) -> Vec<(&'static str, String)> {
+        let count = self.num_positions.map(|count| ("num-positions", count.to_string()));
+        let fen = self.fen.clone().map(|fen| ("fen", fen));
+        let file = self.positions.as_ref().map(|file| ("positions", file.display().to_string()));
+        count.into_iter().chain(fen).chain(file).collect()
+    }
+
     /// Returns whether nothing is said about them.
     pub(super) fn is_default(&self) -> bool {
         self.num_positions.is_none() && self.fen.is_none() && self.positions.is_none()

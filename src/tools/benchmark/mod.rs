@@ -1,9 +1,10 @@
 //! `zeitnot benchmark`: measures the speed of the search over many positions, for comparisons.
 //!
 //! It searches as `bench` does, but more [`positions`] and each for longer. Beside the figures the report names the
-//! [`machine`] and says how quiet it was ([`noise`], measured between the searches). On demand it [`compare`]s the run with an
-//! earlier one.
+//! [`machine`], says how quiet it was ([`noise`], measured between the searches) and what its [`sensors`] told. The most important
+//! figures make a [`card`]. On demand it [`compare`]s the run with an earlier one, or [`several`] backends with each other.
 
+mod card;
 mod compare;
 pub(super) mod machine;
 mod noise;
@@ -14,6 +15,8 @@ mod page;
 mod page;
 mod positions;
 mod report;
+mod sensors;
+mod several;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -35,6 +38,8 @@ use machine::MachineInfo;
 use noise::NoiseMeter;
 use positions::POSITIONS;
 use report::{BenchmarkReport, PositionResult};
+use sensors::SensorLog;
+use several::SeveralArgs;
 
 /// The time of each search unless the user says otherwise, ms. It is Lc0's.
 const MOVE_TIME_MS: i64 = 10_000;
@@ -63,6 +68,11 @@ pub(super) struct BenchmarkArgs {
     /// Folder for the report in all forms (report.md, index.html, speed.svg, benchmark.json)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Write the run's most important figures as JSON, to be put beside those of other machines
+    #[arg(long, value_name = "FILE.json")]
+    card: Option<PathBuf>,
+    #[command(flatten)]
+    several: SeveralArgs,
     #[command(flatten)]
     settings: Settings,
 }
@@ -84,15 +94,25 @@ impl BenchmarkArgs {
         }
         Ok(limits)
     }
+
+    /// Returns the positions to search, as after UCI's `position`.
+    fn read_positions(&self) -> Result<Vec<String>, Failure> {
+        self.positions.read_or(|| POSITIONS.map(String::from).into())
+    }
 }
 
 /// Runs the command: measures, writes the report, and answers whether the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let limits = args.limits()?;
-    let positions = args.positions.read_or(|| POSITIONS.map(String::from).into())?;
+    let (limits, positions) = (args.limits()?, args.read_positions()?);
+    if args.several.is_asked_for() {
+        return several::run(args, output);
+    }
     let earlier = args.compare.as_deref().map(EarlierRun::read).transpose()?;
+    let start = Instant::now();
     let mut engine = fixed_search::engine(&args.settings)?;
+    let ready = start.elapsed();
     let mut report = measure(&mut engine, positions, &limits, output)?;
+    report.ready_s = ready.as_secs_f64();
     report.network = network_hash(&args.settings.network)?;
     report.options =
         args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
@@ -113,6 +133,9 @@ fn write(args: &BenchmarkArgs, report: &BenchmarkReport, output: &mut Output) ->
     if let Some(folder) = &args.out {
         report.write_files(folder)?;
     }
+    if let Some(file) = &args.card {
+        report.write_card(file)?;
+    }
     Ok(())
 }
 
@@ -129,12 +152,15 @@ fn measure(
     }
     let controls = CONTROLS.div_ceil(positions.len() + 1);
     let mut meter = NoiseMeter::start(engine.threads());
+    let mut sensors = SensorLog::start();
     let (mut total, mut rows, mut searching) = (BenchFigures::default(), Vec::new(), Searching::default());
     for position in positions {
         (0..controls).for_each(|_| meter.control());
         let before = Searching::so_far(engine);
         let (search, result) = search(engine, position, limits.clone())?;
-        searching.add(before, Searching::so_far(engine));
+        let after = Searching::so_far(engine);
+        sensors.searched(before.wall, after.wall);
+        searching.add(before, after);
         total.add(&result.summary);
         if is_text {
             output.write(&(), &search)?;
@@ -150,6 +176,10 @@ fn measure(
     Ok(BenchmarkReport {
         version: VERSION,
         evaluations_per_s: total.evaluations as f64 / seconds.max(1e-9),
+        ready_s: 0.0,
+        first_batch_ms: first.first().copied(),
+        minibatch_size: engine.batch_size(),
+        sensors: sensors.finish(total.nodes),
         first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
         cpu_s: searching.cpu.map(|time| time.as_secs_f64()),
         device_busy: searching.busy.map(|busy| busy.as_secs_f64() / searching.wall.as_secs_f64().max(1e-9)),

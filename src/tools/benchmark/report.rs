@@ -7,10 +7,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::card::Card;
 use super::compare::Comparison;
 use super::machine::MachineInfo;
 use super::noise::MachineNoise;
 use super::page;
+use super::sensors::SensorReport;
 use crate::report::{Align, Table};
 use crate::tools::Failure;
 use crate::tools::bench::{BenchFigures, BenchRow};
@@ -34,6 +36,10 @@ pub(super) struct BenchmarkReport {
     pub(super) evaluations_per_s: f64,
     /// The mean over the positions, ms.
     pub(super) first_evaluation_ms: Option<f64>,
+    /// The time until the network was read and the backend ready, seconds: with what it builds or compiles once.
+    pub(super) ready_s: f64,
+    /// The time until the run's very first evaluation, ms: with what a device does only at its first batch.
+    pub(super) first_batch_ms: Option<f64>,
     /// The CPU time of all threads while searching, seconds; not known on every system.
     pub(super) cpu_s: Option<f64>,
     /// The share of the searches' time in which the device computed; not known for every backend.
@@ -43,12 +49,15 @@ pub(super) struct BenchmarkReport {
     /// The SHA-256 of the network's file; `None` for backends without one.
     pub(super) network: Option<String>,
     pub(super) threads: usize,
+    /// The batch size in force.
+    pub(super) minibatch_size: usize,
     /// The limit that ended the searches, as in "10000 ms".
     pub(super) limit: String,
     /// The options that were not at their defaults, as flags.
     pub(super) options: Vec<String>,
     pub(super) machine: MachineInfo,
     pub(super) noise: MachineNoise,
+    pub(super) sensors: SensorReport,
     pub(super) comparison: Option<Comparison>,
     pub(super) positions: Vec<PositionResult>,
 }
@@ -75,6 +84,8 @@ impl BenchmarkReport {
         let mut add = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
         add("device busy", self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0)));
         add("first evaluation", self.first_evaluation_ms.map(|ms| format!("after {ms:.2} ms")));
+        add("ready", Some(format!("after {:.2} s", self.ready_s)));
+        add("first batch", self.first_batch_ms.map(|ms| format!("after {ms:.2} ms")));
         add("CPU time", self.cpu_s.map(|seconds| format!("{seconds:.2} s")));
         add("backend", Some(format!("{}: {}", self.backend, self.description)));
         add("network SHA-256", self.network.clone());
@@ -85,6 +96,7 @@ impl BenchmarkReport {
         add("graphics", (!gpus.is_empty()).then(|| gpus.join("; ")));
         add("system", Some(system.clone()));
         add("Zeitnot", Some(self.version.into()));
+        facts.extend(self.sensors.facts());
         facts
     }
 
@@ -145,6 +157,7 @@ impl BenchmarkReport {
         for remark in self.remarks() {
             text += &format!("{remark}\n\n");
         }
+        text += &format!("`{}`\n\n", Card::of(self));
         text + &markdown(&self.fact_table()) + "\n" + &markdown(&self.position_table())
     }
 
@@ -165,19 +178,27 @@ impl BenchmarkReport {
         fs::write(file, text).map_err(output_error)
     }
 
-    /// Writes `benchmark.json`, `report.md` and, in a build with the laboratory, `speed.svg` and `index.html` into `folder`, which
+    /// Writes the card as JSON.
+    pub(super) fn write_card(&self, file: &Path) -> Result<(), Failure> {
+        let json = serde_json::to_string_pretty(&Card::of(self)).map_err(io::Error::from)?;
+        let output_error = |error| Failure::Input(format!("{}: cannot be written: {error}", file.display()));
+        fs::write(file, json + "\n").map_err(output_error)
+    }
+
+    /// Writes `benchmark.json`, `card.json`, `report.md` and, in a build with the laboratory, `speed.svg` and `index.html` into `folder`, which
     /// is made if need be.
     pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
         fs::create_dir_all(folder)?;
         page::write(self, folder)?;
         fs::write(folder.join("report.md"), self.to_markdown())?;
+        self.write_card(&folder.join("card.json"))?;
         fs::write(folder.join("benchmark.json"), self.json()?)?;
         Ok(())
     }
 }
 
 /// Returns `table` as Markdown.
-fn markdown(table: &Table) -> String {
+pub(super) fn markdown(table: &Table) -> String {
     let escaped = |cell: &str| cell.replace('|', "\\|");
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = format!("{}:\n\n", table.caption());
@@ -200,6 +221,7 @@ impl fmt::Display for BenchmarkReport {
         for remark in self.remarks() {
             writeln!(f, "{remark}")?;
         }
+        writeln!(f, "{}", Card::of(self))?;
         writeln!(f, "{} nodes {} nps", self.figures.nodes, self.figures.nps)
     }
 }
