@@ -1,10 +1,10 @@
 //! The backend `auto`: the choice that is made for the user. This module alone decides it.
 //!
-//! Residual towers go to `native`, which is the fastest on CPUs. For networks with an attention body and for ONNX models
+//! On cores, residual towers go to `native`, which is the fastest there. For networks with an attention body and for ONNX models
 //! `resolve` takes the fastest of what is installed: all candidates are measured within `PATIENCE`, in CPU time, by
-//! the [`CandidateMeasurement`] in force, and the choice is kept in the cache folder for this processor and network
-//! (`remembered`). Where time ran out or the figures scatter, what is kept is a guess, and the second, fourth, eighth …
-//! start from then on measures again.
+//! the [`CandidateMeasurement`] in force. Where a GPU's library is at hand, the winner on all cores is then weighed against the GPU,
+//! for every network. The choice is kept in the cache folder for this processor, its GPUs and the network (`remembered`). Where
+//! time ran out or the figures scatter, what is kept is a guess, and the second, fourth, eighth … start from then on measures again.
 //!
 //! Nothing is measured where options stand beside `auto`, where it is one of several devices, or where it is the
 //! fallback of a device that is not available: `make` then takes `native` where that evaluates the network, and else
@@ -18,12 +18,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::onnxruntime::{self, DeviceOptions, Provider, Runtime, finder};
-use super::{AUTO, BackendConfig, native, native_backend, onnx_runtime_backend, with_notes};
+use super::{AUTO, BackendConfig, Fallback, native, native_backend, onnx_runtime_backend, with_notes};
 use crate::network::weights::{Body, Model, NetworkFile};
-use crate::network::{Backend, BackendError};
+use crate::network::{Backend, BackendError, cores};
 use crate::params::Params;
 
-pub use measure::{BATCH_SIZE, CandidateMeasurement, CandidateSpeed, InProcess, ROUND, ROUNDS, measure_with};
+pub use measure::{
+    CandidateKind, CandidateMeasurement, CandidateSpeed, Candidates, InProcess, ROUND, ROUNDS, measure_with,
+};
 use remembered::{ChoiceFile, RememberedChoice};
 
 /// OpenVINO's short name.
@@ -33,10 +35,17 @@ const CANDIDATES: [&str; 3] = [native::NAME, onnxruntime::NAME, OPENVINO];
 /// Gain for which a later candidate is taken: `native` needs no library, and its bf16 is five times nearer to fp32 than
 /// OpenVINO's (mean policy KL 7e-6 against 39e-6, 256x8 encoders).
 const LEAST_GAIN: f64 = 0.1;
+/// The GPUs that are weighed against the cores, where their libraries are at hand. TensorRT is none: it builds for minutes.
+const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider::WebGpu];
+/// Gain for which a GPU is taken in the place of all cores: small batches, as at the begin of a search, suit it less than what is
+/// measured.
+const LEAST_GAIN_OF_GPU: f64 = 0.5;
 /// The deviation of the rounds, as a share of their median, above which a choice counts as a guess.
 const NOISY: f64 = 0.15;
 /// The time within which all candidates are to be measured.
 const PATIENCE: Duration = Duration::from_millis(2900);
+/// The time within which GPUs are to be measured after them, which compile their kernels first. GUIs wait 15 s for an engine.
+const PATIENCE_WITH_GPUS: Duration = Duration::from_secs(9);
 
 /// The candidate to take after a measurement, with the reason.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,14 +63,17 @@ pub(super) fn resolve<'a>(
     config: &'a BackendConfig,
     network: Option<&NetworkFile>,
 ) -> Result<Cow<'a, BackendConfig>, BackendError> {
-    let Some(network) = network.filter(|network| !is_tower(network)) else {
+    let Some(network) = network.filter(|_| config.name == AUTO && config.options.is_empty()) else {
         return Ok(Cow::Borrowed(config));
     };
-    if config.name != AUTO || !config.options.is_empty() {
+    let gpus =
+        GPUS.into_iter().filter(|&gpu| finder::is_at_hand(gpu)).map(Provider::name).collect::<Vec<_>>();
+    if is_tower(network) && gpus.is_empty() {
         return Ok(Cow::Borrowed(config));
     }
-    let (name, why) = fastest(network);
-    let mut chosen = BackendConfig::parse(name, "")?;
+    let (name, why) = fastest(network, &gpus);
+    // Nobody has asked for a GPU: if it is gone since it was measured, the CPU will do.
+    let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
     chosen.notes = config.notes.clone();
     chosen.notes.extend(why.map(|why| format!("backend auto takes {name}: {why}")));
     Ok(Cow::Owned(chosen))
@@ -104,7 +116,7 @@ fn is_for_native(network: &NetworkFile) -> bool {
 }
 
 /// Returns the candidate to take for `network`, and the reason if there was a choice.
-fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
+fn fastest(network: &NetworkFile, gpus: &[&'static str]) -> (&'static str, Option<String>) {
     let usual = if is_for_native(network) { native::NAME } else { onnxruntime::NAME };
     if Runtime::in_use().is_some() {
         return match usual {
@@ -114,7 +126,7 @@ fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
             _ => (usual, None),
         };
     }
-    let file = ChoiceFile::of(network);
+    let file = ChoiceFile::of(network, gpus);
     let guessed = match file.read() {
         Some(RememberedChoice { backend, guessed: 0 }) => {
             return (backend, Some("it was the fastest here when they were measured".into()));
@@ -126,12 +138,22 @@ fn fastest(network: &NetworkFile) -> (&'static str, Option<String>) {
         Some(RememberedChoice { guessed, .. }) => guessed,
         None => 0,
     };
-    let possible = possible_candidates(usual);
-    if possible.len() < 2 {
+    let possible = if is_tower(network) { vec![usual] } else { possible_candidates(usual) };
+    if possible.len() + gpus.len() < 2 {
         return (usual, None);
     }
-    let speeds = measure::measurement().measure(network, &possible, Instant::now() + PATIENCE);
-    let MeasuredChoice { backend, why, is_guess } = choose(&possible, &speeds);
+    let measure = |kind, names: &[&'static str], patience| {
+        measure::measurement().measure(network, Candidates { kind, names }, Instant::now() + patience)
+    };
+    let speeds = measure(CandidateKind::Processor, &possible, PATIENCE);
+    let mut choice = choose(&possible, &speeds);
+    if !gpus.is_empty() {
+        let of_gpus = measure(CandidateKind::Gpu, gpus, PATIENCE_WITH_GPUS);
+        let speed = speeds.iter().find(|speed| speed.backend == choice.backend);
+        let on_cores = speed.map_or(0.0, |speed| speed.nps * cores() as f64);
+        choice = weigh(&choice, on_cores, (gpus, &of_gpus));
+    }
+    let MeasuredChoice { backend, why, is_guess } = choice;
     file.write(RememberedChoice { backend, guessed: if is_guess { guessed + 1 } else { 0 } });
     (backend, Some(why))
 }
@@ -173,6 +195,32 @@ fn choose(possible: &[&'static str], speeds: &[CandidateSpeed]) -> MeasuredChoic
     MeasuredChoice { backend: best.backend, why, is_guess: is_late || is_noisy }
 }
 
+/// Returns the fastest GPU if it is so much faster than `cpu`, which evaluates `on_cores` positions a second on all cores, that it
+/// is taken; else `cpu`. Without a measurement of both that is a guess.
+fn weigh(
+    cpu: &MeasuredChoice,
+    on_cores: f64,
+    (gpus, speeds): (&[&'static str], &[CandidateSpeed]),
+) -> MeasuredChoice {
+    let mut why = format!("{on_cores:.0} positions a second with {} on all cores", cpu.backend);
+    for gpu in gpus {
+        match speeds.iter().find(|speed| speed.backend == *gpu) {
+            Some(speed) => why += &format!(", {:.0} with {gpu}", speed.nps),
+            None => why += &format!(", {gpu} not measured in time (zeitnot doctor says whether it works)"),
+        }
+    }
+    let best = speeds.iter().max_by(|a, b| a.nps.total_cmp(&b.nps));
+    let is_worth_it =
+        |speed: &&CandidateSpeed| on_cores > 0.0 && speed.nps > on_cores * (1.0 + LEAST_GAIN_OF_GPU);
+    let is_late = speeds.len() < gpus.len();
+    let is_noisy = speeds.iter().any(|speed| speed.deviation > NOISY);
+    MeasuredChoice {
+        backend: best.filter(is_worth_it).map_or(cpu.backend, |speed| speed.backend),
+        why,
+        is_guess: cpu.is_guess || is_late || is_noisy,
+    }
+}
+
 /// Returns the candidate that is most often the fastest of the `possible` ones.
 fn usual(possible: &[&'static str]) -> &'static str {
     let options = Params::default().with("provider", OPENVINO);
@@ -205,6 +253,32 @@ mod tests {
         assert_eq!((late.backend, late.is_guess), ("native", true));
         let part = choose(&CANDIDATES, &[faster[0], faster[2]]);
         assert_eq!((part.backend, part.is_guess), ("openvino", true));
+    }
+
+    #[test]
+    fn a_gpu_must_be_much_faster_than_all_cores() {
+        let cpu = MeasuredChoice { backend: "native", why: String::new(), is_guess: false };
+        let speed = |backend, nps| CandidateSpeed { backend, nps, deviation: 0.02 };
+        let weighed = |gpus: &[&'static str], speeds: &[CandidateSpeed]| {
+            let choice = weigh(&cpu, 1000.0, (gpus, speeds));
+            (choice.backend, choice.is_guess)
+        };
+        assert_eq!(weighed(&["webgpu"], &[speed("webgpu", 1400.0)]), ("native", false));
+        assert_eq!(weighed(&["webgpu"], &[speed("webgpu", 1600.0)]), ("webgpu", false));
+        let both = [speed("cuda", 9000.0), speed("webgpu", 5000.0)];
+        assert_eq!(weighed(&["cuda", "webgpu"], &both), ("cuda", false));
+        assert_eq!(weighed(&["cuda", "webgpu"], &both[1..]), ("webgpu", true));
+        assert_eq!(weighed(&["webgpu"], &[]), ("native", true));
+        assert_eq!(
+            weigh(&cpu, 0.0, (&["cuda"], &both[..1])).backend,
+            "native",
+            "the cores were not measured"
+        );
+        let why = weigh(&cpu, 1000.0, (&["cuda", "webgpu"], &both[..1])).why;
+        assert!(
+            why.starts_with("1000 positions a second with native on all cores, 9000 with cuda, webgpu not"),
+            "{why}"
+        );
     }
 
     #[test]

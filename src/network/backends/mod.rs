@@ -6,7 +6,7 @@
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | `native` for residual towers, else the fastest of `native`, `onnxruntime` and `openvino` that are installed, as measured ([`auto_backend`]) |
+//! | `auto` | on cores `native` for residual towers, else the fastest of `native`, `onnxruntime` and `openvino` that are installed; a GPU where that is faster, as measured ([`auto_backend`]) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
 //! | `openvino`, `cuda`, `tensorrt`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |

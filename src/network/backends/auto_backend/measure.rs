@@ -16,19 +16,53 @@ use crate::network::BackendError;
 use crate::network::throughput::{BatchSizeSeries, RoundLength, SortedSamples, ThroughputMeter};
 use crate::network::weights::NetworkFile;
 
-/// Positions per batch while candidates are measured.
-pub const BATCH_SIZE: usize = 4;
+/// What candidates compute on, and so how they are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CandidateKind {
+    /// The cores: in CPU time of one thread, several at the same time.
+    Processor,
+    /// A GPU: by the clock, with two batches in flight, one after the other.
+    Gpu,
+}
+
+impl CandidateKind {
+    /// Returns the positions per batch while candidates are measured. A search that has just begun has no more for a GPU.
+    pub fn batch_size(self) -> usize {
+        match self {
+            CandidateKind::Processor => 4,
+            CandidateKind::Gpu => 64,
+        }
+    }
+
+    /// Returns the threads that evaluate.
+    pub fn threads(self) -> usize {
+        match self {
+            CandidateKind::Processor => 1,
+            CandidateKind::Gpu => 2,
+        }
+    }
+}
+
 /// Rounds of a measurement.
 pub const ROUNDS: u32 = 4;
 /// The length of a round.
 pub const ROUND: Duration = Duration::from_millis(40);
+
+/// Names of backends of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidates<'a> {
+    /// What they compute on.
+    pub kind: CandidateKind,
+    /// Their names.
+    pub names: &'a [&'static str],
+}
 
 /// The speed at which a candidate evaluates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CandidateSpeed {
     /// The candidate's name.
     pub backend: &'static str,
-    /// Evaluations per second of CPU time; per second of the clock where the system does not tell CPU time.
+    /// Evaluations per second of CPU time; per second of the clock on a GPU, and where the system does not tell CPU time.
     pub nps: f64,
     /// Standard deviation of the rounds, as a share of `nps`.
     pub deviation: f64,
@@ -36,13 +70,13 @@ pub struct CandidateSpeed {
 
 /// Measures how fast candidates evaluate.
 pub trait CandidateMeasurement: Debug + Send + Sync {
-    /// Measures `candidates`, names of backends on the CPU, with `network`, and returns by `deadline` or soon after.
+    /// Measures `candidates` with `network`, and returns by `deadline` or soon after.
     ///
     /// Candidates that fail or that could not be measured in time are left out of what it returns.
     fn measure(
         &self,
         network: &NetworkFile,
-        candidates: &[&'static str],
+        candidates: Candidates<'_>,
         deadline: Instant,
     ) -> Vec<CandidateSpeed>;
 }
@@ -63,7 +97,8 @@ pub(super) fn measurement() -> &'static dyn CandidateMeasurement {
 /// Measures candidates one after the other in this process.
 ///
 /// Those of ONNX Runtime are measured with the one library that this process can have, which stays loaded: the one with
-/// the provider `openvino` where that is a candidate, for it evaluates on plain CPUs too. None is fetched for this.
+/// the provider `openvino` where that is a candidate, for it evaluates on plain CPUs too. None is fetched for this. GPUs are not
+/// measured: their libraries would stay, and a driver that crashes would end the process.
 #[derive(Clone, Copy, Debug)]
 pub struct InProcess;
 
@@ -71,12 +106,15 @@ impl CandidateMeasurement for InProcess {
     fn measure(
         &self,
         network: &NetworkFile,
-        candidates: &[&'static str],
+        candidates: Candidates<'_>,
         deadline: Instant,
     ) -> Vec<CandidateSpeed> {
-        let library = if candidates.contains(&OPENVINO) { Provider::OpenVino } else { Provider::Cpu };
+        if candidates.kind == CandidateKind::Gpu {
+            return Vec::new();
+        }
+        let library = if candidates.names.contains(&OPENVINO) { Provider::OpenVino } else { Provider::Cpu };
         let can_run = |name: &&&'static str| **name == native::NAME || has_library(library);
-        let in_time = candidates.iter().filter(can_run).take_while(|_| Instant::now() < deadline);
+        let in_time = candidates.names.iter().filter(can_run).take_while(|_| Instant::now() < deadline);
         in_time.filter_map(|name| speed_of(name, network).ok()).collect()
     }
 }
@@ -91,8 +129,9 @@ fn speed_of(name: &'static str, network: &NetworkFile) -> Result<CandidateSpeed,
     let backend = make(&BackendConfig::parse(name, "")?, Some(network.clone()))?;
     let mut meter = ThroughputMeter::new(&*backend, 1)?;
     let round = RoundLength::Time(ROUND);
-    meter.warm_up(BATCH_SIZE)?;
-    let mut series = meter.begin(BATCH_SIZE, round)?;
+    let size = CandidateKind::Processor.batch_size();
+    meter.warm_up(size)?;
+    let mut series = meter.begin(size, round)?;
     for _ in 0..ROUNDS {
         meter.measure_round(&mut series, round)?;
     }
@@ -114,11 +153,12 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
         let network = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let soon = Instant::now() + Duration::from_secs(60);
-        let speeds = InProcess.measure(&network, &[native::NAME], soon);
+        let candidates = Candidates { kind: CandidateKind::Processor, names: &[native::NAME] };
+        let speeds = InProcess.measure(&network, candidates, soon);
         assert!(
             matches!(speeds[..], [CandidateSpeed { backend: native::NAME, nps, .. }] if nps > 0.0),
             "{speeds:?}"
         );
-        assert_eq!(InProcess.measure(&network, &[native::NAME], Instant::now()), [], "too late");
+        assert_eq!(InProcess.measure(&network, candidates, Instant::now()), [], "too late");
     }
 }

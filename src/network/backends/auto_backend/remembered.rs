@@ -9,7 +9,8 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::CANDIDATES;
+use super::{CANDIDATES, GPUS};
+use crate::network::backends::onnxruntime::Provider;
 use crate::network::folders;
 use crate::network::weights::NetworkFile;
 
@@ -22,7 +23,7 @@ type Choices = BTreeMap<String, StoredChoice>;
 /// A choice as it stands in the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct StoredChoice {
-    /// One of [`CANDIDATES`].
+    /// One of [`CANDIDATES`] or [`GPUS`].
     backend: String,
     /// Starts for which it has been a guess; 0 if it was measured.
     guessed: u32,
@@ -31,7 +32,7 @@ struct StoredChoice {
 /// A choice that was made at an earlier start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RememberedChoice {
-    /// One of [`CANDIDATES`].
+    /// One of [`CANDIDATES`] or [`GPUS`].
     pub(super) backend: &'static str,
     /// Starts for which it has been a guess; 0 if it was measured.
     pub(super) guessed: u32,
@@ -46,18 +47,20 @@ pub(super) struct ChoiceFile {
 }
 
 impl ChoiceFile {
-    /// Returns the place for `network` on this processor in the cache folder.
-    pub(super) fn of(network: &NetworkFile) -> ChoiceFile {
+    /// Returns the place for `network` on this processor with these `gpus` in the cache folder.
+    pub(super) fn of(network: &NetworkFile, gpus: &[&'static str]) -> ChoiceFile {
+        let gpus: String = gpus.iter().map(|gpu| format!(", {gpu}")).collect();
         ChoiceFile {
             path: folders::cache().map(|cache| cache.join(FILE)),
-            key: format!("{}, network {}", processor(), network.sha256),
+            key: format!("{}{gpus}, network {}", processor(), network.sha256),
         }
     }
 
     /// Returns the choice that is kept, if there is one that this version understands.
     pub(super) fn read(&self) -> Option<RememberedChoice> {
         let StoredChoice { backend, guessed } = read_choices(self.path.as_deref()?).remove(&self.key)?;
-        let backend = CANDIDATES.into_iter().find(|candidate| *candidate == backend)?;
+        let mut candidates = CANDIDATES.into_iter().chain(GPUS.map(Provider::name));
+        let backend = candidates.find(|candidate| *candidate == backend)?;
         Some(RememberedChoice { backend, guessed })
     }
 

@@ -65,6 +65,21 @@ pub fn obstacle(provider: Provider) -> Option<LibraryError> {
     nvidia::check_driver(provider).and_then(|()| plugin::check_system(provider)).err()
 }
 
+/// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes longer than each start
+/// of an engine may.
+pub fn is_at_hand(provider: Provider) -> bool {
+    if provider.plugin().is_some_and(|plugin| !plugin.is_known()) || obstacle(provider).is_some() {
+        return false;
+    }
+    let has_provider = |library: Library| library.has(provider);
+    match env::var_os(PATH_VARIABLE).filter(|value| !value.is_empty()) {
+        Some(named) => named_library(Path::new(&named)).is_ok_and(has_provider),
+        None => known_folders(provider)
+            .into_iter()
+            .any(|(source, folder)| best_in(&folder, source, &mut Vec::new()).is_some_and(has_provider)),
+    }
+}
+
 /// Returns whether a library that has `provider` is installed, with its plugin if it is one.
 pub fn is_installed(provider: Provider) -> bool {
     (provider.plugin().is_none() || plugin::is_installed(provider))

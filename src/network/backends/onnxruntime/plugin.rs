@@ -82,6 +82,12 @@ impl Plugin {
         })
     }
 
+    /// Returns whether the file lies beside the program or in the cache.
+    pub(super) fn is_known(&self) -> bool {
+        let file = self.file_name();
+        self.known_folders().iter().any(|folder| folder.join(&file).is_file())
+    }
+
     fn known_folders(&self) -> Vec<PathBuf> {
         let mut folders = finder::folders_beside_the_program();
         folders.extend(folders::cache().map(|cache| self.package.destination(&cache)));
