@@ -149,3 +149,105 @@ fn documents_name_files_that_are_there() {
     let missing: Vec<String> = documents.iter().flat_map(missing).collect();
     assert!(missing.is_empty(), "named, but not there:\n{}", missing.join("\n"));
 }
+
+/// A row of the list of unsafe code: the cells of a file.
+struct UnsafeRow {
+    file: String,
+    functions: String,
+    tests: String,
+}
+
+fn unsafe_rows() -> Vec<UnsafeRow> {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/unsafe.md");
+    let text = fs::read_to_string(document).unwrap();
+    let row = |line: &str| {
+        let cells: Vec<_> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
+        let [_, file, functions, _, tests, _] = &cells[..] else { return None };
+        let file = file.strip_prefix("`src/")?.strip_suffix('`')?.to_owned();
+        Some(UnsafeRow { file, functions: functions.clone(), tests: tests.clone() })
+    };
+    text.lines().filter_map(row).collect()
+}
+
+/// Returns the name that begins after `keyword` in a line of code.
+fn name_after(line: &str, keyword: &str) -> Option<String> {
+    let (_, rest) = line.split_once(keyword)?;
+    Some(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+}
+
+/// Returns where a file has the word `unsafe`: functions by name, implementations and traits by their first line.
+fn unsafe_places(text: &str) -> BTreeSet<String> {
+    let (mut places, mut function) = (BTreeSet::new(), String::new());
+    for line in code(text).lines() {
+        function = name_after(line, "fn ").filter(|name| !name.is_empty()).unwrap_or(function);
+        let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        if !words.any(|word| word == "unsafe") {
+            continue;
+        }
+        let item = line
+            .split("unsafe ")
+            .nth(1)
+            .filter(|rest| rest.starts_with("impl ") || rest.starts_with("trait "));
+        places.insert(match item {
+            Some(item) => item.split([':', '{']).next().unwrap().trim().to_owned(),
+            None => function.clone(),
+        });
+    }
+    places
+}
+
+#[test]
+fn all_unsafe_code_is_listed_with_its_tests() {
+    let rows = unsafe_rows();
+    let sources: Vec<_> = files(&source_folder())
+        .into_iter()
+        .map(|path| {
+            (
+                path.strip_prefix(source_folder()).unwrap().display().to_string(),
+                fs::read_to_string(&path).unwrap(),
+            )
+        })
+        .collect();
+    let mut wrong = Vec::new();
+    for (file, text) in &sources {
+        let places = unsafe_places(text);
+        let row = rows.iter().find(|row| row.file == file.replace('\\', "/"));
+        let Some(row) = row else {
+            wrong.extend(
+                (!places.is_empty()).then(|| format!("{file} has unsafe code and no row: {places:?}")),
+            );
+            continue;
+        };
+        if places.is_empty() {
+            wrong.push(format!("{file} has a row and no unsafe code"));
+        }
+        let is_listed = |place: &&String| {
+            row.functions == "all of `Simd`" || row.functions.contains(&format!("`{place}`"))
+        };
+        wrong.extend(
+            places
+                .iter()
+                .filter(|place| !is_listed(place))
+                .map(|place| format!("{file}: {place} is not listed")),
+        );
+        let tests = row.tests.split('`').skip(1).step_by(2);
+        let is_there = |name: &&str| sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
+        let missing: Vec<_> = tests.clone().filter(|name| !is_there(name)).collect();
+        if tests.count() == 0 || !missing.is_empty() {
+            wrong.push(format!("{file}: no test, or tests that are not there: {missing:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "docs/unsafe.md:\n{}", wrong.join("\n"));
+    assert_eq!(
+        rows.iter().map(|row| &row.file).collect::<BTreeSet<_>>().len(),
+        rows.len(),
+        "two rows of one file"
+    );
+}
+
+#[test]
+fn unsafe_code_is_found_in_blocks_functions_and_implementations() {
+    let text = "fn a() { unsafe { b() } }\n// unsafe\nunsafe fn b() {}\nunsafe impl X for Y {}\nfn unsafe_c() {}\n#![warn(unsafe_op_in_unsafe_fn)]";
+    let found: Vec<_> = unsafe_places(text).into_iter().collect();
+    assert_eq!(found, ["a", "b", "impl X for Y"]);
+}

@@ -3,6 +3,7 @@
 use std::num::NonZero;
 
 use super::Settings;
+use super::system_memory;
 use crate::network::Backend;
 use crate::network::cache::EvalCache;
 use crate::network::encode::HistoryFill;
@@ -14,7 +15,7 @@ option_group! {
     pub struct MemoryOptions {
         /// Number of evaluations that are kept for positions met again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
-        /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is no limit, and less than 20 counts as 20. At the limit the search goes on: the positions with the fewest visits make room.
+        /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is four fifths of what the machine or the container has, and less than 20 counts as 20. At the limit the search goes on: the positions with the fewest visits make room.
         ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }
@@ -27,13 +28,19 @@ const SEARCH_BYTES: u64 = 500_000;
 /// … and for each of its threads stack, lists of what is pruned, and what the allocator keeps for it.
 const THREAD_BYTES: u64 = 1_000_000;
 
+/// The share of the system's memory that a search without `RamLimitMb` may take; network and program have the rest.
+const SYSTEM_SHARE: (u64, u64) = (4, 5);
+
 /// The least `RamLimitMb`: smaller trees are of no use to a search.
 const LEAST_MB: usize = 20;
 
 impl MemoryOptions {
-    /// Returns `RamLimitMb` in bytes, if there is a limit.
+    /// Returns the bytes that a search may take; `None` if no limit is set or known. Without a limit of the user's the system's memory is
+    /// one: to be ended by the system in the middle of a game is worse than to forget what was visited least.
     fn limit_bytes(&self) -> Option<usize> {
-        self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000)
+        let set = self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000);
+        let of_system = || usize::try_from(system_memory::limit()? / SYSTEM_SHARE.1 * SYSTEM_SHARE.0).ok();
+        set.or_else(of_system)
     }
 
     /// Returns how many evaluations the cache may hold.
@@ -43,7 +50,7 @@ impl MemoryOptions {
     }
 }
 
-/// Returns the bytes that are left for the tree; [`u64::MAX`] if there is no limit.
+/// Returns the bytes that are left for the tree; [`u64::MAX`] if no limit is set or known.
 pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
     let others = EvalCache::full_bytes(settings.memory.cache_capacity()) as u64
         + thread_bytes(settings, backend)

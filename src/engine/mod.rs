@@ -16,6 +16,7 @@ mod quick_look;
 mod root_tablebase;
 mod settings;
 mod strength;
+mod system_memory;
 
 use std::num::NonZero;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ pub const OTHER_NAMES: [OtherName; 2] = [
         name: "Hash",
         flag: "hash",
         option: "RamLimitMb",
-        help: "The same as RamLimitMb: memory for tree, cache and batches, MB; 0 is no limit.",
+        help: "The same as RamLimitMb: memory for tree, cache and batches, MB; 0 is four fifths of the machine's or the container's.",
     },
     OtherName {
         name: "Move Overhead",

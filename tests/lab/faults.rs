@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{data, stderr, zeitnot};
@@ -11,7 +11,7 @@ use crate::common::{data, stderr, zeitnot};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Returns the command of a match of 40 short games that writes into `folder`.
-fn a_match(folder: &Path) -> std::process::Command {
+fn a_match(folder: &Path) -> Command {
     let openings = data("openings.epd");
     let mut command = zeitnot(&["match", "--backend=random", "--nodes=20", "--max-plies=60", "--games=40"]);
     command.args(["--threads=1", "--concurrency=4", "--seed=5", "--openings"]).arg(openings);
@@ -45,6 +45,108 @@ fn a_killed_match_goes_on_where_it_was() {
         let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
         assert!(read(&killed) == read(&whole), "{name} differs from that of a match that was not killed");
     }
+}
+
+/// Starts `command` again and again, ends each process in the given way as soon as `path` has one of the lengths, and lets the last one
+/// run to its end.
+fn run_with_interruptions(
+    command: impl Fn() -> Command,
+    path: &Path,
+    lengths: &[u64],
+    end: impl Fn(&mut Child),
+) {
+    let mut ended = 0;
+    for &enough in lengths {
+        let mut process = command().spawn().unwrap();
+        let began = Instant::now();
+        let length = || fs::metadata(path).map_or(0, |file| file.len());
+        while length() < enough && process.try_wait().unwrap().is_none() {
+            assert!(began.elapsed() < PATIENCE);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        ended += u32::from(process.try_wait().unwrap().is_none());
+        end(&mut process);
+        process.wait().unwrap();
+    }
+    assert!(ended > 0, "no process was interrupted");
+    assert!(command().status().unwrap().success());
+}
+
+fn kill(process: &mut Child) {
+    process.kill().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_match_that_a_signal_ended_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, ended] = ["whole", "ended"].map(|name| folder.path().join(name));
+    assert!(a_match(&whole).status().unwrap().success());
+    let size = fs::metadata(whole.join("games.csv")).unwrap().len();
+    for (number, signal) in ["TERM", "INT", "HUP"].into_iter().enumerate() {
+        let send = |process: &mut Child| {
+            let status = Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
+            assert!(status.unwrap().success());
+        };
+        let enough = size * (number as u64 + 1) / 5;
+        run_with_interruptions(|| a_match(&ended), &ended.join("games.csv"), &[enough], send);
+        for name in ["games.pgn", "games.csv", "moves.csv"] {
+            let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
+            assert!(read(&ended) == read(&whole), "SIG{signal}: {name} differs");
+        }
+        fs::remove_dir_all(&ended).unwrap();
+    }
+}
+
+#[test]
+fn a_killed_movesleft_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [games, whole, killed] = ["games", "whole", "killed"].map(|name| folder.path().join(name));
+    assert!(a_match(&games).status().unwrap().success());
+    let measure = |out: &Path, resume: bool| {
+        let mut command =
+            zeitnot(&["movesleft", "--backend=random", "--threads=1", "--nodes=100", "--sample=3", "--pgn"]);
+        command.arg(games.join("games.pgn")).arg("--out").arg(out).args(resume.then_some("--resume"));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    assert!(measure(&whole, false).status().unwrap().success());
+    let rows = |folder: &Path| folder.join("movesleft.csv");
+    // The first process has the file, and what goes to it at once.
+    let mut first = measure(&killed, false).spawn().unwrap();
+    let began = Instant::now();
+    while !rows(&killed).exists() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kill(&mut first);
+    first.wait().unwrap();
+    let size = fs::metadata(rows(&whole)).unwrap().len();
+    run_with_interruptions(|| measure(&killed, true), &rows(&killed), &[1, size / 3], kill);
+    assert!(fs::read(rows(&killed)).unwrap() == fs::read(rows(&whole)).unwrap(), "the rows differ");
+}
+
+#[test]
+fn a_killed_teacher_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, killed] = ["whole.zng", "killed.zng"].map(|name| folder.path().join(name));
+    let play = |out: &Path| {
+        let mut command = zeitnot(&[
+            "datagen",
+            "play",
+            "--teacher",
+            env!("CARGO_BIN_EXE_zeitnot"),
+            "--games=12",
+            "--nodes=8",
+        ]);
+        command.args(["--teacher-arg=--backend=trivial", "--teacher-arg=--threads=1", "--out"]).arg(out);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    };
+    assert!(play(&whole).status().unwrap().success());
+    let size = fs::metadata(&whole).unwrap().len();
+    run_with_interruptions(|| play(&killed), &killed, &[1, size / 3, size * 2 / 3], kill);
+    assert!(fs::read(&killed).unwrap() == fs::read(&whole).unwrap(), "the records differ");
 }
 
 #[test]

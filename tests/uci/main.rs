@@ -8,3 +8,5 @@ mod drop_in;
 mod info;
 mod pondering;
 mod refusals;
+#[cfg(unix)]
+mod system_faults;

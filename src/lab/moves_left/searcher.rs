@@ -38,6 +38,8 @@ impl Searcher {
     /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree says.
     pub(super) fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), MovesLeftError> {
         self.engine.new_game();
+        // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would depend on where a run began.
+        self.engine.clear_cache();
         self.engine.set_position(position)?;
         let (sender, answers) = channel();
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };

@@ -1,0 +1,91 @@
+//! Tests what the system may do to a session: signals, a clock of the day that jumps, folders that cannot be written.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::engine::Engine;
+use crate::common::{network, package_file, zeitnot};
+
+/// The time within which a process must have ended that was told to; long enough for a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn signals_end_the_engine_in_the_middle_of_a_search() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::process::ExitStatusExt;
+    for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        let mut command = zeitnot(&["--backend=random", "--threads=2"]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        process.stdin.as_mut().unwrap().write_all(b"go infinite\n").unwrap();
+        let mut first = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.starts_with("info"), "{first}");
+        let sent = Command::new("kill").args(["-s", name, &process.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        let began = Instant::now();
+        let status = loop {
+            if let Some(status) = process.try_wait().unwrap() {
+                break status;
+            }
+            assert!(began.elapsed() < PATIENCE, "SIG{name} does not end the process");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert_eq!(status.signal(), Some(number), "{status}");
+    }
+}
+
+/// The system's clock is set, by hours and in both directions, whenever anybody reads it.
+#[cfg(target_os = "linux")]
+#[test]
+fn time_management_does_not_notice_jumps_of_the_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let (library, log) = (folder.path().join("clock_jumps.so"), folder.path().join("log"));
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut compile = Command::new(compiler);
+    compile
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library)
+        .arg(package_file("tests/uci/clock_jumps.c"));
+    assert!(compile.arg("-ldl").status().unwrap().success());
+    let mut command = zeitnot(&["--backend=random", "--threads=1"]);
+    let mut engine =
+        Engine::spawn(command.env("LD_PRELOAD", &library).arg(format!("--logfile={}", log.display())));
+    let mut position = "position startpos moves".to_owned();
+    for turn in 0..8 {
+        let go = if turn % 2 == 0 { "go movetime 300" } else { "go wtime 3000 btime 3000 winc 100 binc 100" };
+        let began = Instant::now();
+        let best = engine.best_move(&[&position, go]);
+        let elapsed = began.elapsed();
+        assert!(elapsed < PATIENCE, "{go}: {elapsed:?}");
+        if turn % 2 == 0 {
+            assert!(elapsed > Duration::from_millis(50), "{go}: {elapsed:?}");
+        }
+        position += &format!(" {best}");
+    }
+    drop(engine);
+    // The log has the clock of the day: it shows that the jumps took place.
+    let text = fs::read_to_string(log).unwrap();
+    let days: std::collections::BTreeSet<_> = text.lines().filter_map(|line| line.get(..10)).collect();
+    assert!(days.len() >= 2, "the clock did not jump: {days:?}");
+}
+
+/// What is kept in the cache folder only saves time.
+#[test]
+fn a_cache_folder_that_cannot_be_written_costs_no_game() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let read_only = folder.path().join("read-only");
+    fs::create_dir(&read_only).unwrap();
+    fs::set_permissions(&read_only, PermissionsExt::from_mode(0o555)).unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let weights = network("ab_tiny.pb.gz");
+    // Root may write into a read-only folder; nobody can make one below a file.
+    for cache in [read_only, file.join("below")] {
+        let mut command = zeitnot(&["--threads=1", "--weights"]);
+        command.arg(&weights).env("ZEITNOT_CACHE_DIR", &cache).env_remove("ORT_DYLIB_PATH");
+        let mut engine = Engine::spawn(&mut command);
+        assert!(engine.best_move(&["position startpos", "go nodes 10"]).len() >= 4, "{}", cache.display());
+    }
+}
