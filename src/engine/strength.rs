@@ -40,7 +40,7 @@ const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
 
 /// The scale; `docs/guis.md` tells what it rests on. In between, temperature and the logarithm of the nodes change evenly.
 const LEVELS: [Level; 4] =
-    [level(1000.0, 1.0, 1.0), level(1550.0, 2.0, 0.3), level(1650.0, 20.0, 0.3), level(1750.0, 200.0, 0.3)];
+    [level(1000.0, 1.0, 1.0), level(1500.0, 2.0, 0.3), level(1550.0, 20.0, 0.3), level(1750.0, 200.0, 0.3)];
 
 impl StrengthOptions {
     /// Returns how a search within `limits` is weakened, if it is.

@@ -120,7 +120,8 @@ impl ForeignPlayer {
         }
         process.send("ucinewgame")?;
         process.send("isready")?;
-        process.read_until("readyok", Some(PATIENCE))?;
+        // It may have a large network to load.
+        process.read_until("readyok", Some(LONGEST_MOVE))?;
         Ok(ForeignPlayer {
             engine,
             process: Some(process),
