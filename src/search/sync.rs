@@ -10,6 +10,8 @@ use std::mem::MaybeUninit;
 
 /// The number of slots of the first block of a slab, a power of two.
 pub(crate) const FIRST_BLOCK: u32 = 1 << 16;
+/// The number of regions of a slab, at most 64: free runs of one region are joined at once.
+pub(crate) const REGIONS: usize = 64;
 /// The number of blocks that a 32-bit index can tell apart; together they have 2³² − 2¹⁶ slots.
 pub(crate) const BLOCKS: usize = 16;
 

@@ -71,12 +71,17 @@ impl Tree {
             return;
         }
         // Where the game has moved on, what it left may have other lengths than what is needed now.
-        if !self.join_free_runs() {
+        if !(self.begins_to_prune(root) && self.join_free_runs()) {
             self.walk_on(bounds, root, is_over);
             self.join_free_runs();
             self.pruned.store(true, Ordering::Relaxed);
         }
         self.full.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns whether nothing was pruned since `root` became the root.
+    fn begins_to_prune(&self, root: NodeId) -> bool {
+        self.pruning.lock().unwrap_or_else(PoisonError::into_inner).root != Some(root)
     }
 
     /// Forgets how far prunings have come; what they have still to come to may be released now.

@@ -4,6 +4,8 @@
 //! hold `&T` while others write. What a slot means, and when a run may be handed back, is the tree's business.
 
 mod joined;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::ops::Range;
@@ -11,8 +13,8 @@ use std::ops::Range;
 use crossbeam::utils::CachePadded;
 
 use super::blocks::{self, Blocks, Zeroed};
-use crate::search::sync::Mutex;
 use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::{Mutex, REGIONS};
 use joined::Joined;
 
 /// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
@@ -29,6 +31,9 @@ thread_local! {
         THREADS.fetch_add(1, Ordering::Relaxed) % SHARES
     };
 }
+
+/// Slots that lie in the same region: so many in a row, then so many of the next region, and so on in turn.
+const STRIPE: u32 = 1 << 16;
 
 /// The number of size classes of runs.
 pub(super) const CLASSES: usize = 128;
@@ -90,9 +95,11 @@ pub(super) struct Slab<T> {
     chunks: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
-    /// One stack of free runs per class: index of the top, and above it a counter that changes with every push
+    /// One stack of free runs per region and class: index of the top, and above it a counter that changes with every push
     /// and pop, so that a compare-and-swap never mistakes a run that was taken and given back for an untouched one.
-    free: [AtomicU64; CLASSES],
+    free: Box<[AtomicU64]>,
+    /// For each class a bit for every region whose stack may hold runs.
+    filled: [AtomicU64; CLASSES],
     /// Free slots in no class; none but in a slab that has been full.
     joined: Mutex<Joined>,
 }
@@ -118,7 +125,8 @@ impl<T: Slot> Slab<T> {
             next: CachePadded::new(AtomicU32::new(1)),
             chunks: std::array::from_fn(|_| CachePadded::default()),
             idle: AtomicU64::new(0),
-            free: std::array::from_fn(|_| AtomicU64::new(0)),
+            free: (0..REGIONS * CLASSES).map(|_| AtomicU64::new(0)).collect(),
+            filled: std::array::from_fn(|_| AtomicU64::new(0)),
             joined: Mutex::default(),
         }
     }
@@ -198,9 +206,15 @@ impl<T: Slot> Slab<T> {
         self.push(class, start);
     }
 
-    /// Puts a free run on the stack of its class.
+    /// Returns the stack of the free runs of a class in a region.
+    fn stack(&self, region: usize, class: usize) -> &AtomicU64 {
+        &self.free[region * CLASSES + class]
+    }
+
+    /// Puts a free run on the stack of its region and class.
     fn push(&self, class: usize, start: u32) {
-        let top = &self.free[class];
+        let region = region_of(start);
+        let top = self.stack(region, class);
         let mut old = top.load(Ordering::Relaxed);
         loop {
             self.slot(start).link().store(old as u32, Ordering::Relaxed);
@@ -209,6 +223,10 @@ impl<T: Slot> Slab<T> {
                 Ok(_) => break,
                 Err(now) => old = now,
             }
+        }
+        // A bit that another thread clears at this moment stays cleared until the next push: the run is joined all the same.
+        if self.filled[class].load(Ordering::Relaxed) >> region & 1 == 0 {
+            self.filled[class].fetch_or(1 << region, Ordering::Relaxed);
         }
     }
 
@@ -222,8 +240,25 @@ impl<T: Slot> Slab<T> {
         (self.extent() - 1).saturating_sub(unused)
     }
 
+    /// Takes a free run of a class, from any region.
     fn pop(&self, class: usize) -> Option<u32> {
-        let top = &self.free[class];
+        let filled = &self.filled[class];
+        loop {
+            let regions = filled.load(Ordering::Relaxed);
+            if regions == 0 {
+                return None;
+            }
+            let region = regions.trailing_zeros() as usize;
+            if let Some(start) = self.pop_from(region, class) {
+                return Some(start);
+            }
+            filled.fetch_and(!(1 << region), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a free run of a class from a region.
+    fn pop_from(&self, region: usize, class: usize) -> Option<u32> {
+        let top = self.stack(region, class);
         let mut old = top.load(Ordering::Acquire);
         loop {
             let start = old as u32;
@@ -275,6 +310,11 @@ fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     }
 }
 
+/// Returns the region of the slot `index`.
+fn region_of(index: u32) -> usize {
+    (index / STRIPE) as usize % REGIONS
+}
+
 /// Packs what is free of a chunk into the form of [`Slab::chunks`].
 fn packed(free: Range<u32>) -> u64 {
     u64::from(free.start) << 32 | u64::from(free.end)
@@ -288,106 +328,4 @@ fn unpacked(chunk: u64) -> Range<u32> {
 /// Returns the top of a stack that was `old` with another run on it, and the counter raised.
 fn retagged(old: u64, index: u32) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ANY_LENGTH: RunClasses =
-        RunClasses { len: |class| class as u32, within: |len| (len as usize).min(CLASSES - 1) };
-
-    fn take(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
-        slab.allocate(class, len).or_else(|| slab.grow(len))
-    }
-
-    /// Takes a run, but only from slots that were given back.
-    fn again(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
-        slab.pop(class).or_else(|| slab.carve(len))
-    }
-
-    #[test]
-    fn runs_never_overlap_and_come_back() {
-        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let first = take(&slab, 1, 4).unwrap();
-        let second = take(&slab, 1, 4).unwrap();
-        assert!(first != 0 && second >= first + 4);
-        slab.release(1, first, 4);
-        assert_eq!(slab.used(), 4);
-        assert_eq!(take(&slab, 1, 4), Some(first));
-        assert_eq!(take(&slab, 2, 8), Some(second + 4));
-    }
-
-    #[test]
-    fn free_runs_are_joined_and_cut_anew() {
-        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4, 4).unwrap()).collect();
-        assert_eq!(again(&slab, 8, 8), None);
-        runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(4, run, 4));
-        assert_eq!(again(&slab, 8, 8), None);
-        assert_eq!(slab.join_free_runs(), 320);
-        let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7, 7)).collect();
-        assert_eq!(taken.len(), 2 * (160 / 7));
-        taken.sort();
-        assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
-        assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
-        // Six slots are left of each chunk, at 155 and at 355.
-        assert!(matches!(again(&slab, 3, 3), Some(155 | 355)));
-    }
-
-    #[test]
-    fn longer_runs_are_cut_where_none_of_the_length_is_free() {
-        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let run = take(&slab, 20, 20).unwrap();
-        slab.release(20, run, 20);
-        assert_eq!(again(&slab, 21, 21), None);
-        assert_eq!([again(&slab, 12, 12), again(&slab, 5, 5)], [Some(run), Some(run + 12)]);
-        assert_eq!((again(&slab, 4, 4), again(&slab, 3, 3)), (None, Some(run + 17)));
-    }
-
-    #[test]
-    fn a_slab_at_its_end_still_hands_out_what_came_back() {
-        let slab = Slab::<AtomicU32>::ending_at(3 * CHUNK, ANY_LENGTH);
-        let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4, 4)).collect();
-        // The first slot and the last chunk, which has no room behind it, are never handed out.
-        assert_eq!(runs.len() as u32, (2 * CHUNK) / 4);
-        runs[..100].iter().for_each(|&run| slab.release(4, run, 4));
-        assert_eq!(take(&slab, 8, 8), None, "nothing of that class");
-        assert_eq!(slab.join_free_runs(), 400);
-        assert_eq!(std::iter::from_fn(|| again(&slab, 8, 8)).count(), 50);
-    }
-
-    #[test]
-    fn runs_stay_inside_a_block() {
-        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        for _ in 0..5000 {
-            let start = take(&slab, 0, 100).unwrap();
-            assert!(blocks::share_block(start, start + 99));
-        }
-    }
-
-    #[test]
-    fn threads_never_get_the_same_run() {
-        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        std::thread::scope(|scope| {
-            for thread in 1..=4u32 {
-                let slab = &slab;
-                scope.spawn(move || {
-                    let mut held = Vec::new();
-                    for round in 0..20_000u32 {
-                        let start = take(slab, 1, 4).unwrap();
-                        slab.run(start, 4).iter().for_each(|slot| slot.store(thread, Ordering::Relaxed));
-                        held.push(start);
-                        if round % 3 != 0 {
-                            let start = held.swap_remove((round as usize * 7) % held.len());
-                            for slot in slab.run(start, 4) {
-                                assert_eq!(slot.load(Ordering::Relaxed), thread, "a run has two owners");
-                            }
-                            slab.release(1, start, 4);
-                        }
-                    }
-                });
-            }
-        });
-    }
 }

@@ -5,11 +5,11 @@
 use std::sync::PoisonError;
 
 use super::{CLASSES, Run, Slab, Slot, blocks};
-use crate::search::sync::MutexGuard;
 use crate::search::sync::atomic::Ordering;
+use crate::search::sync::{MutexGuard, REGIONS};
 
-/// The number of free runs that are joined at once: to sort them takes some hundredths of a second.
-const MAX_JOINED: usize = 1 << 18;
+/// The number of free runs after which no further region is joined: to sort them takes some hundredths of a second.
+const MANY_RUNS: usize = 1 << 18;
 
 /// Free slots that lie in no size class.
 #[derive(Debug, Default)]
@@ -18,19 +18,27 @@ pub(super) struct Joined {
     chunks: Vec<Run>,
     /// The ends of chunks that were too short for the run that was wanted.
     pub(super) leftovers: Vec<Run>,
+    /// The region that is joined next.
+    region: usize,
 }
 
 impl<T: Slot> Slab<T> {
-    /// Joins free runs, the longest and latest ones if there are many, to chunks that are as long as possible, from which
-    /// runs of any length can be taken. Returns the number of slots in chunks that any run fits into.
+    /// Joins free runs to chunks that are as long as possible, from which runs of any length can be taken: all of a region, of
+    /// as many regions as make for much work, and of the next ones the next time. Returns the number of slots in chunks that
+    /// any run fits into.
     pub(in crate::search::tree) fn join_free_runs(&self) -> u64 {
         let mut joined = self.joined();
-        let Joined { chunks, leftovers } = &mut *joined;
+        let Joined { chunks, leftovers, region } = &mut *joined;
         chunks.append(leftovers);
-        for class in (0..CLASSES).rev() {
-            let room = MAX_JOINED.saturating_sub(chunks.len());
-            let free = std::iter::from_fn(|| self.pop(class)).take(room);
-            chunks.extend(free.map(|start| Run { start, len: (self.classes.len)(class) }));
+        for _ in 0..REGIONS {
+            for class in 0..CLASSES {
+                let free = std::iter::from_fn(|| self.pop_from(*region, class));
+                chunks.extend(free.map(|start| Run { start, len: (self.classes.len)(class) }));
+            }
+            *region = (*region + 1) % REGIONS;
+            if chunks.len() >= MANY_RUNS {
+                break;
+            }
         }
         chunks.sort_unstable();
         chunks.dedup_by(|next, chunk| {
@@ -42,18 +50,18 @@ impl<T: Slot> Slab<T> {
             continues
         });
         chunks.sort_unstable_by_key(|chunk| chunk.len);
-        // So that others can be joined the next time.
-        for chunk in chunks.drain(..chunks.len().saturating_sub(MAX_JOINED / 2)) {
+        // The others go to their classes: short runs are not cut off a long chunk as long as there are short ones.
+        let short = chunks.partition_point(|chunk| chunk.len < CLASSES as u32);
+        for chunk in chunks.drain(..short) {
             self.give_back_by_classes(chunk);
         }
         chunks.shrink_to_fit();
-        let long = chunks.iter().rev().take_while(|chunk| chunk.len >= CLASSES as u32);
-        long.map(|chunk| u64::from(chunk.len)).sum()
+        chunks.iter().map(|chunk| u64::from(chunk.len)).sum()
     }
 
     /// Takes a run of `len` slots off a chunk of those that were joined, or off a longer run that was given back.
     pub(in crate::search::tree) fn carve(&self, len: u32) -> Option<u32> {
-        let start = self.cut_chunk(len).or_else(|| self.cut_run(len))?;
+        let start = self.cut_run(len).or_else(|| self.cut_chunk(len))?;
         self.idle.fetch_sub(len.into(), Ordering::Relaxed);
         Some(start)
     }
@@ -62,7 +70,7 @@ impl<T: Slot> Slab<T> {
     /// if the next one is not.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined();
-        let Joined { chunks, leftovers } = &mut *joined;
+        let Joined { chunks, leftovers, .. } = &mut *joined;
         let fits = |chunk: &&mut Run| chunk.len >= len;
         if chunks.last_mut().filter(fits).is_none() {
             let next = chunks.len().checked_sub(2)?;
