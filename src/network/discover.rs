@@ -89,7 +89,7 @@ pub fn load(named: Option<&Path>, heads: HeadChoice) -> Result<Discovered, Disco
     };
     if let Some((file, bytes)) = EMBEDDED {
         let network = NetworkFile::from_bytes(&embedded_name(file), bytes, heads)?;
-        let reason = Some("no other lies beside the program or in the working folder".into());
+        let reason = Some("the program's own: no other lies beside it or in the working folder".into());
         return Ok(Discovered { network, reason });
     }
     let source = Place {

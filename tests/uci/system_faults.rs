@@ -15,6 +15,12 @@ fn signals_end_the_engine_in_the_middle_of_a_search() {
     use std::io::{BufRead, BufReader, Write};
     use std::os::unix::process::ExitStatusExt;
     for (name, number) in [("TERM", 15), ("INT", 2), ("HUP", 1)] {
+        if is_ignored(number) {
+            eprintln!(
+                "SIG{name} is ignored here, and so it is by every process that is started here: not tested"
+            );
+            continue;
+        }
         let mut command = zeitnot(&["--backend=random", "--threads=2"]);
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         process.stdin.as_mut().unwrap().write_all(b"go infinite\n").unwrap();
@@ -31,8 +37,18 @@ fn signals_end_the_engine_in_the_middle_of_a_search() {
             assert!(began.elapsed() < PATIENCE, "SIG{name} does not end the process");
             std::thread::sleep(Duration::from_millis(5));
         };
-        assert_eq!(status.signal(), Some(number), "{status}");
+        assert_eq!(status.signal(), Some(number as i32), "{status}");
     }
+}
+
+/// Returns whether this process ignores a signal: as a shell's background jobs do SIGINT, or what `nohup` starts SIGHUP.
+fn is_ignored(number: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.is_some_and(|mask| {
+        let mask = u64::from_str_radix(mask.trim(), 16).expect("a mask in hexadecimal digits");
+        mask >> (number - 1) & 1 == 1
+    })
 }
 
 /// The system's clock is set, by hours and in both directions, whenever anybody reads it.
