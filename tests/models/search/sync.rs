@@ -9,7 +9,7 @@ use atomic::{AtomicBool, Ordering};
 /// The number of slots of the first block: each slot costs time in each of the many runs of a model.
 pub(crate) const FIRST_BLOCK: u32 = 8;
 /// The number of regions of a slab.
-pub(crate) const REGIONS: usize = 1;
+pub(crate) const REGIONS: usize = 2;
 /// The number of blocks, so that a slab ends soon.
 pub(crate) const BLOCKS: usize = 4;
 
