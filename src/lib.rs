@@ -64,6 +64,7 @@
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 //! | `cpu_time` | the CPU time of this process |
 //! | `huge_pages` | huge pages of memory |
+//! | `proc_file` | the files in which Linux tells of machine and process |
 //! | [`version`] | the version of the program, with its commit |
 
 // Tests may unwrap; everything else says what went wrong.
@@ -78,6 +79,7 @@ pub mod lab;
 pub mod network;
 pub mod options;
 pub mod params;
+mod proc_file;
 pub mod report;
 pub mod search;
 pub mod tablebase;

@@ -88,7 +88,7 @@ impl GameState {
         resources: &SearchResources<'_>,
     ) -> Result<Search, EngineError> {
         let weakening = resources.settings.strength.weakening(&request.limits);
-        let changed = resources.settings.for_search(&request.limits);
+        let changed = resources.settings.for_search(weakening);
         let settings = changed.as_ref().unwrap_or(resources.settings);
         if weakening.is_some() {
             // What earlier searches found would make it stronger than asked for.

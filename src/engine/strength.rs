@@ -61,10 +61,9 @@ impl StrengthOptions {
 }
 
 impl Settings {
-    /// Returns the options as a search within `limits` has them, where analysis or weaker play change some; `None` where they
-    /// stay as they are.
-    pub(super) fn for_search(&self, limits: &GoLimits) -> Option<Settings> {
-        let weakening = self.strength.weakening(limits);
+    /// Returns the options as a search weakened so has them, where analysis or weaker play change some; `None` where they stay
+    /// as they are.
+    pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Option<Settings> {
         if !self.strength.analyse_mode && weakening.is_none() {
             return None;
         }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::proc_file;
+
 /// Returns the bytes after which the system would end this process: the least limit of its control groups, or the memory of the machine;
 /// `None` where the system does not tell. It is asked once.
 pub(super) fn limit() -> Option<u64> {
@@ -15,7 +17,7 @@ pub(super) fn limit() -> Option<u64> {
 /// Returns the limit that the files below `root` tell.
 fn limit_below(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
-    let machine = read("proc/meminfo").as_deref().and_then(machine_bytes);
+    let machine = read("proc/meminfo").and_then(|text| proc_file::bytes(&text, "MemTotal"));
     let groups = read("proc/self/cgroup").unwrap_or_default();
     let of_groups = groups.lines().filter_map(group_folder).flat_map(|(folder, name)| {
         let file = if folder.ends_with("memory") { "memory.limit_in_bytes" } else { "memory.max" };
@@ -28,12 +30,6 @@ fn limit_below(root: &Path) -> Option<u64> {
         groups.into_iter().filter_map(move |group| limit(&group)).collect::<Vec<_>>()
     });
     of_groups.chain(machine).min()
-}
-
-/// Returns the memory in `/proc/meminfo`.
-fn machine_bytes(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 /// Reads a line of `/proc/self/cgroup`, `number:controllers:name`. Returns where the files about memory begin, and the group's name; `None`

@@ -114,6 +114,35 @@ impl UciProcess {
     }
 }
 
+/// The words of a line `info …` that is not `info string …`.
+#[derive(Clone, Debug)]
+pub(in crate::lab) struct InfoLine<'a>(Vec<&'a str>);
+
+impl<'a> InfoLine<'a> {
+    /// Reads a line; `None` for others.
+    pub(in crate::lab) fn parse(line: &'a str) -> Option<InfoLine<'a>> {
+        let words: Vec<_> = line.split_ascii_whitespace().collect();
+        let is_info = words.first() == Some(&"info") && words.get(1) != Some(&"string");
+        is_info.then_some(InfoLine(words))
+    }
+
+    /// Returns whether the line says `word`.
+    pub(in crate::lab) fn has(&self, word: &str) -> bool {
+        self.0.contains(&word)
+    }
+
+    /// Returns the word behind `word`.
+    pub(in crate::lab) fn after(&self, word: &str) -> Option<&'a str> {
+        self.0.get(self.0.iter().position(|it| *it == word)? + 1).copied()
+    }
+
+    /// Returns the unit of the score, `cp` or `mate`, and its number.
+    pub(in crate::lab) fn score(&self) -> Option<(&'a str, i32)> {
+        let unit = self.after("score")?;
+        Some((unit, self.after(unit)?.parse().ok()?))
+    }
+}
+
 /// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the receiver.
 fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
     let (sender, receiver) = channel();

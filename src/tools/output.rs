@@ -64,6 +64,14 @@ impl fmt::Debug for Output {
     }
 }
 
+/// Returns `document` as JSON of several lines, for a file.
+///
+/// # Errors
+/// Fails if it cannot be written as JSON.
+pub(super) fn pretty_json(document: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
+}
+
 /// Writes a message for people to stderr. If nobody can read it, the command goes on.
 pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {text}");

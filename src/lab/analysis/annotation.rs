@@ -60,19 +60,24 @@ pub(super) fn number(before: &Position) -> String {
 }
 
 fn variation(start: &Position, line: &AnalysedLine) -> String {
+    let mut moves = numbered_moves(start, &line.moves[..line.moves.len().min(LONGEST)]);
+    if let Some(first) = moves.first_mut() {
+        let _ = write!(first, " {{[%eval {}]}}", eval_of_white(line.score, start.turn()));
+    }
+    moves.join(" ")
+}
+
+/// Returns the moves of a line in SAN, the first one and those of White with their numbers.
+pub(super) fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
     let mut position = start.clone();
-    let mut text = String::new();
-    for (ply, &mv) in line.moves.iter().take(LONGEST).enumerate() {
-        if ply == 0 || position.turn().is_white() {
-            let _ = write!(text, "{} ", number(&position));
-        }
-        let _ = write!(text, "{} ", position.format_san(mv));
-        if ply == 0 {
-            let _ = write!(text, "{{[%eval {}]}} ", eval_of_white(line.score, start.turn()));
-        }
+    let mut texts = Vec::with_capacity(moves.len());
+    for (ply, &mv) in moves.iter().enumerate() {
+        let san = position.format_san(mv);
+        let is_numbered = ply == 0 || position.turn().is_white();
+        texts.push(if is_numbered { format!("{} {san}", number(&position)) } else { san });
         position = position.play(mv);
     }
-    text.trim_end().to_owned()
+    texts
 }
 
 /// Returns the comment of a move: what the position after it is worth, and the times.

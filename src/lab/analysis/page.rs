@@ -3,10 +3,10 @@
 
 use serde::Serialize;
 
-use super::annotation::permille_of_white;
+use super::annotation::{number, numbered_moves, permille_of_white};
 use super::summary::table;
 use super::{AnalysedGame, AnalysisSummary};
-use crate::chess::{Position, Variant};
+use crate::chess::{Move, Position, Variant};
 use crate::lab::matches::{MoveScore, eval_of_white};
 use crate::report::{Page, PageProgram};
 
@@ -137,21 +137,12 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
 }
 
 /// Returns the squares of a move, one behind the other.
-fn squares(board: &Position, mv: crate::chess::Move) -> String {
+fn squares(board: &Position, mv: Move) -> String {
     board.format_move(mv, Variant::Standard).chars().take(4).collect()
 }
 
-fn line_text(start: &Position, moves: &[crate::chess::Move]) -> String {
-    let mut position = start.clone();
-    let mut words = Vec::new();
-    for (ply, &mv) in moves.iter().take(LONGEST).enumerate() {
-        if ply == 0 || position.turn().is_white() {
-            words.push(super::annotation::number(&position));
-        }
-        words.push(position.format_san(mv));
-        position = position.play(mv);
-    }
-    words.join(" ")
+fn line_text(start: &Position, moves: &[Move]) -> String {
+    numbered_moves(start, &moves[..moves.len().min(LONGEST)]).join(" ")
 }
 
 fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove {
@@ -159,7 +150,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
     let squares = squares(before, played.r#move);
     let (from, to) = squares.split_at(2);
     ViewedMove {
-        number: super::annotation::number(before),
+        number: number(before),
         white: before.turn().is_white(),
         san: before.format_san(played.r#move),
         glyph: game.judgement(ply).glyph(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::game::{MoveRecord, MoveScore};
 use super::pgn_writer::move_between;
 use crate::chess::{History, Move, Variant};
-use crate::lab::uci_process::{PATIENCE, UciProcess, UciProcessError};
+use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 use crate::time::GoLimits;
 
 /// The time beyond its clock after which an engine that says nothing counts as dead.
@@ -188,37 +188,25 @@ impl ForeignPlayer {
     }
 
     fn record(&self, mv: Move, used_ms: f64) -> MoveRecord {
-        let figure = |words: &[&str]| {
-            self.lines.iter().rev().find_map(|line| {
-                let words_of_line: Vec<&str> = line.split_ascii_whitespace().collect();
-                if words_of_line.first() != Some(&"info") || words_of_line.get(1) == Some(&"string") {
-                    return None;
-                }
-                let at = words_of_line.windows(words.len()).position(|window| window == words)?;
-                words_of_line.get(at + words.len())?.parse::<i64>().ok()
-            })
-        };
-        let mate = figure(&["score", "mate"]).map(|moves| MoveScore::Mate(moves as i32));
-        let centipawns = figure(&["score", "cp"]).map(|score| MoveScore::Centipawns(score as i32));
-        let nodes = figure(&["nodes"]).unwrap_or(0).max(0) as u64;
+        let mut latest = self.lines.iter().rev().filter_map(|line| InfoLine::parse(line));
+        let score = latest.clone().find_map(|info| match info.score()? {
+            ("mate", moves) => Some(MoveScore::Mate(moves)),
+            ("cp", score) => Some(MoveScore::Centipawns(score)),
+            _ => None,
+        });
+        let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
         MoveRecord {
             mv,
             clock_ms: None,
             used_ms,
             nodes,
             new_nodes: nodes,
-            score: self.last_is_mate().then_some(mate).flatten().or(centipawns).or(mate),
+            score,
             moves_left: None,
             budget_ms: None,
             managers_moves_left: None,
             end: END.into(),
         }
-    }
-
-    /// Says whether the last score was a mate.
-    fn last_is_mate(&self) -> bool {
-        let last = self.lines.iter().rev().find(|line| line.starts_with("info ") && line.contains(" score "));
-        last.is_some_and(|line| line.contains(" score mate "))
     }
 }
 

@@ -6,7 +6,7 @@ use super::TrainingDataError;
 use super::game::TeacherMove;
 use super::record::MAX_CANDIDATES;
 use crate::chess::History;
-use crate::lab::uci_process::{PATIENCE, UciProcess, UciProcessError};
+use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 
 /// Larger scores are cut to this; above lie the mates.
 const LARGEST_CENTIPAWNS: i32 = 15000;
@@ -100,24 +100,18 @@ struct VariationScore {
 
 /// Reads `info … multipv K score cp X|mate Y … pv MOVE …`; `None` for other lines and for bounds.
 fn parse_info(line: &str) -> Option<VariationScore> {
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    if words.first() != Some(&"info") || words.contains(&"lowerbound") || words.contains(&"upperbound") {
-        return None;
-    }
-    let after = |word: &str, skip: usize| -> Option<&str> {
-        words.iter().position(|w| *w == word).and_then(|at| words.get(at + skip)).copied()
-    };
-    let number: i32 = after("score", 2)?.parse().ok()?;
-    let centipawns = match after("score", 1)? {
+    let info = InfoLine::parse(line).filter(|info| !info.has("lowerbound") && !info.has("upperbound"))?;
+    let (unit, number) = info.score()?;
+    let centipawns = match unit {
         "cp" => number.clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS),
         "mate" if number > 0 => MATE - number.saturating_mul(2).saturating_sub(1).min(MATE / 2),
         "mate" => number.saturating_mul(-2).min(MATE / 2) - MATE,
         _ => return None,
     };
     Some(VariationScore {
-        rank: after("multipv", 1).map_or(Some(1), |rank| rank.parse::<usize>().ok())?.checked_sub(1)?,
+        rank: info.after("multipv").map_or(Some(1), |rank| rank.parse::<usize>().ok())?.checked_sub(1)?,
         centipawns: centipawns as i16,
-        first_move: after("pv", 1)?.to_owned(),
+        first_move: info.after("pv")?.to_owned(),
     })
 }
 

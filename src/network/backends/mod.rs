@@ -163,9 +163,9 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
             device,
         )
     };
-    let DeviceChoices { mut first, last } = DeviceOptions::parse(options)?.choices(options);
+    let DeviceChoices { first, last } = DeviceOptions::parse(options)?.choices(options);
     let mut refused = None;
-    for device in first.drain(..) {
+    for device in first {
         match open((*layers).clone(), &device) {
             Err(BackendError::Model { reason, .. } | BackendError::Evaluation { reason, .. }) => {
                 refused.get_or_insert(reason);

@@ -12,6 +12,7 @@ use crate::network::BackendInfo;
 use crate::network::throughput::{BatchSizeSeries, SortedSamples};
 use crate::report::{Align, Table};
 use crate::tools::Failure;
+use crate::tools::output::pretty_json;
 
 /// The relative deviation of the rounds' rates from which the report warns of noise.
 const NOISY: f64 = 0.05;
@@ -117,8 +118,7 @@ impl ThroughputReport {
     pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
         std::fs::create_dir_all(folder)?;
         page::write(self, folder)?;
-        let json = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
-        std::fs::write(folder.join("backendbench.json"), json + "\n")?;
+        std::fs::write(folder.join("backendbench.json"), pretty_json(self)?)?;
         Ok(())
     }
 }

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use crate::proc_file;
+
 /// The description of a machine, as far as the system gives one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct MachineInfo {
@@ -36,19 +38,12 @@ impl MachineInfo {
 
 fn cpu_name() -> Option<String> {
     let info = fs::read_to_string("/proc/cpuinfo").ok()?;
-    value(&info, "model name").or_else(|| value(&info, "Model"))
-}
-
-/// Returns the text after the first `key` and its colon.
-fn value(lines: &str, key: &str) -> Option<String> {
-    let line = lines.lines().find(|line| line.starts_with(key))?;
-    line.split_once(':').map(|(_, value)| value.trim().into())
+    proc_file::value(&info, "model name").or_else(|| proc_file::value(&info, "Model")).map(Into::into)
 }
 
 fn memory_gb() -> Option<f64> {
-    let total = value(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")?;
-    let kib: f64 = total.strip_suffix("kB")?.trim().parse().ok()?;
-    Some((kib * 1024.0 / 1e8).round() / 10.0)
+    let bytes = proc_file::bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")?;
+    Some((bytes as f64 / 1e8).round() / 10.0)
 }
 
 fn system() -> String {
@@ -81,11 +76,5 @@ mod tests {
     fn a_machine_tells_its_processor_and_cores() {
         let machine = MachineInfo::this();
         assert!(!machine.cpu.is_empty() && machine.cores >= 1 && !machine.system.is_empty());
-    }
-
-    #[test]
-    fn values_stand_behind_colons() {
-        assert_eq!(value("a: 1\nmodel name\t: X 9\n", "model name"), Some("X 9".into()));
-        assert_eq!(value("a: 1", "b"), None);
     }
 }

@@ -105,7 +105,7 @@ impl BenchmarkArgs {
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let (limits, positions) = (args.limits()?, args.read_positions()?);
     if args.several.is_asked_for() {
-        return several::run(args, output);
+        return several::run(args, positions.len(), output);
     }
     let earlier = args.compare.as_deref().map(EarlierRun::read).transpose()?;
     let start = Instant::now();

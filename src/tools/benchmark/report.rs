@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Write};
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use serde::Serialize;
@@ -16,6 +15,7 @@ use super::sensors::SensorReport;
 use crate::report::{Align, Table};
 use crate::tools::Failure;
 use crate::tools::bench::{BenchFigures, BenchRow};
+use crate::tools::output::pretty_json;
 
 /// The search of one position.
 #[derive(Clone, Debug, Serialize)]
@@ -161,28 +161,20 @@ impl BenchmarkReport {
         text + &markdown(&self.fact_table()) + "\n" + &markdown(&self.position_table())
     }
 
-    /// Returns the report as JSON.
-    fn json(&self) -> io::Result<String> {
-        Ok(serde_json::to_string_pretty(self).map_err(io::Error::from)? + "\n")
-    }
-
     /// Writes the report into one file: HTML if it is named so, JSON likewise, else Markdown.
     pub(super) fn write_file(&self, file: &Path) -> Result<(), Failure> {
         let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
         let text = match ending.as_ref().and_then(|ending| ending.to_str()) {
             Some("html" | "htm") => page::html(self)?,
-            Some("json") => self.json()?,
+            Some("json") => pretty_json(self)?,
             _ => self.to_markdown(),
         };
-        let output_error = |error| Failure::Input(format!("{}: cannot be written: {error}", file.display()));
-        fs::write(file, text).map_err(output_error)
+        write_text(file, &text)
     }
 
     /// Writes the card as JSON.
     pub(super) fn write_card(&self, file: &Path) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(&Card::of(self)).map_err(io::Error::from)?;
-        let output_error = |error| Failure::Input(format!("{}: cannot be written: {error}", file.display()));
-        fs::write(file, json + "\n").map_err(output_error)
+        write_text(file, &pretty_json(&Card::of(self))?)
     }
 
     /// Writes `benchmark.json`, `card.json`, `report.md` and, in a build with the laboratory, `speed.svg` and `index.html` into `folder`, which
@@ -192,9 +184,15 @@ impl BenchmarkReport {
         page::write(self, folder)?;
         fs::write(folder.join("report.md"), self.to_markdown())?;
         self.write_card(&folder.join("card.json"))?;
-        fs::write(folder.join("benchmark.json"), self.json()?)?;
+        fs::write(folder.join("benchmark.json"), pretty_json(self)?)?;
         Ok(())
     }
+}
+
+/// Writes a file that the user has named.
+fn write_text(file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text)
+        .map_err(|error| Failure::Input(format!("{}: cannot be written: {error}", file.display())))
 }
 
 /// Returns `table` as Markdown.

@@ -18,9 +18,8 @@ use super::machine::MachineInfo;
 use super::report::markdown;
 use crate::params::Params;
 use crate::report::{Align, Table};
-use crate::time::GoLimits;
 use crate::tools::child_process::{self, ChildProcess, last_message};
-use crate::tools::output::eprint_message;
+use crate::tools::output::{eprint_message, pretty_json};
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
@@ -82,17 +81,22 @@ struct SeveralReport {
 }
 
 /// Runs the benchmarks. Exit code 1 if one could not be measured.
-pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn run(
+    args: &BenchmarkArgs,
+    positions: usize,
+    output: &mut Output,
+) -> Result<ExitStatus, Failure> {
     let set_here = ["backend", "threads", "minibatch-size"];
     if args.settings.changed().iter().any(|(flag, _)| set_here.contains(flag)) {
         let text = "--backends sets backend, threads and batch size itself: give --thread-counts and --batches instead of \
                     --threads and --minibatch-size";
         return Err(Failure::Input(text.into()));
     }
+    let patience = patience(args.movetime_of_each(), positions);
     let mut runs = Vec::new();
     for manner in manners(&args.several)? {
         eprint_message(format_args!("measuring {manner}"));
-        let (error, report) = match measure(args, &manner) {
+        let (error, report) = match measure(args, &manner, patience) {
             Ok(report) => (None, Some(report)),
             Err(reason) => (Some(reason), None),
         };
@@ -104,8 +108,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     if let Some(folder) = &args.out {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("report.md"), format!("# Backends compared\n\n{}", markdown(&report.table())))?;
-        let json = serde_json::to_string_pretty(&report).map_err(std::io::Error::from)?;
-        fs::write(folder.join("benchmark.json"), json + "\n")?;
+        fs::write(folder.join("benchmark.json"), pretty_json(&report)?)?;
     }
     Ok(if is_complete { ExitStatus::Success } else { ExitStatus::Negative })
 }
@@ -138,9 +141,8 @@ fn manners(args: &SeveralArgs) -> Result<Vec<Manner>, Failure> {
 }
 
 /// Measures in a process of its own.
-fn measure(args: &BenchmarkArgs, manner: &Manner) -> Result<Value, String> {
-    let is_plain = args.nodes.is_none() && args.movetime.is_none();
-    let movetime = if is_plain { Some(MOVE_TIME_MS) } else { args.movetime };
+fn measure(args: &BenchmarkArgs, manner: &Manner, patience: Duration) -> Result<Value, String> {
+    let movetime = args.movetime_of_each();
     let start = || {
         let mut command = child_process::command()?;
         command.args(["benchmark", "--json"]).arg(format!("--backend={}", manner.backend));
@@ -157,18 +159,23 @@ fn measure(args: &BenchmarkArgs, manner: &Manner) -> Result<Value, String> {
         ChildProcess::start(command.stderr(Stdio::piped()))
     };
     let child = start().map_err(|error| error.to_string())?;
-    let answer = child.answer_by(Instant::now() + patience(args)).map_err(|error| error.to_string())?;
+    let answer = child.answer_by(Instant::now() + patience).map_err(|error| error.to_string())?;
     serde_json::from_str(&answer.stdout).map_err(|_| last_message(&answer.stderr))
 }
 
-/// Returns the time within which a run must end.
-fn patience(args: &BenchmarkArgs) -> Duration {
-    let positions = args.read_positions().map_or(0, |positions| positions.len()) as u32;
-    match args.limits() {
-        Ok(GoLimits { movetime: Some(time), .. }) => {
-            TIME_TO_BUILD + Duration::from_secs_f64(time.0.max(0.0) / 1e3) * 3 * positions
-        }
-        _ => TIME_BY_NODES,
+/// Returns the time within which a run must end whose searches of `positions` positions take `movetime` ms each, if they end by
+/// time.
+fn patience(movetime: Option<i64>, positions: usize) -> Duration {
+    match movetime.filter(|&ms| ms > 0) {
+        Some(ms) => TIME_TO_BUILD + Duration::from_millis(ms.unsigned_abs()) * 3 * positions as u32,
+        None => TIME_BY_NODES,
+    }
+}
+
+impl BenchmarkArgs {
+    /// Returns the time of each search, ms, where the user has set no other limit.
+    fn movetime_of_each(&self) -> Option<i64> {
+        self.movetime.or_else(|| self.nodes.is_none().then_some(MOVE_TIME_MS))
     }
 }
 

@@ -13,6 +13,7 @@ use super::{CANDIDATES, GPUS};
 use crate::network::backends::onnxruntime::Provider;
 use crate::network::folders;
 use crate::network::weights::NetworkFile;
+use crate::proc_file;
 
 /// The name of the file in the cache folder.
 const FILE: &str = "backends.json";
@@ -88,8 +89,7 @@ fn read_choices(file: &Path) -> Choices {
 /// Returns the processor's name where the system tells it, and how many threads it runs.
 fn processor() -> String {
     let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu_info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    let name = model.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    let name = proc_file::value(&cpu_info, "model name").unwrap_or(std::env::consts::ARCH);
     let threads = thread::available_parallelism().map_or(1, usize::from);
     format!("{name}, {threads} threads")
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Found, Reading, Sensor};
+use crate::proc_file;
 
 /// The drivers of processors' temperatures, and of GPUs, by their names in hwmon.
 const PROCESSORS: [&str; 4] = ["coretemp", "k10temp", "zenpower", "cpu_thermal"];
@@ -126,9 +127,7 @@ impl Processor {
     /// Returns the memory that this program holds.
     fn memory_mb(&self) -> Option<f64> {
         let status = fs::read_to_string(self.root.join("proc/self/status")).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kibibytes * 1024.0 / 1e6)
+        Some(proc_file::bytes(&status, "VmRSS")? as f64 / 1e6)
     }
 }
 
