@@ -94,8 +94,7 @@ def main() -> None:
     network = as_exported(trained)
     rows = sampler.held_out(data.labels(), 0, 4 * POSITIONS)
     rows = rows[data.rows[rows]["board"] & table.ODD_START == 0][:POSITIONS]
-    nothing = np.zeros(len(rows), bool)
-    batch = data.batch(rows, nothing, nothing)
+    batch = data.batch(rows)
     policy, wdl, moves_left = network(losses.planes_tensor(batch))
     wdl = wdl.softmax(1)
     change = (trained(losses.planes_tensor(batch))[1].softmax(1) - wdl).abs().max()

@@ -68,8 +68,7 @@ def outputs(network: Network, data: table.Table, rows: np.ndarray) -> dict[str, 
     """Per-row losses and errors, NaN where there is no label."""
     parts: list[dict[str, np.ndarray]] = []
     for chunk in np.array_split(rows, max(1, len(rows) // 1024)):
-        nothing = np.zeros(len(chunk), bool)
-        out = losses.evaluate_batch(network, data.batch(chunk, nothing, nothing), bf16=False)
+        out = losses.evaluate_batch(network, data.batch(chunk), bf16=False)
         labelled = [
             ("policy_loss", out.policy, out.has_policy),
             ("policy_top1", out.top_move, out.has_policy),

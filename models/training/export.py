@@ -112,7 +112,7 @@ def network_file(network: Network, steps: int) -> bytes:
 
 def load(checkpoint: Path) -> tuple[Network, dict]:
     """The averaged network of a checkpoint, ready to evaluate, and the checkpoint."""
-    state = torch.load(checkpoint, weights_only=False)
+    state = torch.load(checkpoint, "cpu", weights_only=False)
     network = Network(state["blocks"], state["channels"])
     network.load_state_dict(state["average"])
     return network.eval(), state

@@ -1,9 +1,10 @@
 """Makes targets of what the rows know."""
 
-import numpy as np
+import torch
+from torch import Tensor
 
 import table
-from table import Batch
+from table import Batch, Rows
 
 #: Temperature of the teacher's policy, in compressed centipawns.
 POLICY_TEMPERATURE = 35.0
@@ -16,49 +17,43 @@ WDL_TEACHER = (128.0, 124.0)
 MATE_FROM = 20000
 
 
-def compress(centipawns: np.ndarray) -> np.ndarray:
+def compress(centipawns: Tensor) -> Tensor:
     """400 asinh(cp / 400), so that differences count less the more is won; the nearer mate is the better."""
-    value = centipawns.astype(np.float32)
-    ordinary = np.clip(400 * np.arcsinh(value / 400), -1400, 1400)
-    mate = np.sign(value) * (1400 + 600 / (1 + 0.15 * (32000 - np.abs(value))))
-    return np.where(np.abs(value) > MATE_FROM, mate, ordinary)
+    value = centipawns.float()
+    ordinary = (400 * torch.asinh(value / 400)).clamp(-1400, 1400)
+    mate = value.sign() * (1400 + 600 / (1 + 0.15 * (32000 - value.abs())))
+    return torch.where(value.abs() > MATE_FROM, mate, ordinary)
 
 
-def policy(batch: Batch) -> np.ndarray:
+def policy(batch: Batch) -> Tensor:
     """Target policy over the legal moves, f4 [N, L]: softmax over the teacher's candidates, or the move played."""
     rows = batch.rows
-    slots = np.arange(5)
-    used = slots < rows["candidate_count"][:, None]
-    value = np.where(used, compress(rows["candidate_centipawns"]), -np.inf)
-    weights = np.exp((value - value.max(1, keepdims=True)) / POLICY_TEMPERATURE)
-    weights /= weights.sum(1, keepdims=True)
-    target = np.zeros(batch.moves.shape, np.float32)
-    lines = np.broadcast_to(np.arange(len(rows))[:, None], used.shape)
-    # Unused slots name move 0: they must not overwrite it.
-    np.add.at(target, (lines[used], rows["candidates"][used]), weights[used])
-    return target
+    used = torch.arange(5, device=batch.moves.device) < rows["candidate_count"][:, None]
+    value = compress(rows["candidate_centipawns"]).masked_fill(~used, -1e9)
+    weights = (value / POLICY_TEMPERATURE).softmax(1) * used
+    target = torch.zeros(batch.moves.shape, device=batch.moves.device)
+    # Unused slots name move 0, and add nothing to it.
+    return target.scatter_add_(1, rows["candidates"] * used, weights)
 
 
-def wdl_of_centipawns(centipawns: np.ndarray, offset: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def wdl_of_centipawns(centipawns: Tensor, offset: Tensor, scale: Tensor) -> Tensor:
     """Win, draw and loss probabilities of evaluations, f4 [N, 3]."""
-    value = np.clip(centipawns.astype(np.float32), -3000, 3000)
-    win = 1 / (1 + np.exp((offset - value) / scale))
-    loss = 1 / (1 + np.exp((offset + value) / scale))
-    return np.stack([win, 1 - win - loss, loss], 1)
+    value = centipawns.float().clamp(-3000, 3000)
+    win, loss = ((value - offset) / scale).sigmoid(), ((-value - offset) / scale).sigmoid()
+    return torch.stack([win, 1 - win - loss, loss], 1)
 
 
-def wdl(rows: np.ndarray) -> np.ndarray:
+def wdl(rows: Rows) -> Tensor:
     """Value targets, f4 [N, 3]: evaluation and result mixed; where only one of them is known, that one."""
-    teacher = rows["labels"] & table.TEACHER != 0
-    constants = np.where(teacher[:, None], WDL_TEACHER, WDL_TOURNAMENT).astype(np.float32)
-    evaluation = wdl_of_centipawns(rows["centipawns"], constants[:, 0], constants[:, 1])
-    result = np.stack([rows["result"] == 1, rows["result"] == 0, rows["result"] == -1], 1).astype(np.float32)
-    no_evaluation = rows["centipawns"] == table.NO_CENTIPAWNS
-    no_result = rows["labels"] & table.RESULT == 0
-    share = np.where(no_evaluation, 1.0, np.where(no_result, 0.0, RESULT_SHARE)).astype(np.float32)
-    return evaluation * (1 - share[:, None]) + result * share[:, None]
+    is_teacher = rows["labels"] & table.TEACHER != 0
+    offset, scale = (torch.where(is_teacher, *pair) for pair in zip(WDL_TEACHER, WDL_TOURNAMENT, strict=True))
+    evaluation = wdl_of_centipawns(rows["centipawns"], offset, scale)
+    result = torch.stack([rows["result"] == outcome for outcome in (1, 0, -1)], 1).float()
+    share = torch.where(rows["labels"] & table.RESULT == 0, 0.0, RESULT_SHARE)
+    share = torch.where(rows["centipawns"] == table.NO_CENTIPAWNS, 1.0, share)[:, None]
+    return evaluation * (1 - share) + result * share
 
 
-def has_value(rows: np.ndarray) -> np.ndarray:
+def has_value(rows: Rows) -> Tensor:
     """Which rows have a value target, bool [N]."""
     return (rows["labels"] & table.RESULT != 0) | (rows["centipawns"] != table.NO_CENTIPAWNS)

@@ -44,24 +44,24 @@ class Outputs:
 
 def planes_tensor(batch: Batch) -> Tensor:
     """Planes f4 [N, 112, 8, 8], channels last, rule 50 divided by 100."""
-    planes = torch.from_numpy(batch.planes).float()
-    planes[:, 109] *= torch.from_numpy(batch.rule50)[:, None, None] / 100
+    planes = batch.planes.float()
+    planes[:, 109] *= batch.rows["rule50"][:, None, None] / 100
     return planes.contiguous(memory_format=torch.channels_last)
 
 
 def evaluate_batch(network: Network, batch: Batch, bf16: bool) -> Outputs:
     """Runs the network on a batch and compares with the labels."""
-    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+    with torch.autocast(batch.planes.device.type, torch.bfloat16, enabled=bf16):
         policy, wdl, moves_left = network(planes_tensor(batch))
-    flags = batch.rows["labels"]
-    has_policy = torch.from_numpy(flags & table.POLICY != 0)
-    has_value = torch.from_numpy(labels.has_value(batch.rows))
-    has_moves_left = torch.from_numpy(flags & table.MOVES_LEFT != 0)
+    rows = batch.rows
+    has_policy = rows["labels"] & table.POLICY != 0
+    has_value = labels.has_value(rows)
+    has_moves_left = rows["labels"] & table.MOVES_LEFT != 0
 
-    logits = policy.gather(1, torch.from_numpy(batch.moves)).masked_fill(~torch.from_numpy(batch.is_move), -1e9)
-    target = torch.from_numpy(labels.policy(batch))
-    plies = torch.from_numpy(batch.rows["plies_left"].astype(np.float32))
-    wdl_target = torch.from_numpy(labels.wdl(batch.rows).astype(np.float32))
+    logits = policy.gather(1, batch.moves).masked_fill(~batch.is_move, -1e9)
+    target = labels.policy(batch)
+    plies = rows["plies_left"].float()
+    wdl_target = labels.wdl(rows)
     return Outputs(
         policy=-(target * F.log_softmax(logits, 1)).sum(1) * has_policy,
         value=-(wdl_target * F.log_softmax(wdl, 1)).sum(1) * has_value,
@@ -81,8 +81,7 @@ def measure(network: Network, data: table.Table, indices: np.ndarray) -> dict[st
     sums = np.zeros(5)
     counts = np.zeros(3)
     for chunk in np.array_split(indices, max(1, len(indices) // 1024)):
-        nothing = np.zeros(len(chunk), bool)
-        out = evaluate_batch(network, data.batch(chunk, nothing, nothing), bf16=False)
+        out = evaluate_batch(network, data.batch(chunk), bf16=False)
         hits = (out.top_move & out.has_policy).sum()
         plies_off = (out.plies_off * out.has_moves_left).sum()
         sums += [float(x) for x in (out.policy.sum(), hits, out.value.sum(), out.moves_left.sum(), plies_off)]

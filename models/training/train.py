@@ -48,9 +48,14 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--until", type=float, help="Unix time at which to be done, in seconds")
     parser.add_argument("--init", type=Path, help="network file (.pb.gz) to begin with; it has to have this size")
     parser.add_argument("--teacher-share", type=float, default=0.5, help="share of the teacher's in each batch")
+    parser.add_argument(
+        "--alternative-share", type=float, default=0.0, help="share of the teacher's positions that make way for the one after "
+        "another candidate of the teacher's, of which the value is learnt",
+    )  # fmt: skip
     parser.add_argument("--decay", type=float, default=0.3, help="last part of the positions, in which the rate falls")
     parser.add_argument("--batch", type=int, default=256, help="positions per step and process")
-    parser.add_argument("--processes", type=int, default=2, help="one thread each")
+    parser.add_argument("--processes", type=int, default=2, help="on a CPU, one thread each")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda; a GPU is worked by one process")
     parser.add_argument("--adam-lr", type=float, default=2e-3)
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--fp32", action="store_true", help="don't compute in bfloat16")
@@ -58,7 +63,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--measure-every", type=float, default=500e3, help="positions between measurements")
     parser.add_argument("--pause-file", type=Path, help="training rests while this file exists")
     parser.add_argument("--port", type=int, default=29511)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.device != "cpu":
+        if arguments.winograd:
+            parser.error("--winograd computes on CPUs only: leave it out with --device")
+        arguments.processes = 1
+    return arguments
 
 
 class Trainer:
@@ -70,7 +80,9 @@ class Trainer:
         if arguments.winograd:
             winograd.enable(arguments.run)
         self.arguments, self.rank, self.world = arguments, rank, arguments.processes
-        self.table = table.Table(arguments.table)
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        torch.backends.cudnn.benchmark = True
+        self.table = table.Table(arguments.table, arguments.device)
         flags = self.table.labels()
         self.sampler = sampler.Sampler(flags, arguments.teacher_share, arguments.batch, rank, self.world)
         held_out = {
@@ -79,7 +91,7 @@ class Trainer:
         }
         # A few games may have nothing to measure on.
         self.held_out = {name: rows for name, rows in held_out.items() if len(rows)}
-        self.network = Network(arguments.blocks, arguments.channels).to(memory_format=torch.channels_last)
+        self.network = self.new_network()
         self.checkpoint = arguments.run / "checkpoint.pt"
         if arguments.init and not self.checkpoint.exists():
             self.begin_with(arguments.init, flags)
@@ -100,19 +112,23 @@ class Trainer:
         if self.checkpoint.exists():
             self.load()
 
+    def new_network(self) -> Network:
+        """A network of the run's size, on its device."""
+        network = Network(self.arguments.blocks, self.arguments.channels)
+        return network.to(self.arguments.device, memory_format=torch.channels_last)
+
     def begin_with(self, file: Path, flags: np.ndarray) -> None:
         """Takes the weights of a network file; all processes make batch norm's statistics of the same positions."""
         exported.read_into(self.network, file)
         indices, _ = next(sampler.Sampler(flags, self.arguments.teacher_share, NORM_POSITIONS, 0, 1).batches(0))
-        nothing = np.zeros(len(indices), bool)
-        exported.restore_norms(self.network, losses.planes_tensor(self.table.batch(indices, nothing, nothing)))
+        exported.restore_norms(self.network, losses.planes_tensor(self.table.batch(indices)))
 
     def stop(self, *_: object) -> None:
         """The handler of signals."""
         self.told_to_stop = True
 
     def load(self) -> None:
-        state = torch.load(self.checkpoint, weights_only=False)
+        state = torch.load(self.checkpoint, self.arguments.device, weights_only=False)
         self.network.load_state_dict(state["network"])
         self.optimizers.load_state_dict(state["optimizers"])
         self.average = state["average"]
@@ -149,7 +165,12 @@ class Trainer:
 
     def train_step(self, indices: np.ndarray, rng: np.random.Generator) -> losses.Outputs:
         no_history = rng.random(len(indices)) < sampler.NO_HISTORY_SHARE
-        batch = self.table.batch(indices, no_history, rng.random(len(indices)) < 0.5)
+        mirror = rng.random(len(indices)) < 0.5
+        share = self.arguments.alternative_share
+        # Below the share a number from 0 to 1, above it a negative one.
+        lots = rng.random(len(indices))
+        alternative = np.where(lots < share, lots / max(share, 1e-9), -1).astype(np.float32)
+        batch = self.table.batch(indices, no_history, mirror, alternative)
         out = losses.evaluate_batch(self.network, batch, bf16=not (self.arguments.fp32 or self.arguments.winograd))
         self.network.zero_grad()
         out.total().backward()
@@ -181,11 +202,11 @@ class Trainer:
     @torch.no_grad()
     def update_average(self) -> None:
         weight = 1 / min(EMA_STEPS, 1 + self.step / 4)
-        for name, value in self.network.state_dict().items():
-            if value.dtype.is_floating_point:
-                self.average[name].lerp_(value, weight)
-            else:
-                self.average[name].copy_(value)
+        current = self.network.state_dict()
+        real = [name for name, value in current.items() if value.dtype.is_floating_point]
+        torch._foreach_lerp_([self.average[name] for name in real], [current[name] for name in real], weight)
+        for name in current.keys() - real:
+            self.average[name].copy_(current[name])
 
     def report(self, **facts: float | str) -> None:
         line = {"step": self.step, "positions": self.seen, "seconds": round(self.seconds), **facts}
@@ -196,14 +217,14 @@ class Trainer:
 
     def measure(self) -> None:
         """Measures the averaged network on held-out positions."""
-        averaged = Network(self.arguments.blocks, self.arguments.channels).to(memory_format=torch.channels_last)
+        averaged = self.new_network()
         averaged.load_state_dict(self.average)
         for name, rows in self.held_out.items():
             self.report(held_out=name, **losses.measure(averaged, self.table, rows))
 
     def run(self) -> None:
         next_measurement = self.seen + self.arguments.measure_every
-        sums, count = np.zeros(3), 0
+        sums, count = torch.zeros(3, device=self.arguments.device), 0
         for indices, rng in self.sampler.batches(self.step):
             if self.left <= 0 or self.stopping:
                 break
@@ -213,11 +234,12 @@ class Trainer:
             self.seconds += time.monotonic() - began
             if self.rank > 0:
                 continue
-            sums += [loss.mean().item() for loss in (out.policy, out.value, out.moves_left)]
+            # They are read once in many steps, so that a GPU need not wait for it.
+            sums += torch.stack([loss.detach().mean() for loss in (out.policy, out.value, out.moves_left)])
             count += 1
             if self.step % LOG_EVERY_STEPS == 0:
-                policy, value, moves_left = sums / count
-                sums, count = np.zeros(3), 0
+                policy, value, moves_left = (sums / count).tolist()
+                sums, count = torch.zeros_like(sums), 0
                 self.report(rate=self.rate(), policy_loss=policy, value_loss=value, moves_left_loss=moves_left)
             if self.seen >= next_measurement:
                 next_measurement += self.arguments.measure_every
