@@ -52,7 +52,7 @@
 //! |---|---|
 //! | [`tools`] | the command line's commands |
 //! | [`uci`] | the protocol: reads a GUI's commands, writes the engine's answers |
-//! | [`lab`] | the laboratory: matches, replayed games, moves-left estimators, training data |
+//! | [`lab`] | the laboratory: matches, tuning, replayed games, moves-left estimators, training data |
 //! | [`engine`] | ties options, network, game and search together |
 //! | [`search`] | PUCT tree search on any number of threads |
 //! | [`tablebase`] | Syzygy endgame tables: results of leaves, root moves that keep the best result |

@@ -48,6 +48,17 @@ impl EngineSetup {
         Ok(EngineSetup { settings, backend, tables, notes })
     }
 
+    /// Returns a setup with other options but the same network and tables, which those options must not change. It is made in
+    /// no time.
+    ///
+    /// # Errors
+    /// Fails if an option is refused.
+    pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
+        check(&settings)?;
+        let tables = self.tables.clone();
+        Ok(EngineSetup { settings, backend: self.backend.clone(), tables, notes: Vec::new() })
+    }
+
     /// Returns whether the options `settings` would make the very same backend as this setup's.
     pub fn has_backend_of(&self, settings: &Settings) -> bool {
         self.settings.network.has_backend_of(&settings.network)

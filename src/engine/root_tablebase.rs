@@ -17,7 +17,7 @@ option_group! {
 }
 
 /// The tables that the options name, opened once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RootTablebase {
     /// The folders that were opened, or could not be.
     folders: String,

@@ -9,10 +9,10 @@
 //! | [`replay`] | time managers on whole games in virtual time |
 //! | [`moves_left`] | moves-left estimators on recorded games |
 //!
-//! [`analysis`] searches the positions of recorded games for the players who want to learn from them.
+//! [`tuning`] finds values of options by the games of `matches`; [`analysis`] searches the positions of recorded games for the players who want to learn from them.
 //!
 //! `compressed` opens files within bounds. They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
-//! makes the games with labels that networks are trained on. The commands `analyse`, `match`, `timelab`, `movesleft`, `report` and `datagen`
+//! makes the games with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
 pub mod analysis;
@@ -23,6 +23,7 @@ pub mod pgn;
 pub mod replay;
 pub mod rows;
 pub mod training;
+pub mod tuning;
 mod uci_process;
 
 pub use uci_process::UciProcessError;

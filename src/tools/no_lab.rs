@@ -14,6 +14,9 @@ pub(super) enum LabCommand {
     /// Not in this build: plays matches
     #[command(hide = true)]
     Match(AnyArgs),
+    /// Not in this build: finds better values of options
+    #[command(hide = true)]
+    Tune(AnyArgs),
     /// Not in this build: replays recorded games
     #[command(hide = true)]
     Timelab(AnyArgs),

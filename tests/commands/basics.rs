@@ -315,7 +315,7 @@ fn backends_of_lc0_are_taken_for_ours_with_a_message() {
 #[cfg(not(feature = "lab"))]
 #[test]
 fn commands_of_the_laboratory_say_that_this_build_has_none() {
-    for command in ["match", "timelab", "movesleft", "report", "datagen"] {
+    for command in ["match", "tune", "timelab", "movesleft", "report", "datagen"] {
         let output = run(&[command, "--games", "2"], "");
         assert_eq!(output.status.code(), Some(2));
         assert_eq!(stderr(&output), "zeitnot: this build has no laboratory; build with --features lab\n");

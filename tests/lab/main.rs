@@ -1,4 +1,4 @@
-//! Tests the laboratory: matches, time managers and moves-left estimators over recorded games, training data.
+//! Tests the laboratory: matches, tuning, time managers and moves-left estimators over recorded games, training data.
 
 mod analysis;
 #[path = "../common/mod.rs"]
@@ -9,4 +9,5 @@ mod matches;
 mod moves_left;
 mod time_lab;
 mod training_data;
+mod tuning;
 mod versions;

@@ -1,7 +1,8 @@
 //! Matches: games between two engines, many at once in one process, and what they prove.
 //!
 //! [`play`](fn@play) takes two engines ([`Team`]), [`Openings`] and [`MatchRules`], and hands out finished
-//! games in the order of their numbers. The way of a game: `schedule` gives it an opening and its colours; a thread of `play`
+//! games in the order of their numbers. The way of a game: `schedule` gives it an opening and its colours (`game_source` is the
+//! seam for runs that decide on the way who plays, such as [`tuning`](crate::lab::tuning)); a thread of `play`
 //! takes it along with many others and evaluates the positions of all of them in one batch, except those that
 //! `shared_eval_cache` knows; `game` plays it, with `limit` and `adjudication`; `foreign` lets engines of others play. With fixed nodes or under `nodestime` a game
 //! depends on its number and the seed alone, not on how many others run beside it.
@@ -13,6 +14,7 @@
 mod adjudication;
 mod foreign;
 mod game;
+mod game_source;
 mod limit;
 mod openings;
 mod page;
@@ -31,12 +33,13 @@ mod summary;
 pub use adjudication::{Adjudication, DrawRule, WinRule};
 pub use foreign::{ForeignCommand, ForeignEngine};
 pub use game::{GameOutcome, GameRecord, MatchRules, MoveRecord, MoveScore, Termination};
+pub use game_source::{GameSource, NextGame, PlannedGame};
 pub use limit::SideLimit;
 pub use openings::{Opening, Openings, OpeningsError};
 pub use page::{page, pruning_table, table};
 pub(in crate::lab) use pgn_writer::eval_of_white;
 pub use pgn_writer::{PgnTags, write_pgn};
-pub use play::{MatchConfig, play};
+pub use play::{MatchConfig, play, play_from};
 pub use pruning::PruningCounts;
 pub use ranking::Ranking;
 pub use row_files::{MatchFiles, columns, write_merged_rows};

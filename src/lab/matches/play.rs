@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crossbeam::channel::{Sender, unbounded};
 
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
+use super::game_source::{GameSource, NextGame, PlannedGame, ScheduledGames};
 use super::openings::Openings;
 use super::schedule::Schedule;
 use super::shared_eval_cache::SharedEvalCache;
@@ -23,8 +25,10 @@ use crate::network::{Backend, BackendError, EvalSlot};
 
 /// The stack of a thread, bytes: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
+/// The time that a thread without games waits before it asks for one again.
+const ASK_AGAIN: Duration = Duration::from_millis(2);
 
-/// The description of a match: the engines, the games, and the number of threads that play them.
+/// The description of a match: the engines, what all games have in common, and the number of threads that play them.
 #[derive(Debug)]
 pub struct MatchConfig<'a> {
     /// The engines A and B.
@@ -35,25 +39,37 @@ pub struct MatchConfig<'a> {
     pub openings: &'a Openings,
     /// The limits of the sides, and adjudication.
     pub rules: MatchRules,
-    /// The games that are played.
-    pub schedule: Schedule,
     /// Threads, at least 1.
     pub threads: usize,
     /// Games at once, all threads together; at least one for each thread runs.
     pub concurrency: usize,
 }
 
-/// Plays the games of the schedule from place `first` on. `finished` gets them in order and may end the match; games that
+/// Plays the games of a schedule from place `first` on. `finished` gets them in order and may end the match; games that
 /// are under way are then given up.
 ///
 /// # Errors
 /// [`MatchError`] if an engine or a network fails, or the system starts no thread.
 pub fn play(
     config: &MatchConfig<'_>,
+    schedule: &Schedule,
+    first: u64,
+    finished: impl FnMut(GameRecord) -> ControlFlow<()>,
+) -> Result<(), MatchError> {
+    play_from(config, &ScheduledGames::new(schedule, &config.teams, first), first, finished)
+}
+
+/// Plays the games of `source`, whose first one has the place `first`, as [`play`] does.
+///
+/// # Errors
+/// [`MatchError`] if an engine or a network fails, or the system starts no thread.
+pub fn play_from(
+    config: &MatchConfig<'_>,
+    source: &dyn GameSource,
     first: u64,
     mut finished: impl FnMut(GameRecord) -> ControlFlow<()>,
 ) -> Result<(), MatchError> {
-    let state = Shared { next: AtomicU64::new(first), stop: AtomicBool::new(false) };
+    let state = Shared { source, stop: AtomicBool::new(false) };
     let (sender, records) = unbounded();
     std::thread::scope(|scope| {
         let mut games_left = config.concurrency.max(1);
@@ -92,18 +108,22 @@ pub fn play(
 }
 
 /// The state that all threads share.
-#[derive(Debug)]
-struct Shared {
-    /// The index in the schedule of the game that begins next. Its ordering is relaxed: the counter publishes no other data.
-    next: AtomicU64,
+struct Shared<'a> {
+    source: &'a dyn GameSource,
     stop: AtomicBool,
+}
+
+impl Shared<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.source.is_stopped()
+    }
 }
 
 /// A place in the schedule with its finished game, or the reason why no more games can be played.
 type WorkerMessage = Result<(u64, GameRecord), MatchError>;
 
 /// Plays games on this thread until there are no more, `size` at once.
-fn play_batch(config: &MatchConfig<'_>, state: &Shared, size: usize, sender: &Sender<WorkerMessage>) {
+fn play_batch(config: &MatchConfig<'_>, state: &Shared<'_>, size: usize, sender: &Sender<WorkerMessage>) {
     let played = catch_unwind(AssertUnwindSafe(|| GameBatch::new(config, size)?.play(state, sender)));
     if let Err(error) = played.unwrap_or(Err(MatchError::Panic)) {
         state.stop.store(true, Ordering::Relaxed);
@@ -155,11 +175,16 @@ impl<'a> GameBatch<'a> {
         Ok(GameBatch { config, size, games: Vec::new(), networks, slots: Vec::new() })
     }
 
-    fn play(&mut self, state: &Shared, sender: &Sender<WorkerMessage>) -> Result<(), MatchError> {
-        while !state.stop.load(Ordering::Relaxed) {
-            self.fill(state)?;
+    fn play(&mut self, state: &Shared<'_>, sender: &Sender<WorkerMessage>) -> Result<(), MatchError> {
+        while !state.is_stopped() {
+            let is_at_end = self.fill(state.source)?;
             if self.games.is_empty() {
-                break;
+                if is_at_end {
+                    break;
+                }
+                // Other threads play the games that the next one waits for.
+                std::thread::sleep(ASK_AGAIN);
+                continue;
             }
             let waiting = self.gather(sender)?;
             for network in 0..self.networks.caches.len() {
@@ -169,17 +194,20 @@ impl<'a> GameBatch<'a> {
         Ok(())
     }
 
-    /// Begins games until the batch is full or the schedule at its end.
-    fn fill(&mut self, state: &Shared) -> Result<(), MatchError> {
+    /// Begins games until the batch is full or none can begin now. Returns true if there are no more.
+    fn fill(&mut self, source: &dyn GameSource) -> Result<bool, MatchError> {
         while self.games.len() < self.size {
-            let place = state.next.fetch_add(1, Ordering::Relaxed);
-            let Some(assignment) = self.config.schedule.assignment(place) else { break };
+            let PlannedGame { place, assignment, teams } = match source.next()? {
+                NextGame::Begin(game) => game,
+                NextGame::Later => return Ok(false),
+                NextGame::End => return Ok(true),
+            };
             let opening = self.config.openings.of_pair(assignment.pair);
             let history = opening.history(self.config.variant).map_err(EngineError::from)?;
-            let game = OngoingGame::new(assignment, history, &self.config.teams, &self.config.rules)?;
+            let game = OngoingGame::new(assignment, history, &teams, &self.config.rules)?;
             self.games.push((place, game));
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Lets every game go on until it waits for evaluations; those that end leave. Returns how many positions of each game

@@ -2,11 +2,15 @@
 
 mod analyse;
 mod datagen;
+mod game_args;
+mod interruption;
 mod matches;
 mod movesleft;
 mod report;
+mod run_id;
 mod shard;
 mod timelab;
+mod tune;
 
 use clap::Subcommand;
 
@@ -21,6 +25,8 @@ pub(super) enum LabCommand {
     Analyse(Box<analyse::AnalyseArgs>),
     /// Play engine A against engine B, many games at once, and say which is stronger
     Match(Box<matches::MatchArgs>),
+    /// Find better values of options by games of the engine against itself (SPSA)
+    Tune(Box<tune::TuneArgs>),
     /// Replay recorded games through time managers, in virtual time
     Timelab(Box<timelab::TimelabArgs>),
     /// Measure moves-left estimators on recorded games
@@ -40,6 +46,7 @@ impl LabCommand {
         match self {
             LabCommand::Analyse(args) => analyse::run(&args, output),
             LabCommand::Match(args) => matches::run(&args, output),
+            LabCommand::Tune(args) => tune::run(&args, output),
             LabCommand::Timelab(args) => timelab::run(&args, output),
             LabCommand::Movesleft(args) => movesleft::run(&args, output),
             LabCommand::Report(args) => report::run(&args, output),

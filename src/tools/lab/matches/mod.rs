@@ -11,17 +11,17 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use sha2::{Digest, Sha256};
 
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{
-    self, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRules,
-    MatchSummary, PgnTags, RunSpeed, Schedule, Team,
+    self, ForeignCommand, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow,
+    MatchRules, MatchSummary, PgnTags, RunSpeed, Schedule, Team,
 };
+use crate::tools::lab::game_args::{argument_error, threads};
+use crate::tools::lab::run_id::RunId;
 use crate::tools::{ExitStatus, Failure, Output};
 
 pub(super) use args::MatchArgs;
-use args::argument_error;
 pub(super) use report::{ResultArgs, report};
 
 /// Runs the command.
@@ -29,22 +29,22 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let mut sides = args::sides(args)?;
     let sprt =
         args.sprt.as_deref().map(Sprt::parse).transpose().map_err(|error| argument_error("sprt", error))?;
-    let openings = args::openings(args)?;
+    let openings = args.game.read_openings(args.games.div_ceil(2))?;
     let rules = MatchRules {
         limits: args::limits(args, &sides)?,
-        adjudication: args::adjudication(args)?,
-        seed: args.seed,
+        adjudication: args.game.adjudication()?,
+        seed: args.game.seed,
     };
     let teams = args::teams(&mut sides, &rules)?;
     let config = MatchConfig {
         teams,
         variant: crate::tools::variant(args.settings.chess960),
         openings: &openings,
-        schedule: Schedule::new(args.games, |pair| args.shard.is_none_or(|shard| shard.takes(pair))),
-        threads: args::threads(args),
+        threads: threads(&args.settings),
         concurrency: args::concurrency(args, &sides, &rules),
         rules,
     };
+    let schedule = Schedule::new(args.games, |pair| args.shard.is_none_or(|shard| shard.takes(pair)));
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
     let header = MatchHeader { match_id: &match_id, names };
@@ -54,19 +54,19 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         counts: MatchCounts::default(),
         sprt,
         files: None,
-        progress: progress_bar(config.schedule.len()),
+        progress: progress_bar(schedule.len()),
         started: Instant::now(),
         nodes: 0,
     };
     if let Some(folder) = &args.out {
-        let files = MatchFiles::open(folder, &config.schedule, header, &mut recorder.counts)?;
+        let files = MatchFiles::open(folder, &schedule, header, &mut recorder.counts)?;
         recorder.files = Some(files);
     }
     let played_before = recorder.counts.tally.games();
     recorder.progress.reset_eta();
     let mut written = Ok(());
     if !recorder.is_decided() {
-        matches::play(&config, played_before, |game| {
+        matches::play(&config, &schedule, played_before, |game| {
             written = recorder.add(&game);
             if written.is_err() || recorder.is_decided() {
                 ControlFlow::Break(())
@@ -131,39 +131,20 @@ impl MatchRecorder<'_> {
 /// Returns a hash over all that the games depend on, except where files lie and how many games there are: it is equal for all
 /// shards, and for a match that is to be made longer.
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> String {
-    let mut hash = Sha256::new();
+    let mut id = RunId::new();
     for team in &config.teams {
-        let setup = match team {
-            Team::Own(setup) => setup,
+        match team {
+            Team::Own(setup) => id.add_settings(setup.settings()),
             Team::Foreign(engine) => {
                 let command = engine.command();
                 let file = std::path::Path::new(&command.program).file_name();
-                hash.update(format!(
-                    "{file:?} {} {:?} {:?}",
-                    engine.name(),
-                    command.arguments,
-                    command.options
-                ));
-                continue;
+                let ForeignCommand { arguments, options, .. } = command;
+                id.add(format!("{file:?} {} {arguments:?} {options:?}", engine.name()));
             }
-        };
-        let mut settings = setup.settings().clone();
-        let file = std::path::Path::new(&settings.network.weights_file).file_name().unwrap_or_default();
-        settings.network.weights_file = file.to_string_lossy().into_owned();
-        if !settings.tablebase.syzygy_path.is_empty() {
-            settings.tablebase.syzygy_path = "tables".into();
         }
-        settings.info.log_file.clear();
-        settings.network.threads = None;
-        settings.values().for_each(|(flag, value)| hash.update(format!("--{flag}={value}\n")));
     }
-    let MatchRules { limits, adjudication, seed } = &config.rules;
-    let has_tables = adjudication.tables.is_some();
-    let other =
-        (names, limits, adjudication.draw, adjudication.win, adjudication.max_plies, has_tables, seed);
-    hash.update(format!("{other:?} {}", args.sequential));
-    hash.update(config.openings.fingerprint().to_le_bytes());
-    hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    id.add_games(&names, &config.rules, config.openings, &args.game);
+    id.finish()
 }
 
 fn progress_bar(games: u64) -> ProgressBar {

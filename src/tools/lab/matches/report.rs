@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::args::argument_error;
 use crate::lab::matches::statistics::Sprt;
 use crate::lab::matches::{self, MatchStudy, MatchSummary, Ranking};
+use crate::tools::lab::game_args::argument_error;
 use crate::tools::{ExitStatus, Failure, Output};
 
 /// The arguments of `report` that are for rows of matches.

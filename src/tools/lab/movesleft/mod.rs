@@ -6,12 +6,13 @@
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::interruption::interruption;
 use super::shard::Shard;
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{
@@ -273,19 +274,6 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     })?);
     let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
     Ok((writer, last.max(1)))
-}
-
-/// Returns a flag that becomes true when the user presses Ctrl-C.
-fn interruption() -> Result<&'static AtomicBool, Failure> {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    ctrlc::set_handler(|| {
-        // The second time the user means it.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
-    Ok(&STOP)
 }
 
 /// A bar on stderr, if that is a terminal: games and positions per second, time left by the bytes of the files.

@@ -1,0 +1,168 @@
+//! The file of a run: a line of JSON for each finished iteration. A run that was stopped goes on behind the last whole one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::TuneError;
+use super::run::{Iteration, TuneRun};
+use crate::lab::rows::{RowError, make_folder};
+use crate::version::VERSION;
+
+/// The name of the file in the folder of a run.
+const FILE_NAME: &str = "iterations.jsonl";
+
+/// A finished iteration as it stands in the file. Lists have an entry for each parameter.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct IterationRow {
+    /// The run that it belongs to: a hash over all that its games depend on.
+    pub run: String,
+    /// Its number, from 1.
+    pub iteration: u64,
+    /// The parameters.
+    pub names: Vec<String>,
+    /// +1 where A has the higher value, −1 where B has it.
+    pub signs: Vec<i8>,
+    /// The values of A.
+    pub a: Vec<f64>,
+    /// The values of B.
+    pub b: Vec<f64>,
+    /// The half points of A in each game; the first of two of the same opening with White.
+    pub half_points: Vec<u8>,
+    /// Wins less losses of A.
+    pub result: i64,
+    /// Where the parameters stand after it.
+    pub theta: Vec<f64>,
+    /// New nodes that its games took.
+    pub nodes: u64,
+    /// The version of the program that played them.
+    pub version: String,
+}
+
+impl IterationRow {
+    /// Applies the half points of A in the games of the next iteration to `run`. Returns `None` if that is over.
+    pub fn apply(run: &mut TuneRun, id: &str, half_points: Vec<u8>, nodes: u64) -> Option<IterationRow> {
+        let result = half_points.iter().map(|&points| i64::from(points) - 1).sum();
+        let Iteration { probe, values, .. } = run.apply(result)?;
+        let names = run.plan().parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
+        let (run, iteration) = (id.to_owned(), probe.iteration);
+        let (signs, a, b, theta) = (probe.signs, probe.a, probe.b, values);
+        let version = VERSION.to_owned();
+        Some(IterationRow { run, iteration, names, signs, a, b, half_points, result, theta, nodes, version })
+    }
+}
+
+/// The file of a run, open to be continued.
+#[derive(Debug)]
+pub struct IterationFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl IterationFile {
+    /// Opens or makes the file in `folder`, and applies the results that are there to `run`. A last line that was only half written
+    /// is cut off. Returns the rows with the file.
+    ///
+    /// # Errors
+    /// [`TuneError::Rows`] if the file cannot be used, [`TuneError::Row`] if a line is no row, [`TuneError::OtherRun`] if they are
+    /// not those of the run `id`.
+    pub fn open(
+        folder: &Path,
+        run: &mut TuneRun,
+        id: &str,
+    ) -> Result<(IterationFile, Vec<IterationRow>), TuneError> {
+        make_folder(folder)?;
+        let path = folder.join(FILE_NAME);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = file.map_err(RowError::io(&path))?;
+        let (mut rows, mut whole) = (Vec::new(), 0);
+        let mut reader = BufReader::new(&mut file);
+        let mut line = String::new();
+        while reader.read_line(&mut line).map_err(RowError::io(&path))? > 0 && line.ends_with('\n') {
+            whole += line.len() as u64;
+            let row = serde_json::from_str::<IterationRow>(&line);
+            let number = rows.len() as u64 + 1;
+            let row = row.map_err(|error| TuneError::Row { path: path.clone(), line: number, error })?;
+            // Numbers are computed anew from the results, so that nothing depends on how they were written.
+            let again = IterationRow::apply(run, id, row.half_points.clone(), row.nodes);
+            let is_same = |again: &IterationRow| {
+                let games = run.plan().games_of_iteration();
+                (&again.run, again.iteration, &again.names, &again.signs)
+                    == (&row.run, row.iteration, &row.names, &row.signs)
+                    && row.half_points.len() as u64 == games
+            };
+            let again = again.filter(is_same).ok_or_else(|| TuneError::OtherRun { path: path.clone() })?;
+            rows.push(again);
+            line.clear();
+        }
+        file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(&path))?;
+        Ok((IterationFile { path, file }, rows))
+    }
+
+    /// Adds a row, which then survives the end of the program.
+    ///
+    /// # Errors
+    /// [`TuneError::Rows`] if it cannot be written.
+    pub fn add(&mut self, row: &IterationRow) -> Result<(), TuneError> {
+        let line = serde_json::to_string(row).map_err(std::io::Error::from);
+        let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
+        Ok(written.map_err(RowError::io(&self.path))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::engine::Settings;
+    use crate::lab::tuning::{Gains, Parameter, TunePlan};
+
+    fn new_run(seed: u64) -> TuneRun {
+        let parameters = Parameter::parse_list("CPuct=1.745:0.2,FpuValue=.33:.05", &Settings::default());
+        let gains = Gains { iterations: 9, r_end: 0.1 };
+        TuneRun::new(TunePlan { parameters: parameters.unwrap(), gains, pairs: 1, lag: 2, seed })
+    }
+
+    /// Goes on for `iterations` in `folder`, whose results depend on their number.
+    fn go_on(folder: &Path, iterations: u64) {
+        let mut run = new_run(1);
+        let (mut file, rows) = IterationFile::open(folder, &mut run, "id").unwrap();
+        assert_eq!(run.done(), rows.len() as u64);
+        for _ in 0..iterations {
+            let points = vec![(run.done() % 3) as u8, 2];
+            file.add(&IterationRow::apply(&mut run, "id", points, 5).unwrap()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_killed_goes_on_as_if_nothing_had_happened() {
+        let folder = tempfile::tempdir().unwrap();
+        let [whole, parts] = ["whole", "parts"].map(|name| folder.path().join(name));
+        go_on(&whole, 9);
+        go_on(&parts, 5);
+        let path = parts.join(FILE_NAME);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len() - 20]).unwrap();
+        go_on(&parts, 5);
+        assert_eq!(fs::read_to_string(&path).unwrap(), fs::read_to_string(whole.join(FILE_NAME)).unwrap());
+    }
+
+    #[test]
+    fn rows_of_others_are_refused_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        go_on(folder.path(), 3);
+        let path = folder.path().join(FILE_NAME);
+        let before = fs::read_to_string(&path).unwrap();
+        let open =
+            |seed, id| IterationFile::open(folder.path(), &mut new_run(seed), id).unwrap_err().to_string();
+        assert!(open(2, "id").contains("holds another run"));
+        assert!(open(1, "other").contains("choose another --out"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        fs::write(&path, format!("{before}no row\n")).unwrap();
+        assert!(open(1, "id").contains("line 4: expected"), "{}", open(1, "id"));
+    }
+}

@@ -1,0 +1,262 @@
+//! The parameters that are tuned: numeric options with a start value, a perturbation and bounds.
+
+use thiserror::Error;
+
+use crate::engine::Settings;
+use crate::options::{OptionError, OptionKind};
+
+/// Smallest perturbation of an integer, as in OpenBench: less would seldom make a difference.
+const LEAST_INTEGER_STEP: f64 = 0.5;
+/// Digits of a value below its perturbation.
+const DIGITS: i32 = 3;
+
+/// The reason why an option cannot be tuned as the user asked. Texts begin with the entry or name.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum ParameterError {
+    /// The list is empty.
+    #[error("name at least one option, as in CPuct=1.745:0.2")]
+    Empty,
+    /// An entry is not written as it must be.
+    #[error("{entry}: write NAME=START:STEP or NAME=START:STEP:MIN:MAX, as in CPuct=1.745:0.2")]
+    Grammar {
+        /// The entry.
+        entry: String,
+    },
+    /// The option is unknown or refuses a value.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// The option has no numbers.
+    #[error(
+        "{name}: takes {expected}; only options that take numbers can be tuned (`zeitnot options` lists them)"
+    )]
+    NotNumeric {
+        /// The option.
+        name: &'static str,
+        /// The values that it takes.
+        expected: String,
+    },
+    /// All games share what this option is about.
+    #[error(
+        "{name}: is about the network or what evaluates it, which all games of a run share; tune an option of the search"
+    )]
+    Shared {
+        /// The option.
+        name: &'static str,
+    },
+    /// The perturbation is no use.
+    #[error("{name}: the step {step} must be above 0 and smaller than the range from {min} to {max}")]
+    Step {
+        /// The option.
+        name: &'static str,
+        /// The step.
+        step: f64,
+        /// The lower bound.
+        min: f64,
+        /// The upper bound.
+        max: f64,
+    },
+    /// The bounds make no sense.
+    #[error(
+        "{name}: the bounds {min} and {max} must lie in the option's range, {low} to {high}, the lower one first"
+    )]
+    Bounds {
+        /// The option.
+        name: &'static str,
+        /// The lower bound.
+        min: f64,
+        /// The upper bound.
+        max: f64,
+        /// The least value of the option.
+        low: f64,
+        /// The largest value of the option.
+        high: f64,
+    },
+    /// The start lies outside the bounds.
+    #[error(
+        "{name}: the start {start} lies outside {min} to {max}; choose one inside, or other bounds: {name}=START:STEP:MIN:MAX"
+    )]
+    Start {
+        /// The option.
+        name: &'static str,
+        /// The start.
+        start: f64,
+        /// The lower bound.
+        min: f64,
+        /// The upper bound.
+        max: f64,
+    },
+    /// An option stands twice in the list.
+    #[error("{name}: stands twice in the list")]
+    Twice {
+        /// The option.
+        name: &'static str,
+    },
+}
+
+/// A parameter that is tuned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// The option's UCI name.
+    pub name: &'static str,
+    /// The option's flag on the command line, without the dashes.
+    pub flag: &'static str,
+    /// Where the run begins.
+    pub start: f64,
+    /// c_end, the perturbation at the end of the run.
+    pub step: f64,
+    /// The smallest value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+    /// True if only whole numbers can be played.
+    pub is_integer: bool,
+}
+
+impl Parameter {
+    /// Parses `NAME=START:STEP[:MIN:MAX],…`; `settings` are the options of the players.
+    ///
+    /// # Errors
+    /// [`ParameterError`], with the entry that cannot be used.
+    pub fn parse_list(text: &str, settings: &Settings) -> Result<Vec<Parameter>, ParameterError> {
+        let mut parameters = Vec::<Parameter>::new();
+        for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let parameter = Parameter::parse(entry, settings)?;
+            if parameters.iter().any(|known| known.name == parameter.name) {
+                return Err(ParameterError::Twice { name: parameter.name });
+            }
+            parameters.push(parameter);
+        }
+        if parameters.is_empty() { Err(ParameterError::Empty) } else { Ok(parameters) }
+    }
+
+    fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
+        let grammar = || ParameterError::Grammar { entry: entry.to_owned() };
+        let (name, numbers) = entry.split_once('=').ok_or_else(grammar)?;
+        let spec = Settings::spec(name.trim())?;
+        let (low, high, is_integer) = match spec.kind {
+            OptionKind::Integer { min, max, .. } => (min as f64, max as f64, true),
+            OptionKind::Decimal { min, max, .. } => (min, max, false),
+            _ => return Err(ParameterError::NotNumeric { name: spec.name, expected: spec.expected() }),
+        };
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let numbers: Option<Vec<f64>> = numbers.split(':').map(number).collect();
+        let (start, step, min, max) = match numbers.as_deref() {
+            Some(&[start, step]) => (start, step, low, high),
+            Some(&[start, step, min, max]) => (start, step, min, max),
+            _ => return Err(grammar()),
+        };
+        let parameter = Parameter { name: spec.name, flag: spec.flag, start, step, min, max, is_integer };
+        parameter.check(low, high, settings)?;
+        Ok(parameter)
+    }
+
+    /// Checks the numbers against the range of the option, and that it is one that players can differ in.
+    fn check(&self, low: f64, high: f64, settings: &Settings) -> Result<(), ParameterError> {
+        let &Parameter { name, start, step, min, max, .. } = self;
+        if !(low <= min && min < max && max <= high) {
+            return Err(ParameterError::Bounds { name, min, max, low, high });
+        }
+        if !(min..=max).contains(&start) {
+            return Err(ParameterError::Start { name, start, min, max });
+        }
+        if !(0.0 < step && step < max - min) {
+            return Err(ParameterError::Step { name, step, min, max });
+        }
+        for value in [min, max] {
+            let mut changed = settings.clone();
+            changed.set(name, &self.text(value))?;
+            if changed.network != settings.network {
+                return Err(ParameterError::Shared { name });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns c_k where `share` is c_k / c_end.
+    pub fn perturbation(&self, share: f64) -> f64 {
+        let perturbation = self.step * share;
+        if self.is_integer { perturbation.max(LEAST_INTEGER_STEP) } else { perturbation }
+    }
+
+    /// Returns `value` within the bounds.
+    pub fn clamp(&self, value: f64) -> f64 {
+        value.clamp(self.min, self.max)
+    }
+
+    /// Returns a value that can be played near `value`: with a few digits below the perturbation, within the bounds. Integers
+    /// are rounded down or up by a `chance` from 0 to 1, so that their mean is `value`, as in fishtest and OpenBench.
+    pub fn playable(&self, value: f64, chance: f64) -> f64 {
+        let unit = 10_f64.powi(self.decimals());
+        let rounded = if self.is_integer { (value + chance).floor() } else { (value * unit).round() / unit };
+        self.clamp(rounded)
+    }
+
+    /// Returns `value` as the text that sets the option.
+    pub fn text(&self, value: f64) -> String {
+        format!("{value:.*}", self.decimals().max(0) as usize)
+    }
+
+    /// Returns the decimals of values that are played.
+    fn decimals(&self) -> i32 {
+        if self.is_integer { 0 } else { (DIGITS - self.step.log10().floor() as i32).clamp(0, 12) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Vec<Parameter>, ParameterError> {
+        Parameter::parse_list(text, &Settings::default())
+    }
+
+    #[test]
+    fn a_list_names_options_by_name_or_flag() {
+        let list = parse("cpuct=1.745:0.2, fpu-value=0.33:0.05:-1:1,MinibatchSize=8:2:1:64").unwrap();
+        let names: Vec<_> = list.iter().map(|parameter| (parameter.name, parameter.flag)).collect();
+        assert_eq!(
+            names,
+            [("CPuct", "cpuct"), ("FpuValue", "fpu-value"), ("MinibatchSize", "minibatch-size")]
+        );
+        assert_eq!((list[0].min, list[0].max, list[0].is_integer), (0.0, 100.0, false));
+        assert_eq!((list[1].start, list[1].step, list[1].min, list[1].max), (0.33, 0.05, -1.0, 1.0));
+        assert!(list[2].is_integer);
+    }
+
+    #[test]
+    fn faults_name_the_cause_and_the_remedy() {
+        let fault = |text| parse(text).unwrap_err().to_string();
+        assert_eq!(fault("Cpuctt=1:1"), "unknown option \"Cpuctt\"; did you mean CPuct?");
+        assert!(fault("CPuct=1.7").contains("write NAME=START:STEP"), "{}", fault("CPuct=1.7"));
+        assert!(fault("CPuct=1.7:x").starts_with("CPuct=1.7:x: write"));
+        assert!(fault("CPuct=NaN:1").contains("write NAME"));
+        assert!(
+            fault("FpuStrategy=1:1").contains("one of reduction, absolute; only options that take numbers")
+        );
+        assert!(fault("CPuct=200:1").contains("the start 200 lies outside 0 to 100"));
+        assert!(fault("CPuct=5:1:0:4").contains("the start 5 lies outside 0 to 4"));
+        assert!(fault("CPuct=5:1:-1:9").contains("the option's range, 0 to 100"));
+        assert!(fault("CPuct=5:0").contains("must be above 0"));
+        assert!(fault("CPuct=1:1,cpuct=1:1").contains("twice"));
+        assert!(fault("Threads=2:1").contains("all games of a run share"));
+        assert!(fault(" , ").contains("at least one option"));
+    }
+
+    #[test]
+    fn values_have_a_few_digits_below_the_perturbation() {
+        let list = parse("CPuct=1.745:0.2,CPuctBase=38739:9000,FpuValue=0.33:0.05").unwrap();
+        let texts: Vec<_> =
+            list.iter().map(|parameter| parameter.text(parameter.playable(0.123_456_789, 0.5))).collect();
+        assert_eq!(texts, ["0.1235", "1", "0.12346"], "the base is at least 1");
+        assert_eq!(list[1].text(38_739.4), "38739");
+    }
+
+    #[test]
+    fn integers_keep_their_mean() {
+        let size = &parse("MinibatchSize=8:0.1:1:64").unwrap()[0];
+        let sum: f64 = (0..1000).map(|i| size.playable(8.3, f64::from(i) / 1000.0)).sum();
+        assert!((sum / 1000.0 - 8.3).abs() < 0.002, "{sum}");
+        assert_eq!(size.perturbation(1.0), 0.5);
+        assert_eq!((size.playable(64.7, 0.9), size.text(8.0).as_str()), (64.0, "8"));
+    }
+}

@@ -1,0 +1,258 @@
+//! The state of a tuning run: where the parameters stand, which values the next games try, and what their results change.
+//!
+//! Games of several iterations run at once. So that the values of an iteration do not depend on which games happen to end first,
+//! iteration k takes those that the parameters had after iteration k − lag, and results count in the order of the iterations:
+//! a run is the same with one game at a time and with a hundred, and whether it was stopped or not.
+
+use std::collections::VecDeque;
+
+use super::gains::Gains;
+use super::parameter::Parameter;
+
+/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// All that a run depends on, results of games apart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TunePlan {
+    /// The parameters.
+    pub parameters: Vec<Parameter>,
+    /// The sizes of perturbations and steps, and the number of iterations.
+    pub gains: Gains,
+    /// Pairs of games in an iteration, at least 1.
+    pub pairs: u64,
+    /// The iterations by which results are late, at least 1: iteration k begins when k − lag is done.
+    pub lag: u64,
+    /// The seed of the signs.
+    pub seed: u64,
+}
+
+impl TunePlan {
+    /// Returns the games of an iteration.
+    pub fn games_of_iteration(&self) -> u64 {
+        2 * self.pairs
+    }
+
+    /// Returns the games of the whole run.
+    pub fn games(&self) -> u64 {
+        self.gains.iterations * self.games_of_iteration()
+    }
+}
+
+/// The values that an iteration plays; A and B are the sides of its games.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// The iteration, from 1.
+    pub iteration: u64,
+    /// δ: +1 where A has the higher value, −1 where B has it.
+    pub signs: Vec<i8>,
+    /// The values of A, θ + c_k · δ.
+    pub a: Vec<f64>,
+    /// The values of B, θ − c_k · δ.
+    pub b: Vec<f64>,
+}
+
+/// A finished iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Iteration {
+    /// The values that were played.
+    pub probe: Probe,
+    /// Wins less losses of A.
+    pub result: i64,
+    /// θ, where the parameters stand after it.
+    pub values: Vec<f64>,
+}
+
+/// A run under way.
+#[derive(Clone, Debug)]
+pub struct TuneRun {
+    plan: TunePlan,
+    /// The iterations whose results have been applied.
+    done: u64,
+    /// θ after the latest `lag` iterations, the last one at the end; at the beginning that of the start alone.
+    history: VecDeque<Vec<f64>>,
+}
+
+impl TuneRun {
+    /// Returns a run before its first iteration.
+    pub fn new(plan: TunePlan) -> TuneRun {
+        let start = plan.parameters.iter().map(|parameter| parameter.start).collect();
+        TuneRun { plan, done: 0, history: VecDeque::from([start]) }
+    }
+
+    /// Returns what the run depends on.
+    pub fn plan(&self) -> &TunePlan {
+        &self.plan
+    }
+
+    /// Returns how many iterations are done.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Says whether all iterations are done.
+    pub fn is_over(&self) -> bool {
+        self.done >= self.plan.gains.iterations
+    }
+
+    /// Returns the values that `iteration`, from 1, plays; `None` if it cannot begin yet, is done already, or there is none.
+    pub fn probe(&self, iteration: u64) -> Option<Probe> {
+        let TunePlan { parameters, gains, lag, seed, .. } = &self.plan;
+        if iteration <= self.done || iteration > gains.iterations {
+            return None;
+        }
+        // The place from the end of the history of θ after iteration k − lag; before the first iteration θ is the start.
+        let back = self.done.checked_sub(iteration.saturating_sub(*lag))? as usize;
+        let values = &self.history[self.history.len().checked_sub(1 + back)?];
+        let mut rng = fastrand::Rng::with_seed(seed ^ iteration.wrapping_mul(GOLDEN));
+        let mut probe = Probe { iteration, signs: Vec::new(), a: Vec::new(), b: Vec::new() };
+        let share = gains.perturbation(iteration);
+        for (parameter, value) in parameters.iter().zip(values) {
+            let sign = if rng.bool() { 1_i8 } else { -1 };
+            let (offset, chance) = (f64::from(sign) * parameter.perturbation(share), rng.f64());
+            probe.signs.push(sign);
+            probe.a.push(parameter.playable(value + offset, chance));
+            probe.b.push(parameter.playable(value - offset, chance));
+        }
+        Some(probe)
+    }
+
+    /// Applies the result of the next iteration, wins less losses of A, and returns what it has led to; `None` if the run is over.
+    pub fn apply(&mut self, result: i64) -> Option<Iteration> {
+        let probe = self.probe(self.done + 1)?;
+        let gains = self.plan.gains;
+        let (share, gain) = (gains.perturbation(probe.iteration), gains.gain(probe.iteration));
+        let values = self.history.back()?;
+        let moved =
+            self.plan.parameters.iter().zip(values).zip(&probe.signs).map(|((parameter, value), &sign)| {
+                let perturbation = parameter.perturbation(share);
+                let step = gain * parameter.step * parameter.step / perturbation;
+                parameter.clamp(value + step * f64::from(sign) * result as f64)
+            });
+        let values: Vec<f64> = moved.collect();
+        self.done += 1;
+        self.history.push_back(values.clone());
+        while self.history.len() as u64 > self.plan.lag {
+            self.history.pop_front();
+        }
+        Some(Iteration { probe, result, values })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Settings;
+
+    /// A plan of three parameters whose best values are `BEST`.
+    fn plan(iterations: u64, pairs: u64, lag: u64, seed: u64) -> TunePlan {
+        let list = "CPuct=2.5:0.3,FpuValue=0.1:0.1:-1:1,MinibatchSize=40:4:1:256";
+        TunePlan {
+            parameters: Parameter::parse_list(list, &Settings::default()).unwrap(),
+            gains: Gains { iterations, r_end: 0.01 },
+            pairs,
+            lag,
+            seed,
+        }
+    }
+
+    const BEST: [f64; 3] = [1.6, 0.5, 24.0];
+
+    /// The Elo that `values` lose against the best ones: 15 at a distance of one perturbation, four times as many at two.
+    fn loss(plan: &TunePlan, values: &[f64]) -> f64 {
+        let distances = plan.parameters.iter().zip(values).zip(BEST);
+        15.0 * distances
+            .map(|((parameter, value), best)| ((value - best) / parameter.step).powi(2))
+            .sum::<f64>()
+    }
+
+    /// Stands in for the games of an iteration: each is won with the chance that the difference in Elo gives, a third are draws.
+    fn play(plan: &TunePlan, probe: &Probe) -> i64 {
+        let mut rng = fastrand::Rng::with_seed(probe.iteration * 7919 + plan.seed);
+        let elo = loss(plan, &probe.b) - loss(plan, &probe.a);
+        let score = 1.0 / (1.0 + 10_f64.powf(-elo / 400.0));
+        let game = |_| match (rng.f64() < 1.0 / 3.0, rng.f64() < score) {
+            (true, _) => 0,
+            (_, true) => 1,
+            (_, false) => -1,
+        };
+        (0..plan.games_of_iteration()).map(game).sum()
+    }
+
+    /// Runs to the end, with as many iterations under way as may be.
+    fn run(plan: &TunePlan) -> Vec<Iteration> {
+        let mut run = TuneRun::new(plan.clone());
+        let (mut under_way, mut next) = (VecDeque::new(), 1);
+        let mut iterations = Vec::new();
+        while !run.is_over() {
+            while let Some(probe) = run.probe(next) {
+                under_way.push_back(probe);
+                next += 1;
+            }
+            let probe = under_way.pop_front().unwrap();
+            let iteration = run.apply(play(plan, &probe)).unwrap();
+            assert_eq!(iteration.probe, probe, "values are fixed when an iteration begins");
+            iterations.push(iteration);
+        }
+        assert_eq!(under_way.len(), 0);
+        iterations
+    }
+
+    #[test]
+    fn a_known_optimum_is_found_with_and_without_lag() {
+        for (pairs, lag) in [(1, 1), (1, 40), (4, 8)] {
+            let mut total = 0.0;
+            for seed in 0..5 {
+                let plan = plan(12_000 / pairs, pairs, lag, seed);
+                let first = loss(&plan, &[2.5, 0.1, 40.0]);
+                let found = loss(&plan, &run(&plan).last().unwrap().values);
+                assert!(
+                    found < 0.25 * first,
+                    "{pairs} pairs, lag {lag}, seed {seed}: {found} of {first} Elo are left"
+                );
+                total += found / first;
+            }
+            assert!(total / 5.0 < 0.1, "{pairs} pairs, lag {lag}: {total}");
+        }
+    }
+
+    #[test]
+    fn without_an_optimum_there_is_no_drift() {
+        let mut sum = 0.0;
+        for seed in 0..20 {
+            let plan = plan(500, 1, 10, seed);
+            let mut run = TuneRun::new(plan.clone());
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut last = Vec::new();
+            while let Some(iteration) = run.apply(rng.i64(-2..=2)) {
+                last = iteration.values;
+            }
+            sum += (last[0] - 2.5) / 0.3;
+        }
+        assert!((sum / 20.0).abs() < 0.2, "{sum}");
+    }
+
+    #[test]
+    fn an_iteration_waits_for_the_one_that_lies_lag_before_it() {
+        let mut run = TuneRun::new(plan(20, 1, 3, 1));
+        assert!((1..=3).all(|k| run.probe(k).is_some()) && run.probe(4).is_none());
+        let second = run.probe(3).unwrap();
+        run.apply(2).unwrap();
+        assert_eq!((run.probe(1), run.probe(3)), (None, Some(second)));
+        assert!(run.probe(4).is_some() && run.probe(5).is_none());
+        while run.apply(1).is_some() {}
+        assert_eq!((run.done(), run.probe(21)), (20, None));
+    }
+
+    #[test]
+    fn the_winner_is_followed_by_the_step_of_the_formula() {
+        let plan = plan(100, 1, 1, 3);
+        let mut run = TuneRun::new(plan.clone());
+        let iteration = run.apply(2).unwrap();
+        let (c, a) = (0.3 * plan.gains.perturbation(1), 0.09 * plan.gains.gain(1));
+        let sign = f64::from(iteration.probe.signs[0]);
+        assert!((iteration.values[0] - (2.5 + a / c * sign * 2.0)).abs() < 1e-12);
+        assert!((iteration.probe.a[0] - (2.5 + sign * c)).abs() < 1e-4);
+        assert!((iteration.probe.b[0] - (2.5 - sign * c)).abs() < 1e-4);
+    }
+}

@@ -1,0 +1,150 @@
+//! The arguments of the commands that play games, `match` and `tune`: limits, openings, adjudication.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::engine::Settings;
+use crate::lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+use crate::params::{ParamError, Params};
+use crate::tablebase::Tablebase;
+use crate::time::TimeControl;
+use crate::tools::Failure;
+use crate::tools::output::eprint_message;
+
+/// Games at once per thread where clocks are virtual: enough for large batches.
+const GAMES_PER_THREAD: usize = 32;
+
+#[derive(Debug, Args)]
+pub(in crate::tools) struct GameArgs {
+    /// Nodes of every move; smart pruning is off then
+    #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) nodes: Option<u64>,
+    /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT; virtual ones under --nodestime
+    #[arg(long, value_name = "TIME")]
+    pub(super) tc: Option<TimeControl>,
+    /// Openings: EPD or FEN lines, or PGN games (.pgn); also compressed (.gz, .zst, .bz2, .zip) [default: the start position]
+    #[arg(long, value_name = "FILE")]
+    pub(super) openings: Option<PathBuf>,
+    /// Take at most N plies of each PGN opening
+    #[arg(long, value_name = "N")]
+    pub(super) opening_plies: Option<usize>,
+    /// Take the openings in the order of the file, not shuffled
+    #[arg(long)]
+    pub(super) sequential: bool,
+    /// Seed of the order of the openings and of random draws
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Games at once [default: 32 for each thread; one for each thread with real clocks]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) concurrency: Option<u64>,
+    /// Draws by evaluation: move=40,count=8,score=10 (from move 40 on, both sides within 10 centipawns for 8 moves each)
+    #[arg(long, value_name = "LIST")]
+    pub(super) adjudicate_draw: Option<String>,
+    /// Wins by evaluation: count=3,score=600 (both sides agree on at least 600 centipawns for 3 moves each)
+    #[arg(long, value_name = "LIST")]
+    pub(super) adjudicate_win: Option<String>,
+    /// Results from the Syzygy tables in these folders
+    #[arg(long, value_name = "FOLDERS")]
+    pub(super) adjudicate_syzygy: Option<String>,
+    /// Draw games that reach N plies, those of the opening not counted
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) max_plies: Option<u32>,
+}
+
+/// Returns the failure of a value that the flag cannot have.
+pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failure {
+    Failure::Input(format!("--{flag}: {error}"))
+}
+
+impl GameArgs {
+    /// Returns the limit that both sides have, if one is given.
+    pub(super) fn limit(&self) -> Option<SideLimit> {
+        self.nodes.map(SideLimit::Nodes).or(self.tc.map(SideLimit::Clock))
+    }
+
+    /// Reads the openings, and says so if `pairs` pairs of games need more of them.
+    pub(super) fn read_openings(&self, pairs: u64) -> Result<Openings, Failure> {
+        let Some(path) = &self.openings else { return Ok(Openings::standard()) };
+        let mut openings =
+            Openings::read(path, self.opening_plies).map_err(|error| argument_error("openings", error))?;
+        if !self.sequential {
+            openings.shuffle(self.seed);
+        }
+        if pairs > openings.len() as u64 {
+            eprint_message(format_args!(
+                "{pairs} pairs of games, but {} openings: some are played again",
+                openings.len()
+            ));
+        }
+        Ok(openings)
+    }
+
+    /// Returns the rules that end games early.
+    pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
+        let draw = |text: &str| {
+            let params = Params::parse(text)?;
+            params.allow_only("draws", &["move", "count", "score"], &[])?;
+            Ok(DrawRule {
+                move_number: params.integer("move", 40, 1..=10_000)? as u32,
+                moves: params.integer("count", 8, 1..=10_000)? as u32,
+                centipawns: params.integer("score", 10, 0..=100_000)? as i32,
+            })
+        };
+        let win = |text: &str| {
+            let params = Params::parse(text)?;
+            params.allow_only("wins", &["count", "score"], &[])?;
+            Ok(WinRule {
+                moves: params.integer("count", 3, 1..=10_000)? as u32,
+                centipawns: params.integer("score", 600, 1..=100_000)? as i32,
+            })
+        };
+        let params_error = |flag| move |error: ParamError| argument_error(flag, error);
+        let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
+        Ok(Adjudication {
+            draw: self
+                .adjudicate_draw
+                .as_deref()
+                .map(draw)
+                .transpose()
+                .map_err(params_error("adjudicate-draw"))?,
+            win: self
+                .adjudicate_win
+                .as_deref()
+                .map(win)
+                .transpose()
+                .map_err(params_error("adjudicate-win"))?,
+            tables: tables.map_err(|error| argument_error("adjudicate-syzygy", error))?.map(Arc::new),
+            max_plies: self.max_plies,
+        })
+    }
+
+    /// Returns the games at once: as many as are asked for, else one for each thread where they `run_in_real_time`, or enough
+    /// for large batches.
+    pub(super) fn concurrency(&self, threads: usize, run_in_real_time: bool) -> usize {
+        let per_thread = if run_in_real_time { 1 } else { GAMES_PER_THREAD };
+        self.concurrency.map_or(threads * per_thread, |games| games as usize)
+    }
+}
+
+/// Returns the threads that play games.
+pub(super) fn threads(settings: &Settings) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    settings.network.threads.map_or_else(cores, NonZero::get)
+}
+
+/// Says whether games under `limit` take real time.
+pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
+    matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
+}
+
+/// Returns the options with which an engine plays under `limit`: at fixed nodes without smart pruning. That rule looks at real
+/// time; games would not be the same again.
+pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
+    if matches!(limit, SideLimit::Nodes(_)) && settings.stoppers.nodestime.nodes_per_ms == 0 {
+        settings.stoppers.smart_pruning_factor = 0.0;
+    }
+    settings
+}

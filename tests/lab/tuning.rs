@@ -1,0 +1,134 @@
+//! Tests `zeitnot tune`, run as a user runs it: files, JSON, and that a run which was killed ends as if nothing had happened.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{data, json, run, stderr, stdout, zeitnot};
+
+const PARAMS: &str = "CPuct=1.745:0.4,FpuValue=0.33:0.1,MinibatchSize=4:1:1:16";
+
+/// Returns the command of a run of 16 pairs in `folder`.
+fn tune(folder: &Path, more: &[&str]) -> Command {
+    let mut command =
+        zeitnot(&["tune", "--backend=random", "--nncache=10000", "--max-plies=60", "--params", PARAMS]);
+    command.args(["--nodes=20", "--games=32", "--lag=4", "--seed=7", "--openings"]).arg(data("openings.epd"));
+    command.args(more).arg("--out").arg(folder);
+    command
+}
+
+/// Returns the rows of a run.
+fn rows(folder: &Path) -> String {
+    fs::read_to_string(folder.join("iterations.jsonl")).unwrap_or_default()
+}
+
+#[test]
+fn a_run_writes_iterations_page_and_values_to_paste() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = json(&tune(folder.path(), &["--json", "--threads=2"]).output().unwrap());
+    assert_eq!((&report["iterations"], &report["games"]), (&16.into(), &32.into()));
+    let names: Vec<_> =
+        report["parameters"].as_array().unwrap().iter().map(|found| found["name"].clone()).collect();
+    assert_eq!(names, ["CPuct", "FpuValue", "MinibatchSize"]);
+    let flags = report["flags"].as_str().unwrap();
+    assert!(flags.starts_with("--cpuct=") && flags.contains(" --minibatch-size="), "{flags}");
+    let rows: Vec<Value> =
+        rows(folder.path()).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 16);
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!(row["iteration"], index + 1);
+        let points = row["half_points"].as_array().unwrap();
+        let result: i64 = points.iter().map(|points| points.as_i64().unwrap() - 1).sum();
+        assert_eq!((points.len(), &row["result"]), (2, &result.into()));
+        for parameter in 0..3 {
+            let [sign, a, b] = ["signs", "a", "b"].map(|key| row[key][parameter].as_f64().unwrap());
+            assert!(sign * (a - b) > 0.0, "{row}");
+        }
+        assert!(row["nodes"].as_u64().unwrap() > 0);
+    }
+    let last = rows.last().unwrap()["theta"][0].as_f64().unwrap();
+    assert!((report["parameters"][0]["value"].as_f64().unwrap() - last).abs() < 1e-3);
+    let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains(flags) && page.contains("setoption name CPuct value "));
+    // What is to be pasted is a command line that this program takes.
+    let again = tune(folder.path(), &["--threads=1"]).output().unwrap();
+    let text = stdout(&again);
+    assert_eq!(text.lines().last(), Some(flags), "nothing is left to play");
+    let bench = run(&[&["bench", "--backend=random", "--nodes=20"], &flags.split(' ').collect::<Vec<_>>()[..]].concat());
+    assert!(bench.status.success(), "{}", stderr(&bench));
+}
+
+#[test]
+fn a_run_does_not_depend_on_how_many_games_run_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [alone, together] = ["alone", "together"].map(|name| folder.path().join(name));
+    assert!(tune(&alone, &["--threads=1", "--concurrency=1"]).output().unwrap().status.success());
+    assert!(tune(&together, &["--threads=2", "--concurrency=8"]).output().unwrap().status.success());
+    assert_eq!(rows(&alone).lines().count(), 16);
+    assert_eq!(rows(&alone), rows(&together));
+}
+
+#[test]
+fn a_run_that_was_killed_ends_as_if_nothing_had_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    let mut process = tune(&killed, &["--threads=1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    while rows(&killed).lines().count() < 3 && begun.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let before = rows(&killed);
+    assert!(before.lines().count() >= 3, "it has played");
+    assert!(tune(&killed, &["--threads=2"]).output().unwrap().status.success());
+    assert!(tune(&whole, &["--threads=1"]).output().unwrap().status.success());
+    assert!(rows(&whole).starts_with(&before));
+    assert_eq!(rows(&whole), rows(&killed));
+    let refused = tune(&killed, &["--r-end=0.01"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("holds another run"), "{}", stderr(&refused));
+}
+
+#[test]
+fn faults_name_the_cause_and_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let fault = |params: &str| {
+        let output = run(&["tune", "--backend=random", "--nodes=10", "--params", params, "--out", &out]);
+        assert_eq!(output.status.code(), Some(2), "{params}");
+        stderr(&output).to_owned()
+    };
+    let unknown = fault("Cpuctt=1:0.1");
+    assert_eq!(unknown, "zeitnot: --params: unknown option \"Cpuctt\"; did you mean CPuct?\n");
+    assert!(fault("TimeManager=1:0.1").contains("only options that take numbers can be tuned"));
+    assert!(fault("CPuct=500:1").contains("the start 500 lies outside 0 to 100"));
+    assert!(fault("Threads=2:1").contains("which all games of a run share"));
+    let output = run(&["tune", "--backend=random", "--params=CPuct=1:0.1", "--out", &out]);
+    assert!(stderr(&output).contains("--nodes or --tc"), "{}", stderr(&output));
+}
+
+/// Ctrl-C is a signal here.
+#[cfg(unix)]
+#[test]
+fn a_run_that_the_user_stops_reports_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = tune(folder.path(), &["--threads=1", "--json", "--games=20000"]);
+    let process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while rows(folder.path()).lines().count() < 2 && begun.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = process.wait_with_output().unwrap();
+    assert!(stderr(&output).contains("stopped; the same command goes on"), "{}", stderr(&output));
+    let report = json(&output);
+    let done = report["iterations"].as_u64().unwrap();
+    assert!((2..10_000).contains(&done), "{done}");
+    assert_eq!(rows(folder.path()).lines().count() as u64, done);
+    assert!(folder.path().join("index.html").exists());
+}
