@@ -57,7 +57,9 @@ fn a_run_writes_iterations_page_and_values_to_paste() {
     let again = tune(folder.path(), &["--threads=1"]).output().unwrap();
     let text = stdout(&again);
     assert_eq!(text.lines().last(), Some(flags), "nothing is left to play");
-    let bench = run(&[&["bench", "--backend=random", "--nodes=20"], &flags.split(' ').collect::<Vec<_>>()[..]].concat());
+    let bench =
+        run(&[&["bench", "--backend=random", "--nodes=20"], &flags.split(' ').collect::<Vec<_>>()[..]]
+            .concat());
     assert!(bench.status.success(), "{}", stderr(&bench));
 }
 
@@ -75,7 +77,8 @@ fn a_run_does_not_depend_on_how_many_games_run_at_once() {
 fn a_run_that_was_killed_ends_as_if_nothing_had_happened() {
     let folder = tempfile::tempdir().unwrap();
     let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
-    let mut process = tune(&killed, &["--threads=1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut process =
+        tune(&killed, &["--threads=1"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while rows(&killed).lines().count() < 3 && begun.elapsed() < Duration::from_secs(120) {
         std::thread::sleep(Duration::from_millis(5));
