@@ -108,6 +108,8 @@ pub(in super::super) trait Tiles: Send + Sync + Debug {
 }
 
 /// The definition of a [`TileProduct`], in plain loops, against which real tiles are checked.
+// Only AMX checks itself by it outside of tests.
+#[cfg_attr(not(all(target_arch = "x86_64", target_os = "linux")), allow(dead_code))]
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Definition;
 
