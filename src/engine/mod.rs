@@ -288,7 +288,8 @@ impl Engine {
             game.release_tree();
         }
         self.draining.retain(|progress| !progress.is_idle());
-        if self.settings.contempt.lacks_side(order.request.limits.infinite)? {
+        let has_contempt = !self.settings.strength.analyse_mode;
+        if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
             listener.note("contempt has no side in infinite search; ContemptMode can choose one");
         }
         let resources = SearchResources {

@@ -276,3 +276,32 @@ fn strength_can_be_limited_but_not_that_of_an_analysis() {
     engine.send("setoption name UCI_Elo value 99");
     assert!(engine.read_until("info string ERROR").last().unwrap().contains("99"));
 }
+
+#[test]
+fn an_analysis_favours_nobody_and_leaves_the_settings_as_they_were() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--minibatch-size=1", "--nncache=0"]);
+    // The figures of all moves and the move: they show each of these options.
+    let mut search = |options: &[&str]| -> Vec<String> {
+        options.iter().for_each(|option| engine.send(&format!("setoption name {option}")));
+        engine.send("ucinewgame");
+        engine.send("position startpos");
+        engine.send("go nodes 100");
+        let mut lines = engine.read_until("bestmove");
+        lines.retain(|line| line.contains("(P: ") || line.starts_with("bestmove"));
+        lines
+    };
+    let plain = search(&["VerboseMoveStats value true", "RandomSeed value 2", "WDLEvalObjectivity value 0"]);
+    assert!(plain.len() > 20, "{plain:#?}");
+    for (option, value, default) in [
+        ("Contempt", "400", ""),
+        ("DrawScore", "0.5", "0"),
+        ("DirichletNoiseEpsilon", "0.5", "0"),
+        ("Temperature", "10", "0"),
+    ] {
+        let changed = search(&[&format!("{option} value {value}")]);
+        assert_ne!(changed, plain, "{option}");
+        assert_eq!(search(&["UCI_AnalyseMode value true"]), plain, "{option} in an analysis");
+        assert_eq!(search(&["UCI_AnalyseMode value false"]), changed, "{option} after it");
+        assert_eq!(search(&[&format!("{option} value {default}")]), plain, "{option} back at its default");
+    }
+}

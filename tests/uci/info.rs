@@ -231,6 +231,12 @@ fn contempt_needs_a_side_in_infinite_search_and_a_number() {
     let note = engine.ask(&["go infinite"], "info string");
     assert!(note.contains("ContemptMode"), "{note}");
     engine.best_move(&["stop"]);
+    // A regression: in an analysis, where contempt has no effect, there was the same advice.
+    set(&mut engine, &[("UCI_AnalyseMode", "true")]);
+    engine.send("go infinite");
+    engine.send("stop");
+    let lines = engine.read_until("bestmove");
+    assert!(!lines.iter().any(|line| line.contains("ContemptMode")), "{lines:#?}");
 }
 
 #[test]
