@@ -16,6 +16,7 @@ import argparse
 import gzip
 import hashlib
 import io
+import json
 import os
 import platform
 import shutil
@@ -62,7 +63,8 @@ NOTES = {
 def run(*command, **more):
     """Runs a command, which must succeed, and returns what it writes to stdout."""
     print("$", *command, file=sys.stderr)
-    return subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT, **more).stdout
+    command = [str(part) for part in command]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", cwd=ROOT, **more).stdout
 
 
 def host():
@@ -71,16 +73,13 @@ def host():
 
 
 def build(target):
-    """Builds the program and returns its path."""
-    name = "zeitnot.exe" if "windows" in target else "zeitnot"
-    if target == host():
-        run("cargo", "build", *BUILD)
-        return ROOT / "target" / "release" / name
+    """Builds the program and returns its path, wherever Cargo is set to put it."""
     env = dict(os.environ)
     if target in LINKERS:
         env.setdefault(f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER", LINKERS[target])
-    run("cargo", "build", *BUILD, "--target", target, env=env)
-    return ROOT / "target" / target / "release" / name
+    for_others = [] if target == host() else ["--target", target]
+    messages = run("cargo", "build", *BUILD, *for_others, "--message-format=json-render-diagnostics", env=env)
+    return next(Path(message["executable"]) for message in map(json.loads, messages.splitlines()) if message.get("executable"))
 
 
 def documents(program):
@@ -90,7 +89,7 @@ def documents(program):
     (folder / "completions").mkdir(parents=True)
     run(program, "man", "--out", folder / "man")
     for shell, name in SHELLS.items():
-        (folder / "completions" / name).write_text(run(program, "completions", shell))
+        (folder / "completions" / name).write_text(run(program, "completions", shell), encoding="utf-8")
     return folder
 
 
@@ -119,7 +118,7 @@ def gather(program, target, version, shared):
         notes = notes.format(glibc=glibc(program))
     started = program.name if "windows" in target else f"./{program.name}"
     text = INSTALL.format(version=version, target=target, program=program.name, run=started, notes=notes)
-    (folder / "INSTALL.txt").write_text(text)
+    (folder / "INSTALL.txt").write_text(text, encoding="utf-8")
     return folder
 
 
@@ -166,9 +165,10 @@ def try_out(archive, target):
         (home,) = Path(folder).iterdir()
         program = home / ("zeitnot.exe" if "windows" in target else "zeitnot")
         env = dict(os.environ, ZEITNOT_OFFLINE="1", WINEDEBUG="-all")
-        start = dict(cwd=home, env=env, text=True, timeout=600, check=True, stdout=subprocess.PIPE)
-        bench = subprocess.run([*through, program, "bench", "--nodes", "200"], **start).stdout.split("\n")
-        with subprocess.Popen([*through, program], cwd=home, env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as game:
+        start = dict(cwd=home, env=env, encoding="utf-8", stdout=subprocess.PIPE)
+        tried = subprocess.run([*through, program, "bench", "--nodes", "200"], timeout=600, check=True, **start)
+        bench = tried.stdout.split("\n")
+        with subprocess.Popen([*through, program], stdin=subprocess.PIPE, **start) as game:
             game.stdin.write(CONVERSATION)
             game.stdin.flush()
             answer = next((line for line in game.stdout if line.startswith("bestmove")), None)
@@ -189,28 +189,30 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     own = host()
     targets = list(dict.fromkeys([own, *arguments.targets]))
-    made, shared, version = [], None, None
+    made, shared, version, own_folder = [], None, None, None
     for target in targets:
         program = build(target)
         if target == own:
             shared = documents(program)
             version = run(program, "--version").split()[-1]
-        archive = pack(gather(program, target, version, shared), out, target)
+        folder = gather(program, target, version, shared)
+        own_folder = own_folder or folder
+        archive = pack(folder, out, target)
         made.append((archive, try_out(archive, target)))
     source = out / f"zeitnot-{version}-source.tar.gz"
     run("git", "archive", "--format=tar.gz", f"--prefix=zeitnot-{version}/", "-o", source, "HEAD")
     made.append((source, "the commit's files"))
     if arguments.wheel:
-        made.append((wheel(own, out), "a package for pip"))
+        made.append((wheel(own_folder, out), "a package for pip"))
     sums = [f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n" for archive, _ in made]
     (out / "SHA256SUMS").write_text("".join(sums))
     for archive, seen in made:
         print(f"{archive.name}  {archive.stat().st_size / 1e6:.1f} MB  {seen}")
 
 
-def wheel(target, out):
-    """Makes a package for pip with the program in it; returns its path."""
-    shutil.copy2(WORK / next(folder.name for folder in WORK.iterdir() if folder.name.endswith(target)) / "THIRD-PARTY.txt", ROOT)
+def wheel(folder, out):
+    """Makes a package for pip with the program in it; `folder` is this machine's archive. Returns its path."""
+    shutil.copy2(folder / "THIRD-PARTY.txt", ROOT)
     try:
         before = set(out.glob("*.whl"))
         run("maturin", "build", "--locked", "--release", "--out", out)
