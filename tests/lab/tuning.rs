@@ -110,8 +110,24 @@ fn faults_name_the_cause_and_the_remedy() {
     assert!(fault("TimeManager=1:0.1").contains("only options that take numbers can be tuned"));
     assert!(fault("CPuct=500:1").contains("the start 500 lies outside 0 to 100"));
     assert!(fault("Threads=2:1").contains("which all games of a run share"));
+    assert!(fault("SmartPruningFactor=1.3:0.1").contains("off at fixed nodes; give clocks"));
     let output = run(&["tune", "--backend=random", "--params=CPuct=1:0.1", "--out", &out]);
     assert!(stderr(&output).contains("--nodes or --tc"), "{}", stderr(&output));
+}
+
+#[test]
+fn options_that_are_switched_off_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let notes = |switch: &[&str]| {
+        let args = ["tune", "--backend=random", "--nodes=5", "--games=2", "--max-plies=2", "--out", &out];
+        let output = run(&[&args[..], &["--params=CPuctAtRoot=2:0.1"], switch].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        fs::remove_dir_all(&out).unwrap();
+        stderr(&output).to_owned()
+    };
+    assert!(notes(&[]).contains("CPuctAtRoot has no effect without RootHasOwnCpuctParams=true"));
+    assert!(!notes(&["--root-has-own-cpuct-params"]).contains("no effect"));
 }
 
 /// Ctrl-C is a signal here.

@@ -184,7 +184,7 @@ impl Parameter {
     }
 
     /// Returns a value that can be played near `value`: with a few digits below the perturbation, within the bounds. Integers
-    /// are rounded down or up by a `chance` from 0 to 1, so that their mean is `value`, as in fishtest and OpenBench.
+    /// are rounded down or up by a `chance` from 0 to 1, so that their mean is `value`, as in OpenBench.
     pub fn playable(&self, value: f64, chance: f64) -> f64 {
         let unit = 10_f64.powi(self.decimals());
         let rounded = if self.is_integer { (value + chance).floor() } else { (value * unit).round() / unit };

@@ -141,3 +141,56 @@ impl ParameterStudy {
         if self.noise > 0.0 { (self.value - self.start) / self.noise } else { 0.0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Settings;
+    use crate::lab::tuning::{Gains, TuneRun};
+
+    /// Runs 400 pairs whose results `play` makes of the signs.
+    fn study(seed: u64, mut play: impl FnMut(&mut fastrand::Rng, &[i8]) -> [u8; 2]) -> TuneStudy {
+        let list = "CPuct=1.745:0.2,FpuValue=0.33:0.05";
+        let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
+        let gains = Gains { iterations: 400, r_end: 0.005 };
+        let plan = TunePlan { parameters, gains, pairs: 1, lag: 5, seed };
+        let mut run = TuneRun::new(plan.clone());
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut rows = Vec::new();
+        while let Some(probe) = run.probe(run.done() + 1) {
+            let points = play(&mut rng, &probe.signs);
+            rows.extend(IterationRow::apply(&mut run, "id", points.into(), 1));
+        }
+        TuneStudy::new(&plan, &rows)
+    }
+
+    #[test]
+    fn what_chance_alone_moves_is_foreseen() {
+        let runs = 200;
+        let any = |rng: &mut fastrand::Rng, _: &[i8]| [rng.u8(0..=2), rng.u8(0..=2)];
+        let moved: Vec<f64> = (0..runs).map(|seed| study(seed, any).parameters[0].significance()).collect();
+        let mean = moved.iter().sum::<f64>() / runs as f64;
+        let deviation = (moved.iter().map(|moved| moved.powi(2)).sum::<f64>() / runs as f64).sqrt();
+        assert!(mean.abs() < 0.25 && (0.85..1.15).contains(&deviation), "{mean} ± {deviation}");
+    }
+
+    #[test]
+    fn what_wins_stands_out() {
+        // The first parameter decides one game in four, the second one none.
+        let play = |rng: &mut fastrand::Rng, signs: &[i8]| match (rng.u8(0..4), signs[0]) {
+            (0, 1) => [2, 1],
+            (0, _) => [0, 1],
+            _ => [rng.u8(0..=2), 1],
+        };
+        let found = study(3, play);
+        let [first, second] = [0, 1].map(|index| found.parameters[index].significance());
+        assert!(first > 4.0 && second.abs() < 3.0, "{first}, {second}");
+        assert!((found.parameters[0].mean - found.parameters[0].value).abs() < 0.1);
+        assert_eq!((found.iterations, found.games, found.nodes, found.is_whole()), (400, 800, 400, true));
+        assert_eq!(found.start_list, "CPuct=1.745,FpuValue=0.33");
+        assert!(
+            found.uci_lines().starts_with("setoption name CPuct value 1.")
+                || found.uci_lines().starts_with("setoption name CPuct value 2.")
+        );
+    }
+}

@@ -140,10 +140,15 @@ pub(super) fn runs_in_real_time(limit: SideLimit, settings: &Settings) -> bool {
     matches!(limit, SideLimit::Clock(_)) && settings.stoppers.nodestime.nodes_per_ms == 0
 }
 
-/// Returns the options with which an engine plays under `limit`: at fixed nodes without smart pruning. That rule looks at real
-/// time; games would not be the same again.
+/// Says whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real time, and games would
+/// not be the same again.
+pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
+    matches!(limit, SideLimit::Clock(_)) || settings.stoppers.nodestime.nodes_per_ms != 0
+}
+
+/// Returns the options with which an engine plays under `limit`.
 pub(super) fn settings_under(limit: SideLimit, mut settings: Settings) -> Settings {
-    if matches!(limit, SideLimit::Nodes(_)) && settings.stoppers.nodestime.nodes_per_ms == 0 {
+    if !prunes_smartly(limit, &settings) {
         settings.stoppers.smart_pruning_factor = 0.0;
     }
     settings

@@ -7,8 +7,9 @@ use clap::Args;
 use crate::engine::Settings;
 use crate::lab::matches::SideLimit;
 use crate::lab::tuning::{Gains, Parameter, TunePlan, TuneStudy};
+use crate::search::RootFpuStrategy;
 use crate::tools::Failure;
-use crate::tools::lab::game_args::{GameArgs, argument_error};
+use crate::tools::lab::game_args::{self, GameArgs, argument_error};
 use crate::tools::output::eprint_message;
 
 /// Pairs of games between the beginning of an iteration and the latest result that it knows of, by default: enough to keep two
@@ -16,6 +17,8 @@ use crate::tools::output::eprint_message;
 const PAIRS_LATE: u64 = 64;
 /// Most of a run by which results are late by default.
 const PART_LATE: u64 = 20;
+/// The options that count under RootHasOwnCpuctParams only.
+const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactorAtRoot"];
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TuneArgs {
@@ -23,7 +26,7 @@ pub(in crate::tools) struct TuneArgs {
     #[arg(long, value_name = "LIST")]
     pub(super) params: String,
     /// Games of the whole run, two from each opening with colours swapped
-    #[arg(long, short, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, short, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(super) games: u64,
     /// Pairs of games of an iteration, which try the same values
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -62,40 +65,68 @@ pub(super) fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
 }
 
 /// Returns what both sides may spend.
-pub(super) fn limit(args: &TuneArgs) -> Result<SideLimit, Failure> {
-    args.game.limit().ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))
+pub(super) fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
+    let limit = args.game.limit();
+    let limit = limit.ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))?;
+    let is_off = !game_args::prunes_smartly(limit, &args.settings);
+    if is_off && plan.parameters.iter().any(|parameter| parameter.name == "SmartPruningFactor") {
+        let reason = "SmartPruningFactor: smart pruning is off at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1";
+        return Err(argument_error("params", reason));
+    }
+    Ok(limit)
 }
 
 /// Says so if results are waited for where more games could run.
 pub(super) fn note_idle_places(plan: &TunePlan, concurrency: usize) {
-    let most = plan.lag * plan.games_of_iteration();
-    if most < concurrency as u64 {
-        let lag = (concurrency as u64).div_ceil(plan.games_of_iteration());
+    let (most, possible) = (plan.lag * plan.games_of_iteration(), plan.games().min(concurrency as u64));
+    if most < possible {
+        let lag = possible.div_ceil(plan.games_of_iteration());
         eprint_message(format_args!(
-            "at most {most} games run at once, though {concurrency} could: --lag {lag} lets them, with results that are later known"
+            "at most {most} games run at once, though {possible} could; with --lag {lag} they do, and results count later"
         ));
+    }
+}
+
+/// Says so if an option that is tuned has no effect because another one switches it off.
+pub(super) fn note_idle_options(plan: &TunePlan, settings: &Settings) {
+    let search = &settings.search;
+    let switches = [
+        (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
+        (
+            &["FpuValueAtRoot"],
+            search.fpu_strategy_at_root != RootFpuStrategy::Same,
+            "FpuStrategyAtRoot=reduction",
+        ),
+    ];
+    for (names, is_on, switch) in switches {
+        for parameter in plan.parameters.iter().filter(|parameter| !is_on && names.contains(&parameter.name))
+        {
+            eprint_message(format_args!("{} has no effect without {switch}", parameter.name));
+        }
     }
 }
 
 /// Returns a command that lets what was found play against the start.
 pub(super) fn check_command(args: &TuneArgs, study: &TuneStudy) -> String {
-    let mut command = String::from("zeitnot match --games 1000");
-    let mut add = |flag: &str, value: Option<String>| {
-        if let Some(value) = value {
-            command += &format!(" --{flag}={}", quoted(&value));
-        }
-    };
-    add("nodes", args.game.nodes.map(|nodes| nodes.to_string()));
-    add("tc", args.game.tc.map(|control| control.to_string()));
-    add("openings", args.game.openings.as_ref().map(|path| path.display().to_string()));
-    for (flag, value) in args.settings.changed() {
-        add(flag, Some(value));
-    }
-    // Openings that the run has not seen, if there are enough.
-    add("seed", Some((args.game.seed + 1).to_string()));
-    add("a", Some(format!("name=tuned,{}", study.list)));
-    add("b", Some(format!("name=start,{}", study.start_list)));
-    command
+    let game = &args.game;
+    let mut flags: Vec<(&str, Option<String>)> = vec![
+        ("games", Some("1000".into())),
+        ("nodes", game.nodes.map(|nodes| nodes.to_string())),
+        ("tc", game.tc.map(|control| control.to_string())),
+        ("openings", game.openings.as_ref().map(|path| path.display().to_string())),
+        ("opening-plies", game.opening_plies.map(|plies| plies.to_string())),
+        ("adjudicate-draw", game.adjudicate_draw.clone()),
+        ("adjudicate-win", game.adjudicate_win.clone()),
+        ("adjudicate-syzygy", game.adjudicate_syzygy.clone()),
+        ("max-plies", game.max_plies.map(|plies| plies.to_string())),
+    ];
+    flags.extend(args.settings.changed().into_iter().map(|(flag, value)| (flag, Some(value))));
+    // Another order of the openings, so that most are ones that the run has not seen.
+    flags.push(("seed", Some((game.seed.wrapping_add(1)).to_string())));
+    flags.push(("a", Some(format!("name=tuned,{}", study.list))));
+    flags.push(("b", Some(format!("name=start,{}", study.start_list))));
+    let given = flags.into_iter().filter_map(|(flag, value)| Some(format!(" --{flag}={}", quoted(&value?))));
+    format!("zeitnot match{}", given.collect::<String>())
 }
 
 /// Returns `text` as a shell reads it as one word.

@@ -35,7 +35,7 @@ const PAGE_EVERY: Duration = Duration::from_secs(60);
 /// Runs the command.
 pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let plan = args::plan(args)?;
-    let limit = args::limit(args)?;
+    let limit = args::limit(args, &plan)?;
     let openings = args.game.read_openings(plan.games() / 2)?;
     let rules =
         MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
@@ -54,6 +54,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
         rules,
     };
     args::note_idle_places(&plan, config.concurrency);
+    args::note_idle_options(&plan, &args.settings);
     let mut id = RunId::new();
     id.add_settings(setup.settings());
     id.add(format!("{plan:?}"));
@@ -64,8 +65,8 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     let (file, rows) = IterationFile::open(&args.out, &mut run, &id)?;
     let stop = interruption()?;
     let recorder = TuneRecorder::new(args, plan, rows, file);
-    let rows = recorder.play(&config, TuneGames::new(run, &setup, stop), &id, stop)?;
-    rows.report(&args.out, output)
+    let result = recorder.play(&config, TuneGames::new(run, &setup, stop), &id, stop)?;
+    result.report(&args.out, output)
 }
 
 /// Writes iterations down as they end.
