@@ -7,7 +7,8 @@ use super::shared::Search;
 use super::tree::NodeId;
 use super::tree::verdict::{self, Verdict};
 
-/// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them.
+/// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them. Where they are
+/// proven already, a nearer mate counts: visits that were gathered together go on below a node that one of them has proven.
 pub(super) fn propagate(search: &Search, path: &[NodeId]) {
     if !search.context.params.sticky_endgames {
         return;
@@ -15,18 +16,15 @@ pub(super) fn propagate(search: &Search, path: &[NodeId]) {
     let tree = &search.context.tree;
     for depth in (1..path.len() - 1).rev() {
         let node = tree.node(path[depth]);
-        if node.proof().is_some() {
-            return;
-        }
         match verdict::of_moves(tree, node) {
             Verdict::Open => return,
             Verdict::Bounded(bounds) => {
-                if !node.narrow(bounds) {
+                if node.proof().is_some() || !node.narrow(bounds) {
                     return;
                 }
             }
             Verdict::Proven(proof) => {
-                let Some(mut correction) = node.prove(proof) else { return };
+                let Some(mut correction) = node.prove(proof).or_else(|| node.shorten(proof)) else { return };
                 for &ancestor in path[..depth].iter().rev() {
                     correction = correction.at_parent();
                     if !tree.node(ancestor).correct(correction) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::network::{EvalSlot, Evaluator};
+use crate::search::tree::verdict::{self, Verdict};
 use crate::search::tree::{
     GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
 };
@@ -59,6 +60,11 @@ fn check_node(tree: &Tree, node: &Node, kept: Kept) {
         (None, Kept::Whole) => {
             assert_eq!(node.visits(), below + 1, "visits of the children and the node's own");
         }
+    }
+    if let (Some(proof), Kept::Whole) = (node.proof(), kept)
+        && proof.outcome != ProofOutcome::Draw
+    {
+        assert_eq!(verdict::of_moves(tree, node), Verdict::Proven(proof));
     }
     if node.proof().is_none() {
         let own = OwnVisits::of(tree, node);

@@ -1,7 +1,8 @@
 //! Whole searches in which results are proven: what proofs do to values, visits and the root.
 
 use super::test_bench::nodes_below;
-use super::{GoLimits, TestBench, check_tree, run};
+use super::{GoLimits, KIWIPETE, TestBench, check_tree, run};
+use crate::search::proof;
 use crate::search::root_snapshot::RootSnapshot;
 use crate::search::tests::invariants::Kept;
 use crate::search::tree::{Bounds, Node, Past, Proof, ProofOutcome, Reclaimer};
@@ -102,4 +103,27 @@ fn a_node_keeps_the_first_of_two_proofs() {
     assert!(node.prove(tables).is_some());
     assert!(node.prove(mate).is_none());
     assert_eq!(node.proof(), Some(tables));
+}
+
+/// A regression: a mate that one of several visits gathered together found, after another of them had proven the position by a slower
+/// one, was played but not told of: the score said mate in 4 before a line that mates in 3.
+#[test]
+fn a_nearer_mate_counts_that_is_found_after_the_first() {
+    let bench = TestBench::new("random", 1, KIWIPETE);
+    let (search, _) = bench.search(2_000);
+    let tree = &search.context.tree;
+    let children = |id| tree.children(tree.node(id)).map(|(child, _)| child).collect::<Vec<_>>();
+    let root = search.context.root;
+    let reply = *children(root).iter().max_by_key(|id| tree.node(**id).visits()).unwrap();
+    let moves = children(reply);
+    for (mv, plies) in [(moves[0], 2.0), (moves[1], 0.0), (moves[2], 4.0)] {
+        assert!(tree.node(mv).prove(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }).is_some());
+        let before = tree.node(root).mean().m;
+        proof::propagate(&search, &[root, reply, mv]);
+        let nearest = if plies == 2.0 { 3.0 } else { 1.0 };
+        let expected = Proof { outcome: ProofOutcome::Loss, plies: nearest, is_mate: true };
+        assert_eq!(tree.node(reply).proof(), Some(expected));
+        let change = tree.node(root).mean().m - before;
+        assert_eq!(change != 0.0, plies != 4.0, "the mean of the plies left follows");
+    }
 }

@@ -137,6 +137,23 @@ impl Node {
         correction
     }
 
+    /// Brings the certain win or loss of a proven node nearer, if `proof` has it nearer. Returns what that changes for its ancestors, `None`
+    /// if nothing.
+    pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
+        let visits = self.lock_sums();
+        let is_nearer = self.proof().is_some_and(|old| {
+            old.outcome == proof.outcome && old.is_mate == proof.is_mate && proof.plies < old.plies
+        });
+        let is_better = is_nearer && proof.outcome != ProofOutcome::Draw;
+        let correction = is_better.then(|| {
+            let (d, m) = self.means.get();
+            self.means.set(d, proof.plies);
+            Correction { value_sum: 0, d_sum: 0.0, m_sum: (proof.plies - m) * visits as f32 }
+        });
+        self.unlock_sums();
+        correction
+    }
+
     /// Forgets the proof of an expanded node that is to be searched as the root: its visits are from now on one of its own, with
     /// the certain result, and those of its `children`, as its mean is theirs. Visits under way go on. Nobody
     /// else changes it or its children meanwhile.
