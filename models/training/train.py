@@ -5,7 +5,8 @@ Usage: python train.py TABLE_FOLDER RUN_FOLDER [--blocks 4 --channels 32 --posit
 The learning rate rises over the first steps, stays, and falls nearly to zero over the last `--decay` of `--positions`; a
 stopped run goes on where it was, also with another `--positions`. Where a machine is shared, `--until` says when to be
 done: what is left of the schedule when training begins or goes on is spread over the time up to then. RUN_FOLDER gets
-`checkpoint.pt` and `log.jsonl`. With `--init` a new run begins with a network that `export.py` wrote.
+`checkpoint.pt` and `log.jsonl`. With `--init` a new run begins with a network that `export.py` wrote. Told to stop (SIGTERM), it
+saves first.
 """
 
 import argparse
