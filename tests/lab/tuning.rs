@@ -15,6 +15,8 @@ const PARAMS: &str = "CPuct=1.745:0.4,FpuValue=0.33:0.1,MinibatchSize=4:1:1:16";
 fn tune(folder: &Path, more: &[&str]) -> Command {
     let mut command =
         zeitnot(&["tune", "--backend=random", "--nncache=10000", "--max-plies=60", "--params", PARAMS]);
+    // Games are decided early, so that nearly every iteration moves the parameters.
+    command.arg("--adjudicate-win=count=1,score=20");
     command.args(["--nodes=20", "--games=32", "--lag=4", "--seed=7", "--openings"]).arg(data("openings.epd"));
     command.args(more).arg("--out").arg(folder);
     command
@@ -49,6 +51,8 @@ fn a_run_writes_iterations_page_and_values_to_paste() {
         }
         assert!(row["nodes"].as_u64().unwrap() > 0);
     }
+    let moved = rows.iter().filter(|row| row["result"] != 0).count();
+    assert!(moved >= 4, "{moved} iterations moved the parameters");
     let last = rows.last().unwrap()["theta"][0].as_f64().unwrap();
     assert!((report["parameters"][0]["value"].as_f64().unwrap() - last).abs() < 1e-3);
     let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
