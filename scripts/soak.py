@@ -44,6 +44,17 @@ def rows(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def children_of(pid):
+    """Returns the processes that any thread of a process has started."""
+    pids = []
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            pids += file.read_text().split()
+        except OSError:
+            pass  # The thread has just ended.
+    return pids
+
+
 def memory_kb(pid):
     """Returns the memory that a process has in use."""
     status = Path(f"/proc/{pid}/status")
@@ -69,9 +80,7 @@ def play_games(args):
             runner = subprocess.Popen(command, cwd=args.folder, stdout=log, stderr=subprocess.STDOUT)
             while runner.poll() is None:
                 time.sleep(1)
-                children = Path(f"/proc/{runner.pid}/task/{runner.pid}/children")
-                pids = children.read_text().split() if children.exists() else []
-                peak = max([peak, *(memory_kb(pid) or 0 for pid in pids)])
+                peak = max([peak, *(memory_kb(pid) or 0 for pid in children_of(runner.pid))])
             log.seek(0)
             said = log.read()
         row = {"tc": args.tc, "games": 0, "plies": 0, "ends": {}, "seconds": round(time.monotonic() - began, 1), "peak_kb": peak}
