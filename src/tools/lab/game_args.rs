@@ -129,6 +129,11 @@ impl GameArgs {
     }
 }
 
+/// Returns the error of games for which nothing says how long to think.
+pub(super) fn missing_limit() -> Failure {
+    Failure::Input("say how long to think: --nodes or --tc".into())
+}
+
 /// Returns the threads that play games.
 pub(super) fn threads(settings: &Settings) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);

@@ -46,9 +46,7 @@ pub(super) fn sides(args: &MatchArgs) -> Result<[SideArgs; 2], Failure> {
 /// Returns what each side may spend: its own limit, or the common one.
 pub(super) fn limits(args: &MatchArgs, sides: &[SideArgs; 2]) -> Result<[SideLimit; 2], Failure> {
     let common = args.game.limit();
-    let limit = |side: &SideArgs| {
-        side.limit.or(common).ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))
-    };
+    let limit = |side: &SideArgs| side.limit.or(common).ok_or_else(game_args::missing_limit);
     Ok([limit(&sides[0])?, limit(&sides[1])?])
 }
 

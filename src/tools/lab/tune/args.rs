@@ -66,8 +66,7 @@ pub(super) fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
 
 /// Returns what both sides may spend.
 pub(super) fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
-    let limit = args.game.limit();
-    let limit = limit.ok_or_else(|| Failure::Input("say how long to think: --nodes or --tc".into()))?;
+    let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings);
     if is_off && plan.parameters.iter().any(|parameter| parameter.name == "SmartPruningFactor") {
         let reason = "SmartPruningFactor: smart pruning is off at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1";
