@@ -105,10 +105,14 @@ impl Gatherer {
         } else {
             match node.state() {
                 NodeState::Expanded => self.split(search, node, visits),
-                NodeState::Terminal if self.still_repeats(search, node) => {
+                NodeState::Terminal => self.end_in_known(search, visits, node.mean()),
+                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) < self.path.len() => {
                     self.end_in_known(search, visits, node.mean());
                 }
-                NodeState::Terminal => self.collide(visits),
+                NodeState::TwoFoldDraw(_) => {
+                    self.revert_two_fold_draw(search);
+                    self.collide(visits);
+                }
                 NodeState::Unexpanded if self.is_full() => self.cancel(search, visits),
                 NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),
                 NodeState::Unexpanded | NodeState::Claimed => self.collide(visits),
@@ -122,17 +126,12 @@ impl Gatherer {
         self.batch.leaves.len() >= self.target
     }
 
-    /// Returns whether this terminal node, if it is a draw by repetition within the tree, still is one below the present
-    /// root. If not, it becomes a leaf again, for the next visit.
-    fn still_repeats(&mut self, search: &Search, node: &Node) -> bool {
-        let depth = self.path.len() - 1;
-        let repeats = node.two_fold_cycle().is_none_or(|cycle| cycle <= depth);
-        if !repeats {
-            let reverted = search.context.tree.revert_two_fold_draw(&self.path);
-            search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
-            self.counts.reopened += 1;
-        }
-        repeats
+    /// Makes the draw by repetition at the end of the path, whose first occurrence the root has moved past, a leaf again for
+    /// the next visit.
+    fn revert_two_fold_draw(&mut self, search: &Search) {
+        let reverted = search.context.tree.revert_two_fold_draw(&self.path);
+        search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
+        self.counts.reopened += 1;
     }
 
     /// Splits visits among the children of `node` and takes them there.

@@ -100,7 +100,7 @@ impl NodeReading {
             mean: node.mean(),
             proof,
             bounds,
-            is_certain: proof.is_some() || node.state() == NodeState::Terminal,
+            is_certain: proof.is_some() || node.is_terminal(),
         }
     }
 

@@ -257,7 +257,7 @@ fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
 /// draw went on to count for its whole line.
 #[test]
 fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
-    for threads in [1, 3] {
+    for threads in [1, 3, 8] {
         let mut bench = TestBench::new("trivial", threads, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
         let mut reverted = 0;
         for _ in 0..6 {

@@ -10,7 +10,7 @@ use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use super::root_snapshot::RootSnapshot;
-use super::tree::{NodeState, Past, Reclaimer};
+use super::tree::{Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
 use crate::network::{BackendInfo, EvalSlot};
@@ -187,7 +187,7 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     assert!(result.summary.terminals > 0);
     for (_, child) in search.context.tree.children(search.context.tree.node(search.context.root)) {
         let is_quiet = !search.context.history.format_move(child.edge().mv()).starts_with("a2");
-        assert_eq!(child.state() == NodeState::Terminal, is_quiet);
+        assert_eq!(child.is_terminal(), is_quiet);
         assert!(!is_quiet || child.q() == 0.0);
     }
 }

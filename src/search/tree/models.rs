@@ -35,6 +35,10 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
         values::visits_of_a_draw_are_taken_back_once,
     ),
     (
+        "values: a draw that is none any more does not end the game",
+        values::a_draw_that_is_none_any_more_does_not_end_the_game,
+    ),
+    (
         "tree: a descent and pruning keep out of each other's way",
         whole_tree::a_descent_and_pruning_keep_apart,
     ),

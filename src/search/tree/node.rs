@@ -54,8 +54,10 @@ pub(crate) enum NodeState {
     Claimed,
     /// It has a policy, and children as far as they were visited.
     Expanded,
-    /// The game is over here, or taken to be.
+    /// The game is over here, or an endgame table knows how it ends.
     Terminal,
+    /// Its position was there so many plies ago, after the root, and is taken for a draw while the root is not past that.
+    TwoFoldDraw(u8),
 }
 
 /// A node; 48 bytes.
@@ -128,15 +130,23 @@ impl Node {
         Edge(self.edge.load(Ordering::Relaxed))
     }
 
-    /// Returns what the node is. Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` the value.
+    /// Returns what the node is. Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw`
+    /// the value.
     #[inline]
     pub(crate) fn state(&self) -> NodeState {
-        match self.meta.load(Ordering::Acquire) & meta::STATE {
-            meta::UNEXPANDED => NodeState::Unexpanded,
-            meta::CLAIMED => NodeState::Claimed,
-            meta::EXPANDED => NodeState::Expanded,
-            _ => NodeState::Terminal,
+        let meta = self.meta.load(Ordering::Acquire);
+        match (meta & meta::STATE, (meta >> meta::CYCLE_SHIFT) as u8) {
+            (meta::UNEXPANDED, _) => NodeState::Unexpanded,
+            (meta::CLAIMED, _) => NodeState::Claimed,
+            (meta::EXPANDED, _) => NodeState::Expanded,
+            (_, 0) => NodeState::Terminal,
+            (_, cycle) => NodeState::TwoFoldDraw(cycle),
         }
+    }
+
+    /// Returns whether visits end here, in a draw by repetition within the tree at least for now.
+    pub(crate) fn is_terminal(&self) -> bool {
+        matches!(self.state(), NodeState::Terminal | NodeState::TwoFoldDraw(_))
     }
 
     /// Returns the mean value, 0 without visits.

@@ -209,7 +209,7 @@ impl GameTree {
             way.nodes.push(id);
         }
         // A game goes on after a draw that was not claimed: what the tree holds for an ended game is of no use.
-        (self.tree.node(way.end()).state() != NodeState::Terminal).then_some(way)
+        (!self.tree.node(way.end()).is_terminal()).then_some(way)
     }
 }
 

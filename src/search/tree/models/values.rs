@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::children::{append, expanded};
 use crate::search::sync::thread;
 use crate::search::tree::value::Correction;
-use crate::search::tree::{NodeId, NodeValue, Proof, ProofOutcome, Tree, VisitSum};
+use crate::search::tree::{NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, VisitSum};
 
 /// A line of three nodes: root, child, grandchild.
 type Line = [NodeId; 3];
@@ -136,4 +136,20 @@ pub(super) fn visits_of_a_draw_are_taken_back_once() {
     assert_eq!(end_state(&tree, grandchild).0, 0);
     expect(&tree, child, &[(1, OTHER)]);
     expect(&tree, root, &[(1, OWN), (1, OTHER.at_parent())]);
+}
+
+/// A regression: one thread made a draw by repetition a leaf again while another one looked at it, which then took it for the
+/// end of the game and ended its visits there.
+pub(super) fn a_draw_that_is_none_any_more_does_not_end_the_game() {
+    let (tree, [root, child, grandchild]) = line();
+    assert!(tree.node(grandchild).claim());
+    tree.node(grandchild).set_two_fold_draw(2);
+    visit(&tree, &[root, child, grandchild], 1, NodeValue::DRAW);
+    let other = {
+        let tree = tree.clone();
+        thread::spawn(move || tree.node(grandchild).state())
+    };
+    assert_eq!(tree.revert_two_fold_draw(&[root, child, grandchild]), 1);
+    let seen = other.join().unwrap();
+    assert!(matches!(seen, NodeState::TwoFoldDraw(2) | NodeState::Unexpanded), "{seen:?}");
 }

@@ -51,12 +51,6 @@ impl Node {
         value
     }
 
-    /// Returns the plies back to the repeated position, for a draw by repetition within the tree.
-    pub(crate) fn two_fold_cycle(&self) -> Option<usize> {
-        let cycle = self.meta.load(Ordering::Relaxed) >> meta::CYCLE_SHIFT;
-        (cycle > 0).then_some(cycle as usize)
-    }
-
     /// Makes a draw by repetition within the tree an ordinary leaf again: the root has moved past the position that
     /// it repeats. Returns the visits that it had as a draw, which are to be taken back; `None` if another thread has
     /// done it.
