@@ -161,11 +161,15 @@ impl SearchReporter {
         }
         // The root moves of a ponder search are the opponent's.
         let allowed = if is_pondering { &order.request.root_moves } else { &search.context.root_moves };
-        let may_guess = result.failure.is_none();
-        let best = result.best.or_else(|| quick_look(position, allowed, cache).filter(|_| may_guess));
+        let must_guess = result.best.is_none() && result.failure.is_none();
+        let guess = must_guess.then(|| quick_look(position, allowed, cache)).flatten();
+        if let Some(guess) = guess.filter(|_| !is_pondering) {
+            self.listener.info(position, &guess.info(result.summary.time));
+        }
+        let best = result.best.or(guess.map(|guess| guess.mv));
         let ponder = result.ponder.or_else(|| {
             let after = play(position, best.filter(|_| self.wants_reply || !has_choice)?);
-            quick_look(&after, &[], cache)
+            quick_look(&after, &[], cache).map(|look| look.mv)
         });
         let answer = SearchAnswer { best, ponder, result: Some(result) };
         self.listener.answer(position, answer);

@@ -191,7 +191,8 @@ impl EnginePlayer {
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
         let context = &search.context;
-        let best = result.best.or_else(|| quick_look(&context.history, &context.root_moves, &context.cache));
+        let look = || quick_look(&context.history, &context.root_moves, &context.cache).map(|look| look.mv);
+        let best = result.best.or_else(look);
         Some(PlayerMove { best, used, result, report })
     }
 }

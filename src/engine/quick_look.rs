@@ -4,11 +4,14 @@
 //! most material, by at most [`MAX_POSITIONS`] positions: about a millisecond.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use shakmaty::{Role, Square};
 
 use crate::chess::{History, Move, Position};
+use crate::network::Evaluation;
 use crate::network::cache::EvalCache;
+use crate::search::{PvLine, SearchInfo, expected_result};
 
 /// The most positions that one look makes.
 const MAX_POSITIONS: u32 = 20_000;
@@ -17,29 +20,73 @@ const MAX_CAPTURES: u32 = 6;
 /// The balance of a mate, centipawns.
 const MATE: i32 = 100_000;
 
+/// A move that was not searched, and what speaks for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QuickLook {
+    /// The move.
+    pub(super) mv: Move,
+    /// The worth of the position, from the point of view of the side to move: what the cache knows, or what the material after
+    /// captures is worth in a score.
+    value: Evaluation,
+    is_mate: bool,
+}
+
+impl QuickLook {
+    /// Returns what is told of the move, `time` after `go`: a GUI or a match runner expects a score before each move.
+    pub(super) fn info(&self, time: Duration) -> SearchInfo {
+        let line = PvLine {
+            q: self.value.q,
+            wl: self.value.q,
+            d: self.value.d,
+            mu: None,
+            nodes: 0,
+            moves_left: None,
+            mate: self.is_mate.then_some(1),
+            moves: vec![self.mv],
+        };
+        SearchInfo {
+            depth: 1,
+            seldepth: 1,
+            time,
+            nodes: 0,
+            nps: 0,
+            eps: 0,
+            hashfull: 0,
+            tablebase_hits: 0,
+            lines: vec![line],
+            move_stats: None,
+        }
+    }
+}
+
 /// Returns a move for the last position of `game`, one of `allowed` unless that is empty; `None` only where there is no legal
 /// move.
-pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<Move> {
+pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) -> Option<QuickLook> {
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
     let is_mate = |mv: &Move| is_mate(&game.current().play(*mv));
-    if let Some(mate) = candidates().find(is_mate) {
-        return Some(mate);
+    if let Some(mv) = candidates().find(is_mate) {
+        let value = Evaluation { q: 1.0, ..Evaluation::default() };
+        return Some(QuickLook { mv, value, is_mate: true });
     }
     let mut policy = Vec::new();
-    if cache.get(game.evaluation_key(), legal.len(), &mut policy).is_some() {
+    if let Some(value) = cache.get(game.evaluation_key(), legal.len(), &mut policy) {
         let rated = legal.iter().zip(policy).filter(|(mv, _)| allowed.is_empty() || allowed.contains(mv));
-        return rated.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(mv, _)| *mv);
+        let best = rated.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        return best.map(|(&mv, _)| QuickLook { mv, value, is_mate: false });
     }
     let mut exchanges = Exchanges { positions_left: MAX_POSITIONS };
     let mut game = game.clone();
-    candidates().max_by_key(|&mv| {
+    let rated = candidates().map(|mv| {
         let placement = placement(game.current(), mv);
         game.push(mv);
         let (balance, replies) = exchanges.after_move(&game);
         game.pop();
-        (balance, placement, Reverse(replies))
-    })
+        ((balance, placement, Reverse(replies)), mv)
+    });
+    let ((balance, ..), mv) = rated.max_by_key(|(reasons, _)| *reasons)?;
+    let value = Evaluation { q: expected_result(balance.into()) as f32, ..Evaluation::default() };
+    Some(QuickLook { mv, value, is_mate: false })
 }
 
 fn is_mate(position: &Position) -> bool {
@@ -153,12 +200,12 @@ fn centrality(square: Square) -> i32 {
 mod tests {
     use super::*;
     use crate::chess::Variant;
-    use crate::network::Evaluation;
+    use crate::search::centipawns;
 
     fn look(fen: &str, allowed: &[&str], cache: &EvalCache) -> String {
         let game = History::from_fen(fen, Variant::Standard).unwrap();
         let allowed: Vec<_> = allowed.iter().filter_map(|text| game.parse_move(text).ok()).collect();
-        quick_look(&game, &allowed, cache).map_or_else(String::new, |mv| game.format_move(mv))
+        quick_look(&game, &allowed, cache).map_or_else(String::new, |look| game.format_move(look.mv))
     }
 
     fn blind(fen: &str) -> String {
@@ -195,7 +242,7 @@ mod tests {
     #[test]
     fn it_is_not_the_first_of_the_list() {
         let start = History::start();
-        let best = quick_look(&start, &[], &EvalCache::new(0)).unwrap();
+        let best = quick_look(&start, &[], &EvalCache::new(0)).unwrap().mv;
         assert_ne!(Some(&best), start.legal_moves().first());
         assert!(["e2e4", "d2d4", "b1c3", "g1f3"].contains(&start.format_move(best).as_str()), "{best:?}");
     }
@@ -213,6 +260,28 @@ mod tests {
         assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &[], &cache), "h2h3");
         assert_eq!(look("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &["a1a5", "g2g3"], &cache).len(), 4);
         assert_eq!(look("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", &[], &cache), "d1d8");
+    }
+
+    /// A regression: a match runner warned of a move without a score.
+    #[test]
+    fn the_move_has_a_score() {
+        let line = |fen: &str, cache: &EvalCache| {
+            let game = History::from_fen(fen, Variant::Standard).unwrap();
+            let look = quick_look(&game, &[], cache).unwrap();
+            let line = look.info(Duration::ZERO).lines.remove(0);
+            assert_eq!(line.moves, [look.mv]);
+            (centipawns(line.wl.into()).round() as i32, line.mate)
+        };
+        let none = EvalCache::new(0);
+        assert_eq!(line("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", &none).1, Some(1));
+        assert_eq!(line("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", &none), (500, None), "a rook for nothing");
+        assert_eq!(line("4k3/8/8/8/8/8/q7/4K3 w - - 0 1", &none), (-900, None), "a queen down");
+        let cache = EvalCache::new(100);
+        let game = History::start();
+        let known = Evaluation { q: 0.25, d: 0.5, m: 90.0 };
+        cache.insert(game.evaluation_key(), known, &vec![0.05; game.legal_moves().len()]);
+        let score = line(&game.current().to_fen(), &cache).0;
+        assert_eq!(score, centipawns(0.25).round() as i32);
     }
 
     #[test]

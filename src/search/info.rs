@@ -61,6 +61,11 @@ pub fn centipawns(value: f64) -> f64 {
     90.0 * (1.563_754_189_7 * value).tan()
 }
 
+/// Returns the expected result of `-1..=1` whose score is so many [`centipawns`].
+pub fn expected_result(centipawns: f64) -> f64 {
+    ((centipawns / 90.0).atan() / 1.563_754_189_7).clamp(-1.0, 1.0)
+}
+
 /// The state of a search at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchInfo {

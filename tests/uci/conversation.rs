@@ -92,7 +92,10 @@ fn no_move_is_played_blindly() {
         let mut engine = slow();
         engine.ask(&["isready"], "readyok");
         engine.send(MATE_IN_ONE);
-        assert_eq!(engine.best_move(&[go]), "d1d8", "{go}");
+        engine.send(go);
+        let lines = engine.read_until("bestmove");
+        assert!(lines.iter().any(|line| line.contains(" score mate 1 ")), "{go}: {lines:#?}");
+        assert!(lines.iter().any(|line| line.starts_with("bestmove d1d8")), "{go}: {lines:#?}");
     }
     // `stop` and `quit` wait for the evaluation.
     for end in ["stop", "quit"] {
@@ -144,7 +147,9 @@ fn an_only_move_comes_with_a_score_and_a_reply() {
     engine.send("position fen 6k1/8/8/8/8/8/6P1/r6K w - - 0 1");
     engine.send("go wtime 60000 btime 60000");
     let lines = engine.read_until("bestmove");
-    assert!(lines.len() == 1 && lines[0].starts_with("bestmove h1h2 ponder "), "{lines:#?}");
+    let [info, answer] = &lines[..] else { panic!("{lines:#?}") };
+    assert!(info.contains(" score ") && info.contains(" pv h1h2"), "{lines:#?}");
+    assert!(answer.starts_with("bestmove h1h2 ponder "), "{lines:#?}");
 }
 
 /// A regression: a search without an end of its own went on after the GUI had gone.
