@@ -10,9 +10,12 @@ Needs the package `chess` of PyPI; games need fastchess (https://github.com/Diss
 """
 
 import argparse
+import io
 import json
 import queue
 import random
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -72,20 +75,27 @@ def play_games(args):
         player = [f"cmd={args.engine}", "proto=uci", f"args={' '.join(flags)}"]
         command = [args.runner, "-engine", "name=a", *player, "-engine", "name=b", *player, "-each", f"tc={args.tc}"]
         command += ["-rounds", str(min(GAMES_AT_ONCE, args.games - done) // 2 or 1), "-repeat", "-concurrency", str(args.at_once)]
-        command += ["-pgnout", f"file={pgn}", "-srand", str(done), "-maxmoves", "200"]
+        command += ["-pgnout", f"file={pgn}", "timeleft=true", "-srand", str(done), "-maxmoves", "200"]
         if args.openings:
             command += ["-openings", f"file={args.openings}", "format=epd", "order=random"]
         began, peak = time.monotonic(), 0
         with (args.folder / "part.log").open("w+") as log:
             runner = subprocess.Popen(command, cwd=args.folder, stdout=log, stderr=subprocess.STDOUT)
-            while runner.poll() is None:
-                time.sleep(1)
-                peak = max([peak, *(memory_kb(pid) or 0 for pid in children_of(runner.pid))])
+            try:
+                while runner.poll() is None:
+                    time.sleep(1)
+                    peak = max([peak, *(memory_kb(pid) or 0 for pid in children_of(runner.pid))])
+            finally:
+                # Else a part that was stopped would play on beside the next one.
+                runner.terminate()
+                runner.wait()
             log.seek(0)
             said = log.read()
         row = {"tc": args.tc, "games": 0, "plies": 0, "ends": {}, "seconds": round(time.monotonic() - began, 1), "peak_kb": peak}
         row["warnings"] = [line for line in said.splitlines() if "arning" in line or "illegal" in line.lower() or "disconnect" in line.lower()]
-        with pgn.open(encoding="utf-8") as file:
+        text = pgn.read_text(encoding="utf-8")
+        row["least_clock_ms"] = min((round(1000 * float(left)) for left in re.findall(r"\btl=(-?[0-9.]+)s", text)), default=None)
+        with io.StringIO(text) as file:
             while (game := chess.pgn.read_game(file)) is not None:
                 row["games"] += 1
                 row["plies"] += game.end().ply()
@@ -256,7 +266,9 @@ def summarize(args):
         warnings = [warning for row in part for warning in row["warnings"]]
         wrong += len(warnings) + sum(count for end, count in ends.items() if end not in ("normal", "adjudication"))
         print(f"{tc}: {sum(row['games'] for row in part)} games, {sum(row['plies'] for row in part)} plies, {sum(row['seconds'] for row in part) / 3600:.2f} h")
+        clocks = [row["least_clock_ms"] for row in part if row.get("least_clock_ms") is not None]
         print(f"  ends {ends}, warnings of the runner {len(warnings)}, most memory of a process {max(row['peak_kb'] for row in part) // 1024} MB")
+        print(f"  smallest clock {min(clocks, default='?')} ms")
     sessions = rows(args.folder / "sessions.jsonl")
     if sessions:
         faults = [fault for row in sessions for fault in row["faults"]]
@@ -289,6 +301,8 @@ def main():
             command.add_argument("--hours", type=float, default=12)
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
+    # As Ctrl-C does: what is under way is ended, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     run = {"games": play_games, "sessions": run_sessions, "summary": summarize}[args.command]
     sys.exit(run(args))
 

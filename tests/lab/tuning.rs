@@ -51,6 +51,12 @@ fn a_run_writes_iterations_page_and_values_to_paste() {
         }
         assert!(row["nodes"].as_u64().unwrap() > 0);
     }
+    // The two sides of an iteration lie around what was known four iterations before, as `--lag` says.
+    let number = |row: &Value, key: &str| row[key][0].as_f64().unwrap();
+    for (earlier, row) in rows.iter().zip(&rows[4..]) {
+        let middle = (number(row, "a") + number(row, "b")) / 2.0;
+        assert!((middle - number(earlier, "theta")).abs() < 1e-3, "{earlier} {row}");
+    }
     let moved = rows.iter().filter(|row| row["result"] != 0).count();
     assert!(moved >= 4, "{moved} iterations moved the parameters");
     let last = rows.last().unwrap()["theta"][0].as_f64().unwrap();
