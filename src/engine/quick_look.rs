@@ -38,24 +38,11 @@ impl QuickLook {
             q: self.value.q,
             wl: self.value.q,
             d: self.value.d,
-            mu: None,
-            nodes: 0,
-            moves_left: None,
             mate: self.is_mate.then_some(1),
             moves: vec![self.mv],
+            ..PvLine::default()
         };
-        SearchInfo {
-            depth: 1,
-            seldepth: 1,
-            time,
-            nodes: 0,
-            nps: 0,
-            eps: 0,
-            hashfull: 0,
-            tablebase_hits: 0,
-            lines: vec![line],
-            move_stats: None,
-        }
+        SearchInfo { depth: 1, seldepth: 1, time, lines: vec![line], ..SearchInfo::default() }
     }
 }
 

@@ -105,13 +105,12 @@ impl Gatherer {
         } else {
             match node.state() {
                 NodeState::Expanded => self.split(search, node, visits),
-                NodeState::Terminal => self.end_in_known(search, visits, node.mean()),
-                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) < self.path.len() => {
-                    self.end_in_known(search, visits, node.mean());
-                }
-                NodeState::TwoFoldDraw(_) => {
+                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) >= self.path.len() => {
                     self.revert_two_fold_draw(search);
                     self.collide(visits);
+                }
+                NodeState::Terminal | NodeState::TwoFoldDraw(_) => {
+                    self.end_in_known(search, visits, node.mean());
                 }
                 NodeState::Unexpanded if self.is_full() => self.cancel(search, visits),
                 NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),

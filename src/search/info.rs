@@ -35,7 +35,7 @@ pub struct Reporting {
 
 /// A line with its value, from the point of view of the side to move at the root. `wl`, `d` and `mu` are free of
 /// contempt, as far as the objectivity goes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PvLine {
     /// Expected result as the search sees it, `-1..=1`.
     pub q: f32,
@@ -67,7 +67,7 @@ pub fn expected_result(centipawns: f64) -> f64 {
 }
 
 /// The state of a search at one moment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchInfo {
     /// Average depth of this search's visits: positions on their way, the root included.
     pub depth: u32,
