@@ -17,6 +17,7 @@
 
 mod fen;
 mod history;
+mod mate;
 mod moves;
 mod notation;
 mod perft;

@@ -73,7 +73,7 @@ impl Settings {
             return None;
         }
         let mut settings = self.clone();
-        let SearchParams { draw_score, noise, temperature, .. } = &mut settings.search;
+        let SearchParams { draw_score, noise, temperature, leaf_mate_search, .. } = &mut settings.search;
         if self.strength.analyse_mode {
             *draw_score = 0.0;
             noise.epsilon = 0.0;
@@ -84,6 +84,8 @@ impl Settings {
         if let Some(weakening) = weakening {
             *temperature = Default::default();
             temperature.initial = weakening.temperature;
+            // The scale was measured without.
+            *leaf_mate_search = 0;
         }
         Some(settings)
     }
@@ -107,6 +109,16 @@ mod tests {
         for Level { elo, nodes, .. } in &LEVELS {
             assert_eq!(weakening(*elo as u32).nodes, Nodes(*nodes as u64), "{elo}");
         }
+    }
+
+    #[test]
+    fn weaker_play_overlooks_mates() {
+        let mut settings = Settings::default();
+        settings.strength = StrengthOptions { limit_strength: true, ..settings.strength };
+        let weakening = settings.strength.weakening(&GoLimits::default());
+        let weakened = settings.for_search(weakening).unwrap();
+        assert!(settings.search.leaf_mate_search > 0);
+        assert_eq!(weakened.search.leaf_mate_search, 0);
     }
 
     #[test]

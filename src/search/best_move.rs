@@ -43,7 +43,8 @@ fn draw_candidates(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove
     ranked.iter().map(candidate).collect()
 }
 
-/// Returns the expected line that begins with `first`, that move included, which is played `plies` below the root.
+/// Returns the expected line that begins with `first`, that move included, which is played `plies` below the root. It goes on to
+/// a mate that was found at its leaf.
 pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usize) -> Vec<Move> {
     let mut line = vec![first.mv];
     let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
@@ -57,6 +58,15 @@ pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usiz
         };
         line.push(child.edge().mv());
         id = next;
+    }
+    let leaf = tree.node(id);
+    if let Some(Proof { outcome: ProofOutcome::Loss, plies: left, is_mate: true }) = leaf.proof()
+        && leaf.is_terminal()
+    {
+        let mut history = search.context.history.clone();
+        let before = search.context.expected_move.filter(|_| plies > 0);
+        before.iter().chain(&line).for_each(|&mv| history.push(mv));
+        line.extend(history.mate_by_checks((left as u32).div_ceil(2)));
     }
     line
 }

@@ -295,20 +295,20 @@ impl Gatherer {
             if let Some(terminal) = self.history.terminal(&moves) {
                 let is_mate = terminal == Terminal::Checkmate;
                 let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
-                let proof = Proof { outcome, plies: 0.0, is_mate };
-                node.set_terminal(proof);
-                self.end_in_known(search, visits, proof.value());
-                return proof::propagate(search, &self.path);
+                return self.end_in_proof(search, node, Proof { outcome, plies: 0.0, is_mate }, visits);
+            }
+            let mate = self.history.plies_to_mate_by_checks(search.context.params.leaf_mate_search);
+            if let Some(plies) = mate {
+                let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
+                return self.end_in_proof(search, node, proof, visits);
             }
             if let Some(cycle) = self.two_fold_cycle(search) {
                 let value = node.set_two_fold_draw(cycle);
                 return self.end_in_known(search, visits, value);
             }
             if let Some(proof) = self.probe(search) {
-                node.set_terminal(proof);
                 search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
-                self.end_in_known(search, visits, proof.value());
-                return proof::propagate(search, &self.path);
+                return self.end_in_proof(search, node, proof, visits);
             }
         }
         let key = self.history.evaluation_key();
@@ -357,6 +357,13 @@ impl Gatherer {
         if visits > 1 {
             self.collide(visits - 1);
         }
+    }
+
+    /// Makes the claimed leaf terminal and ends the visits in it.
+    fn end_in_proof(&mut self, search: &Search, leaf: &Node, proof: Proof, visits: u32) {
+        leaf.set_terminal(proof);
+        self.end_in_known(search, visits, proof.value());
+        proof::propagate(search, &self.path);
     }
 
     /// Ends the visits in a node whose value is certain, or taken to be.

@@ -2,5 +2,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod mates;
 mod perft;
 mod rules;

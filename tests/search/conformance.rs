@@ -89,6 +89,7 @@ fn a_batch_of_one_visits_what_lc0_visits() {
         "--threads=1",
         "--minibatch-size=1",
         "--smart-pruning-factor=0",
+        "--leaf-mate-search=0",
         "--verbose-move-stats=true",
     ]);
     engine.ask(&["isready"], "readyok");

@@ -52,6 +52,7 @@ fn every_option_changes_the_search_and_can_be_taken_back() {
             ("PolicyTemperature", "3", "1.359", MIDDLEGAME),
             ("MovesLeftThreshold", "0.1", "0.8", MIDDLEGAME),
             ("StickyEndgames", "false", "true", MATE_IN_TWO),
+            ("LeafMateSearch", "0", "2", MATE_IN_TWO),
             ("TwoFoldDraws", "false", "true", ENDGAME),
             ("SmartPruningFactor", "0", "1.33", MIDDLEGAME),
         ],

@@ -2,6 +2,7 @@
 
 use super::test_bench::nodes_below;
 use super::{GoLimits, KIWIPETE, TestBench, check_tree, run};
+use crate::chess::Terminal;
 use crate::search::proof;
 use crate::search::root_snapshot::RootSnapshot;
 use crate::search::tests::invariants::Kept;
@@ -63,6 +64,7 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
 fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     // Black's only move is Kb8, and then Rd8 mates.
     let mut bench = TestBench::new("random", 1, "fen k7/3R4/1K6/8/8/8/8/8 b - - 0 1");
+    bench.params.leaf_mate_search = 0;
     bench.search(2_000);
     let child = root_child(&bench, "a8b8");
     assert!(child.is_lost() && child.visits() > 1_000);
@@ -78,6 +80,29 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     assert_eq!(result.summary.new_nodes, 2_000);
     check_tree(&tree, root, Kept::Whole);
     assert_eq!(RootSnapshot::read(&search).ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
+}
+
+#[test]
+fn a_leaf_that_mates_by_checks_is_proven_without_an_evaluation() {
+    // After Kh1 Black mates by Ra1.
+    let bench = TestBench::new("random", 1, "fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - 0 1");
+    bench.search(100);
+    let lost = root_child(&bench, "g1h1");
+    let expected = Proof { outcome: ProofOutcome::Loss, plies: 1.0, is_mate: true };
+    assert_eq!((lost.proof(), lost.is_terminal()), (Some(expected), true));
+}
+
+/// The mate that is found at a leaf is no part of the tree, but of the line that is told.
+#[test]
+fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
+    // Nh6, Kh8; Qg8, Rxg8; Nf7. The leaf is after Kh8.
+    let bench = TestBench::new("random", 1, "fen 5rk1/5Npp/8/8/8/1Q6/6PP/6K1 w - - 0 1");
+    let (_, result) = bench.search_moves(100, &["f7h6"]);
+    let line = &result.info.unwrap().lines[0];
+    assert_eq!((line.mate, line.moves.len()), (Some(3), 5));
+    let mut history = bench.tree.history().clone();
+    line.moves.iter().for_each(|&mv| history.push(mv));
+    assert_eq!(history.terminal(&history.legal_moves()), Some(Terminal::Checkmate));
 }
 
 /// A regression: bounds were not known, and a position where no move can win was not proven drawn by a move that draws for sure.

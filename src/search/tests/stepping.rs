@@ -84,6 +84,7 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
 #[test]
 fn a_mate_that_was_found_below_is_known_above() {
     let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
+    bench.params.leaf_mate_search = 0;
     // Until the move has been tried, but is not known to win.
     let mut nodes = 1;
     while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {

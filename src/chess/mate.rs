@@ -1,0 +1,129 @@
+//! Finds short mates in which every move of the winning side is a check.
+//!
+//! A search asks for each new leaf, so that most moves are sorted out without being made.
+
+use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
+use shakmaty::{Bitboard, Chess, Position as _, Role};
+
+use super::history::History;
+use super::moves::Move;
+
+impl History {
+    /// Returns the plies to the shortest mate in which every move of the side to move is a check; `None` if none has at most
+    /// `moves` moves, or if the fifty-move rule or a repetition might end the game before.
+    pub fn plies_to_mate_by_checks(&self, moves: u32) -> Option<u32> {
+        let chess = self.current().chess();
+        let reaches = |&n: &u32| mating_move(chess, n).is_some();
+        (1..=moves).take_while(|&n| self.is_decided_in(n)).find(reaches).map(|n| 2 * n - 1)
+    }
+
+    /// Returns the moves of such a mate, in which the other side holds out as long as it can.
+    pub fn mate_by_checks(&self, moves: u32) -> Vec<Move> {
+        let mut line = Vec::new();
+        let mut chess = self.current().chess().clone();
+        let mut left = self.plies_to_mate_by_checks(moves).map_or(0, |plies| plies.div_ceil(2));
+        while left > 0
+            && let Some(check) = mating_move(&chess, left)
+        {
+            line.push(Move::from_shakmaty(check));
+            chess.play_unchecked(check);
+            let needed = |reply: &shakmaty::Move| {
+                let mut next = chess.clone();
+                next.play_unchecked(*reply);
+                (1..left).find(|&n| mating_move(&next, n).is_some()).unwrap_or(0)
+            };
+            let Some(reply) = chess.legal_moves().into_iter().max_by_key(needed) else { break };
+            left = needed(&reply);
+            line.push(Move::from_shakmaty(reply));
+            chess.play_unchecked(reply);
+        }
+        line
+    }
+
+    /// Returns whether no draw can come before a mate in `moves` moves. On the shortest way to mate nothing repeats: for a third
+    /// time only what has been there twice comes.
+    fn is_decided_in(&self, moves: u32) -> bool {
+        let rule50 = self.current().rule50();
+        let since = self.len().saturating_sub(1 + rule50 as usize);
+        moves == 1
+            || rule50 + 2 * (moves - 1) < 100
+                && (since..self.len()).all(|index| self.repetitions_at(index) == 0)
+    }
+}
+
+/// What may give check to the king of the side that is not to move.
+struct Checks {
+    /// Squares from which a pawn, knight, bishop or rook attacks the king.
+    pawn: Bitboard,
+    knight: Bitboard,
+    bishop: Bitboard,
+    rook: Bitboard,
+    /// Pieces that stand between the king and a line piece of their own side.
+    discoverers: Bitboard,
+}
+
+impl Checks {
+    /// Returns what the side to move can give check with; `None` if there is no king.
+    fn of(chess: &Chess) -> Option<Checks> {
+        let (board, turn) = (chess.board(), chess.turn());
+        let king = board.king_of(!turn)?;
+        let ours = board.by_color(turn);
+        let occupied = board.occupied();
+        let diagonals = bishop_attacks(king, Bitboard::EMPTY) & board.bishops_and_queens();
+        let straights = rook_attacks(king, Bitboard::EMPTY) & board.rooks_and_queens();
+        let blockers = |attacker| between(king, attacker) & occupied;
+        let discoverers = ((diagonals | straights) & ours)
+            .into_iter()
+            .map(blockers)
+            .filter(|blockers| blockers.count() == 1)
+            .fold(Bitboard::EMPTY, |all, blocker| all | blocker & ours);
+        Some(Checks {
+            pawn: pawn_attacks(!turn, king),
+            knight: knight_attacks(king),
+            bishop: bishop_attacks(king, occupied),
+            rook: rook_attacks(king, occupied),
+            discoverers,
+        })
+    }
+
+    /// Returns whether the move may give check; those for which it returns false don't.
+    fn may_come_of(&self, m: shakmaty::Move) -> bool {
+        let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m else { return true };
+        let squares = match role {
+            Role::Pawn => self.pawn,
+            Role::Knight => self.knight,
+            Role::Bishop => self.bishop,
+            Role::Rook => self.rook,
+            Role::Queen => self.bishop | self.rook,
+            Role::King => Bitboard::EMPTY,
+        };
+        squares.contains(to) || self.discoverers.contains(from)
+    }
+}
+
+/// Returns the position after `m` if that gives check.
+fn checked(chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
+    let mut after = chess.clone();
+    after.play_unchecked(m);
+    after.is_check().then_some(after)
+}
+
+/// Returns the first move of a mate by checks in at most `moves` moves.
+fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
+    let checks = Checks::of(chess)?;
+    let legal = chess.legal_moves();
+    legal.into_iter().filter(|&m| checks.may_come_of(m)).find(|&m| {
+        checked(chess, m).is_some_and(|after| {
+            if moves == 1 { after.is_checkmate() } else { always_mates(&after, moves - 1) }
+        })
+    })
+}
+
+/// Returns whether a mate by checks in at most `moves` moves follows every reply to a check, or there is none.
+fn always_mates(check: &Chess, moves: u32) -> bool {
+    check.legal_moves().into_iter().all(|reply| {
+        let mut next = check.clone();
+        next.play_unchecked(reply);
+        (1..=moves).any(|moves| mating_move(&next, moves).is_some())
+    })
+}
