@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::root_snapshot::{NodeReading, RootMove, RootSnapshot};
 use super::select;
 use super::shared::Search;
+use super::stats;
 use super::temperature::DrawCandidate;
 use super::tree::{Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
 use crate::chess::Move;
@@ -47,6 +48,15 @@ fn draw_candidates(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove
 /// a mate that was found at its leaf.
 pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usize) -> Vec<Move> {
     let mut line = vec![first.mv];
+    let before = search.context.expected_move.filter(|_| plies > 0);
+    let mate_after = |line: &[Move], plies_left: f32| {
+        let mut history = search.context.history.clone();
+        before.iter().chain(line).for_each(|&mv| history.push(mv));
+        history.mate_by_checks(stats::moves_to_mate(plies_left))
+    };
+    if let (None, Some(mate)) = (first.child, first.node.proof) {
+        return mate_after(&[], mate.plies + 1.0);
+    }
     let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
     let tree = &search.context.tree;
     // Nobody waits for a tree that is being pruned, the clock least of all.
@@ -63,10 +73,7 @@ pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usiz
     if let Some(Proof { outcome: ProofOutcome::Loss, plies: left, is_mate: true }) = leaf.proof()
         && leaf.is_terminal()
     {
-        let mut history = search.context.history.clone();
-        let before = search.context.expected_move.filter(|_| plies > 0);
-        before.iter().chain(&line).for_each(|&mv| history.push(mv));
-        line.extend(history.mate_by_checks((left as u32).div_ceil(2)));
+        line.extend(mate_after(&line, left));
     }
     line
 }

@@ -126,7 +126,7 @@ option_group! {
         /// Let a move that certainly wins, loses or draws decide the position before it where it can.
         sticky_endgames: bool = true, "StickyEndgames", "sticky-endgames";
         /// Longest mate by checks, in moves, that is looked for at a new leaf before it is evaluated; 0 looks for none.
-        leaf_mate_search: u32 = 2, in 0..=5, "LeafMateSearch", "leaf-mate-search";
+        leaf_mate_search: u32 = 2, in 0..=3, "LeafMateSearch", "leaf-mate-search";
         /// Take a position that repeats one in the tree for a draw.
         two_fold_draws: bool = true, "TwoFoldDraws", "two-fold-draws";
         /// Most leaves under evaluation that the gathering of one batch may run into.

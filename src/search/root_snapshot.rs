@@ -12,10 +12,10 @@ use super::context::SearchContext;
 use super::counters::CounterValues;
 use super::select;
 use super::shared::Search;
-use super::stats::root_evaluation;
+use super::stats::{moves_to_mate, root_evaluation};
 use super::tree::verdict::{self, MoveProof, Verdict};
 use super::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof};
-use crate::chess::Move;
+use crate::chess::{History, Move};
 use crate::time::RootEvaluation;
 
 /// The state of a search, read at one moment.
@@ -110,6 +110,24 @@ impl NodeReading {
     }
 }
 
+impl RootMove {
+    /// Returns a move without a child, with the network's policy and no noise.
+    fn unvisited(mv: Move, policy: f32) -> RootMove {
+        let node = NodeReading::NONE;
+        RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
+    }
+
+    /// Returns the move that mates at the last position of `history`, where that was found when `leaf`, its node, was opened,
+    /// with the visits that ended there.
+    fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
+        let proof = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?.at_child();
+        let mv = *history.mate_by_checks(moves_to_mate(leaf.proof?.plies)).first()?;
+        let bounds = Bounds::certain(proof.outcome);
+        let node = NodeReading { mean: proof.value(), proof: Some(proof), bounds, ..*leaf };
+        Some(RootMove { node, q: proof.value().v, ..RootMove::unvisited(mv, 0.0) })
+    }
+}
+
 impl RootSnapshot {
     /// Reads the present state. A move that becomes a child at this moment is left out.
     pub(crate) fn read(search: &Search) -> RootSnapshot {
@@ -180,21 +198,21 @@ impl RootSnapshot {
         let _inside = tree.try_enter()?;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
         let (node, draw_score) = (tree.node(id), search.draw_score(1));
-        if node.state() != NodeState::Expanded {
-            return None;
-        }
         let mut after = history.clone();
         after.push(mv);
         let moves = after.legal_moves();
-        let unvisited = tree.unvisited(node).map(|edge| RootMove {
-            mv: moves[usize::from(edge.index)],
-            child: None,
-            node: NodeReading::NONE,
-            q: 0.0,
-            network_policy: edge.policy(),
-            policy: edge.policy(),
-            is_allowed: true,
-        });
+        let evaluation = root_evaluation(tree, id, backend_info);
+        let reading = NodeReading::of(node);
+        if node.state() != NodeState::Expanded {
+            let mate = RootMove::mating(&after, &reading)?;
+            let others = moves.into_iter().filter(|&mv| mv != mate.mv);
+            let unvisited = others.map(|mv| RootMove::unvisited(mv, 0.0)).collect();
+            let children = vec![mate];
+            return Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self });
+        }
+        let unvisited = tree
+            .unvisited(node)
+            .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
         let mut unvisited: Vec<_> = unvisited.collect();
         let child_move = |(id, child): (NodeId, &Node)| {
             let (edge, node) = (child.edge(), NodeReading::of(child));
@@ -210,14 +228,7 @@ impl RootSnapshot {
         };
         let children: Vec<_> = tree.children(node).map(child_move).collect();
         unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
-        Some(RootSnapshot {
-            root: NodeReading::of(node),
-            evaluation: root_evaluation(tree, id, backend_info),
-            children,
-            unvisited,
-            plies: 1,
-            ..*self
-        })
+        Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self })
     }
 
     /// Returns all root moves: those with a child first.

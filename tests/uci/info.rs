@@ -54,9 +54,9 @@ fn last_score(lines: &[String]) -> i32 {
 #[test]
 fn move_stats_come_once_after_a_search() {
     let mut engine = one_thread();
-    assert_eq!(move_stats(&search(&mut engine, "go nodes 500")), [""; 0]);
+    assert_eq!(move_stats(&search(&mut engine, "go nodes 1000")), [""; 0]);
     set(&mut engine, &[("VerboseMoveStats", "true")]);
-    let lines = search(&mut engine, "go nodes 500");
+    let lines = search(&mut engine, "go nodes 1000");
     let stats = move_stats(&lines);
     assert_eq!(stats.len(), 21, "{lines:#?}");
     assert_eq!(
@@ -66,8 +66,8 @@ fn move_stats_come_once_after_a_search() {
     );
     let visits: Vec<u32> = stats.iter().map(|line| number(line, "N:")).collect();
     assert!(visits[..20].is_sorted(), "{visits:?}");
-    assert_eq!(visits[20], 500);
-    assert_eq!(visits[..20].iter().sum::<u32>(), 499, "all visits but the one of the root itself");
+    assert_eq!(visits[20], 1000);
+    assert_eq!(visits[..20].iter().sum::<u32>(), 999, "all visits but the one of the root itself");
     assert!(stats[20].starts_with("node  (  20) N: "), "{}", stats[20]);
     let best = lines.last().unwrap().split(' ').nth(1).unwrap();
     assert!(stats[19].starts_with(best), "{} for {best}", stats[19]);
