@@ -120,8 +120,9 @@ impl RootMove {
     /// Returns the move that mates at the last position of `history`, where that was found when `leaf`, its node, was opened,
     /// with the visits that ended there.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
-        let proof = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?.at_child();
-        let mv = *history.mate_by_checks(moves_to_mate(leaf.proof?.plies)).first()?;
+        let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
+        let mv = *history.mate_by_checks(moves_to_mate(loss.plies)).first()?;
+        let proof = loss.at_child();
         let bounds = Bounds::certain(proof.outcome);
         let node = NodeReading { mean: proof.value(), proof: Some(proof), bounds, ..*leaf };
         Some(RootMove { node, q: proof.value().v, ..RootMove::unvisited(mv, 0.0) })
@@ -266,13 +267,9 @@ fn unvisited_moves(search: &Search) -> Vec<RootMove> {
     let (context, policies) = (&search.context, &search.root_policy);
     let unvisited = context.tree.unvisited(context.root_node());
     let moves = unvisited.map(|edge| RootMove {
-        mv: policies.moves()[usize::from(edge.index)],
-        child: None,
-        node: NodeReading::NONE,
-        q: 0.0,
-        network_policy: edge.policy(),
         policy: policies.of_unvisited(edge),
         is_allowed: policies.allows_index(edge.index),
+        ..RootMove::unvisited(policies.moves()[usize::from(edge.index)], edge.policy())
     });
     moves.collect()
 }
