@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::stats;
 use super::wakeup_latency::WAKEUP_LATENCY;
-use crate::time::{Chain, Hints, SearchStats, StopReason};
+use crate::time::{Chain, Hints, Nps, SearchStats, StopReason};
 
 /// The reason why a search is over. Its text stands after `end=` in logs and recorded games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,9 @@ impl StopController {
         let mut hints = Hints::default();
         let mut state = self.state();
         let reason = state.chain.should_stop(stats, &mut hints);
-        let nps = hints.nps.or_else(|| stats::nps(stats)).unwrap_or_default();
+        // An estimate that this search does not live up to would let a batch run past the deadline.
+        let rates = [hints.nps, stats::nps(stats)];
+        let nps = rates.into_iter().flatten().reduce(Nps::min).unwrap_or_default();
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A rule that no visits can fulfil must not keep a search from ending that can make no more.
         let is_out_of_visits = visits_left == 0 && !state.chain.is_open_ended();
@@ -202,4 +204,32 @@ fn ready_at(chain: &Chain) -> Option<Duration> {
 /// Returns whether `bestmove` may go out once the search is over.
 fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{GoLimits, Millis, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
+
+    /// A regression: batches were sized by the manager's estimate of the speed, also where the search was much slower.
+    #[test]
+    fn batches_are_no_larger_than_this_search_can_finish_in_time() {
+        let manager = manager_from("smooth(init-nps=1e6,init-nps-weight=1e6,nps-update-rate=1e6)").unwrap();
+        let limits = GoLimits { time: Some(Millis(51_500.0)), ..GoLimits::default() };
+        let facts = MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() };
+        let chain = Timekeeper::new(manager, StopperOptions::default()).start_move(&facts);
+        let controller = StopController::new(chain);
+        let slow = SearchStats {
+            elapsed: Millis(500.0),
+            since_first_eval: Some(Millis(250.0)),
+            nodes: Nodes(50),
+            new_nodes: Nodes(50),
+            batches: 2,
+            root_visits: vec![25, 24],
+            ..SearchStats::default()
+        };
+        assert!(!controller.check(&slow, 1_000_000));
+        // 51.5 s for 51.5 moves, ·2/0.7: 2,357.1 ms are left, in which 100 nodes/s are 235.7 nodes; half of them are safe.
+        assert_eq!(controller.batch_cap(), 117);
+    }
 }

@@ -131,14 +131,15 @@ mod tests {
     use crate::time::managers::manager_from;
     use crate::time::nodestime::NodesTimeOptions;
     use crate::time::stats::Hints;
-    use crate::time::units::{GamePly, Nodes};
+    use crate::time::units::{GamePly, Nodes, Nps};
 
-    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each.
-    fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<u64> {
+    /// Plays 30 moves at a speed that changes all the time and returns the nodes of each, with the nps as the manager estimated
+    /// it at the end.
+    fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
         let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: true };
         let options = StopperOptions { nodestime, ..StopperOptions::default() };
         let mut keeper = Timekeeper::new(manager_from(manager).unwrap(), options);
-        let mut nodes_of_moves = Vec::new();
+        let mut moves = Vec::new();
         for i in 0..30 {
             let limits =
                 GoLimits { time: Some(Millis(speed(i) * 1e5)), inc: Millis(100.0), ..GoLimits::default() };
@@ -167,9 +168,9 @@ mod tests {
                 }
             };
             keeper.finish_move(&chain, &SearchEnd { stats: &stats, reason: Some(reason) });
-            nodes_of_moves.push(stats.new_nodes.0);
+            moves.push((stats.new_nodes.0, chain.report().and_then(|report| report.nps)));
         }
-        nodes_of_moves
+        moves
     }
 
     #[test]
@@ -189,6 +190,18 @@ mod tests {
         assert_eq!(reserve(300_000.0, 0.0, Some(1)), 0.0);
     }
 
+    /// A regression: the guess of 20,000 nodes a second was given up so slowly that 15,870 were left after one move and 8,604
+    /// after seven, where 1,000 were made.
+    #[test]
+    fn the_first_moves_show_the_real_nodes_per_second() {
+        for manager in ["smooth", "smooth(preset=lc0)"] {
+            for (_, nps) in &game_under_nodestime(manager, |_| 1.0)[..3] {
+                let nps = nps.unwrap().0;
+                assert!((800.0..1_200.0).contains(&nps), "{manager} {nps}");
+            }
+        }
+    }
+
     #[test]
     fn the_same_game_at_any_speed_under_every_manager() {
         for manager in ["smooth", "smooth(preset=lc0)", "legacy", "alphazero", "simple", "stockfish", "argo"]
@@ -196,7 +209,7 @@ mod tests {
             let steady = game_under_nodestime(manager, |_| 1.0);
             let jumpy = game_under_nodestime(manager, |n| 0.1 + (n % 13) as f64);
             assert_eq!(steady, jumpy, "{manager}");
-            let total: u64 = steady.iter().sum();
+            let total: u64 = steady.iter().map(|(nodes, _)| nodes).sum();
             // The clock: 30,000 nodes and 100 after each move, up to half as much again by the dynamic rate.
             assert!(total <= 33_000 * 3 / 2, "{manager} {total}");
         }

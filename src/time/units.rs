@@ -167,6 +167,13 @@ impl fmt::Display for ExpectedNodes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Nps(pub f64);
 
+impl Nps {
+    /// Returns the lower of two rates.
+    pub fn min(self, other: Nps) -> Nps {
+        Nps(self.0.min(other.0))
+    }
+}
+
 impl fmt::Display for Nps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

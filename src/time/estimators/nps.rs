@@ -1,17 +1,17 @@
 //! Nodes per second, smoothed over moves.
 
-use super::decay::decay;
 use crate::time::stats::SearchStats;
 
 /// The rule by which the estimate follows what is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NpsRule {
-    /// Exponential decay: halfway to the measured rate in `step_s` seconds of search (PR 1195). While less has
-    /// been measured in this game, the first guess gives way faster: it counts for `guess_s` seconds only.
+    /// The mean of what has been measured in this game, with the first guess as a measurement of `guess_s` seconds; once
+    /// that reaches farther back, exponential decay: halfway to the measured rate in `step_s` seconds of search
+    /// (PR 1195, which begins with the decay: a guess of `step_s`/ln 2 seconds or more).
     Decay {
         /// Seconds of search that take the estimate halfway.
         step_s: f64,
-        /// Seconds of search that the first guess is worth.
+        /// Seconds of measuring that the first guess is worth; with 0 the first measurement takes its place.
         guess_s: f64,
     },
     /// Rises to the measured rate at once and falls to it linearly in the first `window_s` seconds of a move
@@ -138,8 +138,9 @@ impl NpsEstimator {
         let seconds = to_s - from_s;
         self.value = match self.rule {
             NpsRule::Decay { step_s, guess_s } => {
-                let step = step_s.min(guess_s + self.measured_s + seconds);
-                decay(self.value, measured, step, seconds)
+                let known_s = guess_s + self.measured_s;
+                let kept = (known_s / (known_s + seconds)).min((-seconds / step_s).exp2());
+                measured + (self.value - measured) * kept
             }
             NpsRule::Window { .. } if self.is_guess => measured,
             NpsRule::Window { window_s } => {
@@ -170,7 +171,7 @@ mod tests {
     use crate::time::units::{Millis, Nodes};
     use proptest::prelude::*;
 
-    const PR1195: NpsRule = NpsRule::Decay { step_s: 5.0, guess_s: 5.0 };
+    const PR1195: NpsRule = NpsRule::Decay { step_s: 5.0, guess_s: 7.3 };
 
     /// A search whose first batch of `first` nodes comes back after `latency` ms, then `nps` nodes/s.
     fn at(elapsed_ms: f64, latency: f64, first: u64, nps: f64) -> SearchStats {
@@ -195,15 +196,22 @@ mod tests {
         assert!((nps.value() - 10_500.0).abs() < 1.0, "{}", nps.value());
     }
 
+    /// A regression: after one second 0.47 of the distance from a guess worth half a second was left, and after ten 0.12.
     #[test]
-    fn a_guess_of_little_weight_gives_way() {
-        let mut nps = NpsEstimator::new(NpsRule::Decay { step_s: 5.0, guess_s: 0.5 }, 20_000.0, 0.0);
-        for ms in (0..=1_000).step_by(10) {
-            nps.observe(&at(f64::from(ms), 0.0, 0, 1_000.0));
-        }
-        // About 1/(1 + 1/0.5)^ln2 = 0.467 of the distance is left after one second, against 0.87 by plain decay.
-        let left = (nps.value() - 1_000.0) / 19_000.0;
-        assert!((left - 0.467).abs() < 0.02, "{left}");
+    fn a_guess_weighs_as_much_as_so_many_seconds_of_measuring() {
+        let left_after = |ms: u32, guess_s| {
+            let mut nps = NpsEstimator::new(NpsRule::Decay { step_s: 5.0, guess_s }, 20_000.0, 0.0);
+            for ms in (0..=ms).step_by(10) {
+                nps.observe(&at(f64::from(ms), 0.0, 0, 1_000.0));
+            }
+            (nps.value() - 1_000.0) / 19_000.0
+        };
+        assert!((left_after(1_000, 0.5) - 0.5 / 1.5).abs() < 1e-3);
+        assert!((left_after(4_000, 0.5) - 0.5 / 4.5).abs() < 1e-3);
+        // The mean reaches back 5/ln 2 = 7.2135 s; then the decay goes on.
+        let (mean, decay) = (0.5 / 7.2135, (-(10.5_f64 - 7.2135) / 5.0).exp2());
+        assert!((left_after(10_000, 0.5) - mean * decay).abs() < 1e-3);
+        assert_eq!(left_after(10, 0.0), 0.0, "the first measurement takes its place");
     }
 
     /// Lc0's defect: the first batch's nodes counted over a time that began after it.
@@ -240,9 +248,9 @@ mod tests {
             (after.value(), after.measured_s())
         };
         let decays = |step_s, guess_s| NpsRule::Decay { step_s, guess_s };
-        // 10 nodes in 1 s; a guess worth 1 s counts for half of its distance after as long: 2^(−1/2).
+        // 10 nodes in 1 s; a guess worth 1 s counts as much.
         let (nps, measured_s) = after(decays(5.0, 1.0), 110.0, 0.0);
-        assert!((nps - (10.0 + 100.0 * 0.5_f64.sqrt())).abs() < 1e-9 && measured_s == 1.0, "{nps}");
+        assert!((nps - 60.0).abs() < 1e-9 && measured_s == 1.0, "{nps}");
         // Later the step counts: 2^(−1/4).
         let (nps, measured_s) = after(decays(4.0, 1.0), 110.0, 9.0);
         assert!((nps - (10.0 + 100.0 * 0.25_f64.exp2().recip())).abs() < 1e-9 && measured_s == 10.0, "{nps}");

@@ -82,8 +82,9 @@ declare_parameters! {
         "tree-reuse-update-rate" tree_reuse_update_rate: f64 = 4.0, within 0.01..=1e6, preset Lc0: 3.39;
         /// New nodes per second, first guess.
         "init-nps" init_nps: f64 = 20_000.0, within 0.1..=1e9;
-        /// Seconds of measuring that this guess is worth; 5 is pull request 1195 to the letter.
-        "init-nps-weight" init_nps_weight: f64 = 0.5, within 0.0..=1e6;
+        /// Seconds of measuring that this guess is worth; 0 gives it up with the first measurement, 7.3 or more is pull request 1195 to
+        /// the letter.
+        "init-nps-weight" init_nps_weight: f64 = 0.0, within 0.0..=1e6;
         /// Seconds of search, or average move times, that take the estimate halfway to what is measured.
         "nps-update-rate" nps_update_rate: f64 = 5.0, within 0.01..=1e6;
         /// Unit of `nps-update-rate`.
@@ -238,7 +239,7 @@ mod tests {
             max_tree_reuse: 0.7,
             tree_reuse_update_rate: 4.0,
             init_nps: 20_000.0,
-            init_nps_weight: 0.5,
+            init_nps_weight: 0.0,
             nps_update_rate: 5.0,
             nps_update_unit: NpsUnit::Seconds,
             nps_update_period: 0.0,
@@ -323,6 +324,6 @@ mod tests {
     #[test]
     fn the_nps_step_may_count_moves() {
         let params = read("nps-update-unit=moves,nps-update-rate=3").unwrap();
-        assert_eq!(params.params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.5 });
+        assert_eq!(params.params.nps_rule(2_000.0), NpsRule::Decay { step_s: 6.0, guess_s: 0.0 });
     }
 }
