@@ -10,6 +10,10 @@ use thiserror::Error;
 
 /// The time that a program has to say that it is a UCI engine.
 pub(in crate::lab) const PATIENCE: Duration = Duration::from_secs(20);
+/// The time that it has to end after `quit`.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// The time after which it is looked whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What was wrong with an engine.
 #[derive(Clone, Debug, Error)]
@@ -21,12 +25,13 @@ pub struct UciProcessError {
     pub reason: String,
 }
 
-/// A running engine. It gets `quit` when dropped.
+/// A running engine. It gets `quit` when dropped, and is ended if it does not obey.
 #[derive(Debug)]
 pub(in crate::lab) struct UciProcess {
     name: String,
     child: Child,
-    input: ChildStdin,
+    /// `None` once it is told to end.
+    input: Option<ChildStdin>,
     /// Its lines, as a thread reads them; the end of the channel is that of its output.
     output: Receiver<io::Result<String>>,
 }
@@ -52,7 +57,8 @@ impl UciProcess {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(fault("has no input or output".into()));
         };
-        let mut process = UciProcess { name: program.to_owned(), child, input, output: lines_of(output) };
+        let (input, output) = (Some(input), lines_of(output));
+        let mut process = UciProcess { name: program.to_owned(), child, input, output };
         let answer = process.send("uci").and_then(|()| process.read_until("uciok", Some(patience)));
         if answer.is_err() {
             // It may be no engine at all, and not know `quit`.
@@ -66,7 +72,8 @@ impl UciProcess {
     /// # Errors
     /// [`UciProcessError`] if the engine has ended.
     pub(in crate::lab) fn send(&mut self, line: &str) -> Result<(), UciProcessError> {
-        let sent = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
+        let Some(input) = &mut self.input else { return Err(self.fault("was told to end".into())) };
+        let sent = writeln!(input, "{line}").and_then(|()| input.flush());
         sent.map_err(|error| self.fault(format!("does not listen: {error}")))
     }
 
@@ -126,9 +133,9 @@ impl<'a> InfoLine<'a> {
         is_info.then_some(InfoLine(words))
     }
 
-    /// Returns whether the line says `word`.
-    pub(in crate::lab) fn has(&self, word: &str) -> bool {
-        self.0.contains(&word)
+    /// Says whether the score is a bound only.
+    pub(in crate::lab) fn is_bound(&self) -> bool {
+        self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }
 
     /// Returns the word behind `word`.
@@ -146,22 +153,61 @@ impl<'a> InfoLine<'a> {
 /// Reads lines on a thread, so that waiting for them can end. The thread ends with the output or with the receiver.
 fn lines_of(output: ChildStdout) -> Receiver<io::Result<String>> {
     let (sender, receiver) = channel();
-    thread::spawn(move || BufReader::new(output).lines().try_for_each(|line| sender.send(line)));
+    // By bytes: names may be in any old encoding.
+    let lines = BufReader::new(output).split(b'\n');
+    let mut texts =
+        lines.map(|line| line.map(|line| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned()));
+    thread::spawn(move || texts.try_for_each(|text| sender.send(text)));
     receiver
 }
 
 impl Drop for UciProcess {
     fn drop(&mut self) {
-        // If it has gone already there is nothing left to do; if it doesn't obey, it is ended.
-        if self.send("quit").is_err() || self.child.wait().is_err() {
-            let _ = self.child.kill();
+        // If it has gone already there is nothing left to do.
+        let _ = self.send("quit");
+        // Some engines heed the end of their input alone.
+        self.input = None;
+        let told = Instant::now();
+        while told.elapsed() < FAREWELL {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
         }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Starts a shell script that plays an engine.
+    #[cfg(unix)]
+    fn start(script: &str) -> (UciProcess, Vec<String>) {
+        UciProcess::start("/bin/sh", &["-c".into(), script.into()], PATIENCE).unwrap()
+    }
+
+    /// A regression: such an engine was waited for without end, and the result of its match never printed.
+    #[cfg(unix)]
+    #[test]
+    fn an_engine_that_ignores_quit_is_ended() {
+        let (dropped, waiting) = channel();
+        thread::spawn(move || {
+            drop(start("echo uciok; exec sleep 1000"));
+            dropped.send(())
+        });
+        assert!(waiting.recv_timeout(Duration::from_secs(60)).is_ok(), "it is still waited for");
+    }
+
+    /// A regression: one byte that is not UTF-8 refused an engine.
+    #[cfg(unix)]
+    #[test]
+    fn old_encodings_are_no_fault() {
+        let (_engine, answer) = start(r"printf 'id author R\351ti\r\nuciok\r\n'; read quit");
+        assert_eq!(answer, ["id author R\u{fffd}ti", "uciok"]);
+    }
 
     #[cfg(unix)]
     #[test]

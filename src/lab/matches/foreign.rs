@@ -188,12 +188,8 @@ impl ForeignPlayer {
     }
 
     fn record(&self, mv: Move, used_ms: f64) -> MoveRecord {
+        let score = score(&self.lines);
         let mut latest = self.lines.iter().rev().filter_map(|line| InfoLine::parse(line));
-        let score = latest.clone().find_map(|info| match info.score()? {
-            ("mate", moves) => Some(MoveScore::Mate(moves)),
-            ("cp", score) => Some(MoveScore::Centipawns(score)),
-            _ => None,
-        });
         let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
         MoveRecord {
             mv,
@@ -218,6 +214,17 @@ impl Drop for ForeignPlayer {
     }
 }
 
+/// Returns the last score of the best line that an engine has said, bounds left out.
+fn score(lines: &[String]) -> Option<MoveScore> {
+    let infos = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
+    let is_of_best = |info: &InfoLine<'_>| info.after("multipv").is_none_or(|rank| rank == "1");
+    infos.filter(|info| is_of_best(info) && !info.is_bound()).find_map(|info| match info.score()? {
+        ("mate", moves) => Some(MoveScore::Mate(moves)),
+        ("cp", score) => Some(MoveScore::Centipawns(score)),
+        _ => None,
+    })
+}
+
 /// Returns the command `go`.
 fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
     if let Some(nodes) = limits.nodes {
@@ -238,4 +245,28 @@ fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
         text += &format!(" movestogo {moves}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: the last line counted, which under MultiPV is the worst one, and bounds did.
+    #[test]
+    fn the_score_is_that_of_the_best_line() {
+        let cp = |score| Some(MoveScore::Centipawns(score));
+        for (said, expected) in [
+            (&["info depth 1 score cp 5 pv e2e4", "info depth 2 score cp 7 pv e2e4"][..], cp(7)),
+            (&["info multipv 1 score cp 30 pv e2e4", "info multipv 2 score cp -90 pv a2a3"], cp(30)),
+            (&["info score cp 30 pv e2e4", "info score cp 80 lowerbound pv e2e4"], cp(30)),
+            (
+                &["info score mate -2 pv e2e4", "info score cp -9 upperbound pv e2e4"],
+                Some(MoveScore::Mate(-2)),
+            ),
+            (&["info string score cp 3", "bestmove e2e4"], None),
+        ] {
+            let lines: Vec<String> = said.iter().map(|&line| line.to_owned()).collect();
+            assert_eq!(score(&lines), expected, "{said:?}");
+        }
+    }
 }

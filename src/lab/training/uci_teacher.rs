@@ -100,7 +100,7 @@ struct VariationScore {
 
 /// Reads `info … multipv K score cp X|mate Y … pv MOVE …`; `None` for other lines and for bounds.
 fn parse_info(line: &str) -> Option<VariationScore> {
-    let info = InfoLine::parse(line).filter(|info| !info.has("lowerbound") && !info.has("upperbound"))?;
+    let info = InfoLine::parse(line).filter(|info| !info.is_bound())?;
     let (unit, number) = info.score()?;
     let centipawns = match unit {
         "cp" => number.clamp(-LARGEST_CENTIPAWNS, LARGEST_CENTIPAWNS),
