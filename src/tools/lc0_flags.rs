@@ -9,6 +9,9 @@ use super::{Failure, config_file};
 use crate::engine::Settings;
 use crate::options::{OTHER_NAMES, OptionKind, ignored_option};
 
+/// Our flags that may stand before the command, too.
+const EVERYWHERE: [&str; 2] = ["--json", "--offline"];
+
 /// Lc0's flags of one letter, with our flags.
 const LETTERS: [(char, &str); 8] = [
     ('w', "weights"),
@@ -73,6 +76,10 @@ pub(super) fn translated(
     let mut arguments = arguments.into_iter().peekable();
     let mut translation =
         Translation { arguments: arguments.next().into_iter().collect(), ..Translation::default() };
+    let mut flags = Vec::new();
+    while let Some(flag) = arguments.next_if(|first| EVERYWHERE.iter().any(|flag| first == flag)) {
+        flags.push(flag);
+    }
     let command = arguments.next_if(|first| first.to_str().is_some_and(|first| !first.starts_with('-')));
     let command = translation.take_command(command)?;
     let is_plain = command.as_deref().is_none_or(|command| PLAIN_COMMANDS.contains(&command));
@@ -81,7 +88,7 @@ pub(super) fn translated(
         Some(text) => long(text, is_plain).into(),
         None => argument,
     };
-    let mut flags: Vec<OsString> = arguments.map(spell).collect();
+    flags.extend(arguments.map(spell));
     let named = take_config(&mut flags);
     if plays {
         if let Some(file) = config_file::read(named.as_deref(), folder)? {
@@ -247,6 +254,10 @@ mod tests {
             ("lc0 describenet -w a.pb.gz", "lc0 describenet --weights a.pb.gz", 0),
             // A command's own letters.
             ("lc0 match -t 2", "lc0 match -t 2", 0),
+            // A regression: these were refused before a command.
+            ("lc0 --json perft 1", "lc0 perft --json 1", 0),
+            ("lc0 --offline --json setup --list", "lc0 setup --offline --json --list", 0),
+            ("lc0 --json -t 2", "lc0 --json --threads 2", 0),
             ("lc0 convert a.pb.gz -o a.onnx", "lc0 convert a.pb.gz -o a.onnx", 0),
             ("lc0 --threads=2 --temperature -0.5 uci", "lc0 --threads=2 --temperature -0.5 uci", 0),
         ] {

@@ -82,11 +82,13 @@ impl Problem {
     /// Reads a line of the file, the `number`th.
     fn parse(line: &str, number: usize) -> Result<Problem, String> {
         let mut rest = line.trim();
-        let mut fields = Vec::new();
-        for _ in 0..4 {
-            let (field, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            fields.push(field);
-            rest = behind.trim_start();
+        let mut fields: Vec<_> = (0..4).map(|_| take_word(&mut rest)).collect();
+        // The two counters of a FEN may stand before the operations.
+        let mut behind = rest;
+        let counters = [take_word(&mut behind), take_word(&mut behind)];
+        if counters.iter().all(|word| word.parse::<u32>().is_ok()) {
+            fields.extend(counters);
+            rest = behind;
         }
         let position = format!("fen {}", fields.join(" "));
         let game =
@@ -116,6 +118,13 @@ impl Problem {
         }
         Ok(problem)
     }
+}
+
+/// Takes the first word off a text.
+fn take_word<'a>(text: &mut &'a str) -> &'a str {
+    let (word, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    *text = behind.trim_start();
+    word
 }
 
 /// Reads moves, in algebraic or UCI's notation.
@@ -193,7 +202,9 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
 /// Reads the suite; empty lines and `#` comments are passed over.
 fn read(args: &SolveArgs) -> Result<Vec<Problem>, Failure> {
     let refuse = |reason: String| Failure::Input(format!("{}: {reason}", args.file.display()));
-    let text = fs::read_to_string(&args.file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    let bytes = fs::read(&args.file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+    // Names in comments may be in any old encoding.
+    let text = String::from_utf8_lossy(&bytes);
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let problems: Vec<_> = lines
         .map(|(number, line)| Problem::parse(line, number).map_err(|e| refuse(format!("line {number}: {e}"))))
@@ -324,6 +335,18 @@ mod tests {
         assert!(problem.goal.is_met_by(best, Some(1)));
         assert!(!problem.goal.is_met_by(best, Some(2)) && !problem.goal.is_met_by(best, None));
         assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
+    }
+
+    /// A regression: the counters were taken for an operation, and what followed them was lost.
+    #[test]
+    fn counters_may_stand_before_the_operations() {
+        for (counters, position) in [("", ""), (" 3 40", " 3 40"), (" 3", ""), (" hmvc 3; fmvn 40;", "")] {
+            let problem = Problem::parse(&format!("{MATE}{counters} ; bm Rd8#;"), 1).unwrap();
+            assert_eq!(problem.position, format!("fen {MATE}{position}"));
+            assert_eq!(problem.asked, "bm Rd8#");
+        }
+        let problem = Problem::parse(&format!("{MATE} 0 1 bm Rd8#; id \"a\";"), 1).unwrap();
+        assert_eq!((problem.id.as_str(), problem.goal.best.len()), ("a", 1));
     }
 
     #[test]

@@ -201,9 +201,37 @@ fn benchmark_tells_what_the_sensors_tell() {
 
 #[test]
 fn benchmark_needs_an_end() {
-    let output = run(&["benchmark", "--backend=random", "--movetime=-1"]);
+    for line in [
+        &["benchmark", "--backend=random", "--movetime=-1"][..],
+        // A regression: these searched as if nothing had been said.
+        &["bench", "--backend=random", "--nodes=-1"],
+        &["bench", "--backend=random", "--nodes=-1", "--movetime=0"],
+        &["bench", "--backend=random", "--nodes=0"],
+    ] {
+        let output = run(line);
+        assert_eq!(output.status.code(), Some(2), "{line:?}");
+        assert!(stderr(&output).contains("need an end"), "{line:?}: {}", stderr(&output));
+    }
+}
+
+/// A regression: it came out after all searches, and no JSON was written.
+#[test]
+fn an_earlier_run_of_other_positions_is_refused_before_the_first_search() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("old.json");
+    let old = run(&[
+        "benchmark",
+        "--backend=random",
+        "--nodes=5",
+        "--fen=8/8/8/8/4k3/8/4P3/4K3 w - - 0 1",
+        "--json",
+    ]);
+    fs::write(&file, &old.stdout).unwrap();
+    let compare = format!("--compare={}", file.display());
+    let output = run(&["benchmark", "--backend=random", "--nodes=5", "--num-positions=2", &compare]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("need an end"));
+    assert!(stderr(&output).contains("holds none of the positions"), "{}", stderr(&output));
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]

@@ -85,6 +85,14 @@ pub enum ParameterError {
         /// The upper bound.
         max: f64,
     },
+    /// A number has a fraction where the option takes whole ones.
+    #[error("{name}: takes whole numbers; {number} has a fraction")]
+    Fraction {
+        /// The option.
+        name: &'static str,
+        /// The number.
+        number: f64,
+    },
     /// An option stands twice in the list.
     #[error("{name}: stands twice in the list")]
     Twice {
@@ -153,6 +161,10 @@ impl Parameter {
     /// Checks the numbers against the range of the option, and that it is one that players can differ in.
     fn check(&self, low: f64, high: f64, settings: &Settings) -> Result<(), ParameterError> {
         let &Parameter { name, start, step, min, max, .. } = self;
+        let fraction = [start, min, max].into_iter().find(|number| self.is_integer && number.fract() != 0.0);
+        if let Some(number) = fraction {
+            return Err(ParameterError::Fraction { name, number });
+        }
         if !(low <= min && min < max && max <= high) {
             return Err(ParameterError::Bounds { name, min, max, low, high });
         }
@@ -238,6 +250,10 @@ mod tests {
         assert!(fault("CPuct=5:1:-1:9").contains("the option's range, 0 to 100"));
         assert!(fault("CPuct=5:0").contains("must be above 0"));
         assert!(fault("CPuct=1:1,cpuct=1:1").contains("twice"));
+        // A regression: the command that a run proposes was refused then.
+        for text in ["MinibatchSize=8.5:2", "MinibatchSize=8:2:1.5:64", "MinibatchSize=8:2:1:63.5"] {
+            assert!(fault(text).starts_with("MinibatchSize: takes whole numbers; "), "{}", fault(text));
+        }
         assert!(fault("Threads=2:1").contains("all games of a run share"));
         assert!(fault(" , ").contains("at least one option"));
     }

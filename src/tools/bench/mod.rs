@@ -57,6 +57,12 @@ impl BenchArgs {
     fn limits(&self) -> Result<GoLimits, Failure> {
         let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
         let (nodes, movetime) = (positive(self.nodes), positive(self.movetime));
+        let is_endless = self.nodes.or(self.movetime).is_some() && nodes.is_none() && movetime.is_none();
+        if is_endless {
+            return Err(Failure::Input(
+                "the searches need an end: give --nodes or --movetime above 0".into(),
+            ));
+        }
         let (nodes, movetime) = match (nodes, movetime) {
             (None, None) if self.spoil.spoil => (Some(DEFAULT_SPOIL_NODES), None),
             // A backend that says the same everywhere also searches the same everywhere.
@@ -64,11 +70,6 @@ impl BenchArgs {
             (None, None) => (Some(DEFAULT_NODES), Some(DEFAULT_MOVE_TIME_MS)),
             given => given,
         };
-        if self.nodes.or(self.movetime).is_some_and(|number| number == 0) {
-            return Err(Failure::Input(
-                "--nodes and --movetime have to be above 0, or -1 for no limit".into(),
-            ));
-        }
         let movetime = movetime.map(|ms| Millis(ms as f64));
         Ok(GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() })
     }

@@ -48,6 +48,18 @@ impl EarlierRun {
             .map_err(|error| input_error(format!("not what `zeitnot benchmark --json` writes: {error}")))?;
         Ok(EarlierRun { file: file.into(), ..run })
     }
+
+    /// Refuses a run that searched none of `positions`.
+    ///
+    /// # Errors
+    /// [`Failure`] if no position is common to both.
+    pub(super) fn check_positions(&self, positions: &[String]) -> Result<(), Failure> {
+        if self.positions.iter().any(|old| positions.contains(&old.position)) {
+            return Ok(());
+        }
+        let text = format!("{}: holds none of the positions that are to be searched", self.file.display());
+        Err(Failure::Input(text))
+    }
 }
 
 /// The new run against the old one. Ratios are above 1 where the new run is faster.
@@ -73,15 +85,9 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Compares `new` with `old`. A run that is slower by up to the share `tolerance` does not count as slower.
-    ///
-    /// # Errors
-    /// [`Failure`] if no position is common to both.
-    pub(super) fn new(
-        new: &BenchmarkReport,
-        old: &EarlierRun,
-        tolerance: f64,
-    ) -> Result<Comparison, Failure> {
+    /// Compares `new` with `old`, which have positions in common. A run that is slower by up to the share `tolerance` does not count
+    /// as slower.
+    pub(super) fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
         let (mut nps, mut evaluations) = (Vec::new(), Vec::new());
         for row in &new.positions {
             let same = old.positions.iter().find(|old| old.position == row.search.position);
@@ -94,14 +100,10 @@ impl Comparison {
                 evaluations.push((new_rate / rate(same.evaluations, same.time_ms)).ln());
             }
         }
-        if nps.is_empty() {
-            let text = format!("{}: holds none of the positions that were searched", old.file.display());
-            return Err(Failure::Input(text));
-        }
         let (mean, error) = mean_and_error(&nps);
         let (low, high) = ((mean - 1.96 * error).exp(), (mean + 1.96 * error).exp());
         let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
-        Ok(Comparison {
+        Comparison {
             old: old.file.clone(),
             positions: nps.len(),
             nps_ratio: mean.exp(),
@@ -111,7 +113,7 @@ impl Comparison {
             machine_ratio: machine_ratio.map(|noise| new.noise.control_rate / noise.control_rate),
             differences: differences(new, old),
             is_slower: mean.exp() < 1.0 - tolerance && high < 1.0,
-        })
+        }
     }
 }
 

@@ -108,6 +108,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
         return several::run(args, positions.len(), output);
     }
     let earlier = args.compare.as_deref().map(EarlierRun::read).transpose()?;
+    earlier.iter().try_for_each(|earlier| earlier.check_positions(&positions))?;
     let start = Instant::now();
     let mut engine = fixed_search::engine(&args.settings)?;
     let ready = start.elapsed();
@@ -117,7 +118,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     report.options =
         args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
     if let Some(earlier) = earlier {
-        report.comparison = Some(Comparison::new(&report, &earlier, args.tolerance / 100.0)?);
+        report.comparison = Some(Comparison::new(&report, &earlier, args.tolerance / 100.0));
     }
     write(args, &report, output)?;
     let is_slower = report.comparison.as_ref().is_some_and(|comparison| comparison.is_slower);
