@@ -117,6 +117,8 @@ pub struct GameRecord {
     pub history: History,
     /// The engines' moves; those of the opening are not among them.
     pub moves: Vec<MoveRecord>,
+    /// The move that came after the flag had fallen, which is none of the game.
+    pub late: Option<MoveRecord>,
     /// Who has won.
     pub outcome: GameOutcome,
     /// The reason why it ended.
@@ -133,7 +135,7 @@ impl GameRecord {
         }
     }
 
-    /// Returns who made move `index` of [`GameRecord::moves`].
+    /// Returns who made move `index` of [`GameRecord::moves`], or the late one behind them.
     pub fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_white = first.is_white() == index.is_multiple_of(2);
@@ -163,6 +165,8 @@ pub(super) struct OngoingGame {
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<MoveRecord>,
+    /// See [`GameRecord::late`].
+    late: Option<MoveRecord>,
     /// True while a search is under way.
     is_thinking: bool,
 }
@@ -214,6 +218,7 @@ impl OngoingGame {
             clocks: sides.map(|side| SideBudget::new(rules.limits[side])),
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
+            late: None,
             is_thinking: false,
         })
     }
@@ -310,6 +315,7 @@ impl OngoingGame {
         let is_in_time = self.clocks[side].press(used, node_time);
         let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..played };
         if !is_in_time {
+            self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
         }
         let (best, score) = (played.mv, played.score.map(MoveScore::centipawns));
@@ -325,8 +331,8 @@ impl OngoingGame {
     /// Returns the record of the game, which ended as `end` says.
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
         let GameEnd { outcome, termination } = end;
-        let OngoingGame { assignment, history, moves, .. } = self;
-        GameRecord { assignment, history, moves, outcome, termination }
+        let OngoingGame { assignment, history, moves, late, .. } = self;
+        GameRecord { assignment, history, moves, late, outcome, termination }
     }
 }
 

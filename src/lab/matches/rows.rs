@@ -44,13 +44,13 @@ pub struct MatchGameRow {
     pub a_moves: u32,
     /// Moves that B made.
     pub b_moves: u32,
-    /// New nodes that A searched.
+    /// New nodes that A searched, also for a move that came too late.
     pub a_nodes: u64,
-    /// New nodes that B searched.
+    /// New nodes that B searched, also for a move that came too late.
     pub b_nodes: u64,
-    /// A's clock at the end, ms; `None` where only nodes count.
+    /// A's clock at the end, ms, negative if its flag fell; `None` where only nodes count.
     pub a_clock_ms: Option<f64>,
-    /// B's clock at the end, ms; `None` where only nodes count.
+    /// B's clock at the end, ms, negative if its flag fell; `None` where only nodes count.
     pub b_clock_ms: Option<f64>,
     /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
     #[serde(default)]
@@ -111,12 +111,12 @@ impl MatchGameRow {
             b_clock_ms: None,
             version: VERSION.into(),
         };
-        for (index, played) in game.moves.iter().enumerate() {
+        for (index, played) in game.moves.iter().chain(&game.late).enumerate() {
             let (moves, nodes, clock_ms) = match game.mover(index) {
                 Side::A => (&mut row.a_moves, &mut row.a_nodes, &mut row.a_clock_ms),
                 Side::B => (&mut row.b_moves, &mut row.b_nodes, &mut row.b_clock_ms),
             };
-            *moves += 1;
+            *moves += u32::from(index < game.moves.len());
             *nodes += played.new_nodes;
             *clock_ms = played.clock_ms;
         }

@@ -72,6 +72,9 @@ impl MatchRows {
     }
 }
 
+/// Moves of a side beyond which there are no means: no game is so long, but rows may come from a file that anybody wrote.
+const MOST_MOVES: usize = 10_000;
+
 /// Sums over the games by the number of the mover's move, for A and B.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchCurves {
@@ -106,6 +109,9 @@ impl MatchCurves {
     fn add(&mut self, row: &MatchMoveRow) {
         let points = &mut self.points[usize::from(!row.by_a)];
         let index = row.number.saturating_sub(1) as usize;
+        if index >= MOST_MOVES {
+            return;
+        }
         if points.len() <= index {
             points.resize(index + 1, MatchCurvePoint::default());
         }

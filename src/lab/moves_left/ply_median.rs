@@ -10,6 +10,9 @@ const WIDTH: u32 = 4;
 /// Fewer positions than this in a chunk count with the chunk before it.
 const FEWEST: u64 = 30;
 
+/// Larger numbers of plies and moves count as this: no game is so long, but rows may come from a file that anybody wrote.
+const MOST: u32 = 4000;
+
 /// Returns which half of the games a game belongs to, 0 or 1.
 pub(super) fn fold(game: u64) -> usize {
     (mix(game) & 1) as usize
@@ -25,11 +28,11 @@ pub(super) struct LeftByPly {
 impl LeftByPly {
     pub(super) fn add(&mut self, game: u64, ply: u32, moves_left: u32) {
         let chunks = &mut self.counts[fold(game)];
-        let chunk = (ply / WIDTH) as usize;
+        let chunk = (ply.min(MOST) / WIDTH) as usize;
         if chunks.len() <= chunk {
             chunks.resize(chunk + 1, Vec::new());
         }
-        let moves = moves_left as usize;
+        let moves = moves_left.min(MOST) as usize;
         if chunks[chunk].len() <= moves {
             chunks[chunk].resize(moves + 1, 0);
         }
@@ -90,6 +93,15 @@ mod tests {
         assert_eq!(median(&[0, 0, 4]), Some(2.0));
         assert_eq!(median(&[0, 2, 2]), Some(1.5));
         assert_eq!(median(&[1, 0, 0, 2]), Some(2.75));
+    }
+
+    /// A regression: such rows asked for more memory than there is.
+    #[test]
+    fn numbers_beyond_all_games_cost_no_memory() {
+        let mut left = LeftByPly::default();
+        left.add(1, u32::MAX, u32::MAX);
+        let chunks = &left.counts[fold(1)];
+        assert!(chunks.len() <= 1001 && chunks[1000].len() == 4001);
     }
 
     #[test]

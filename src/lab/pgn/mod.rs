@@ -16,12 +16,15 @@ use thiserror::Error;
 
 use crate::chess::{Move, Position, Variant};
 
+/// The tag of the result.
+const RESULT: &str = "Result";
+
 /// A game as it was recorded.
 #[derive(Clone, Debug)]
 pub struct RecordedGame {
     /// Its place in the stream, from 1; broken games count.
     pub number: u64,
-    /// The tags, in their order.
+    /// The tags, in their order; without a tag `Result` the result that follows the moves is the last one.
     pub tags: Tags,
     /// The position before the first move.
     pub start: Position,
@@ -72,7 +75,7 @@ impl Tags {
 
     /// Returns the result in the tag `Result`, from White's point of view: 1, 0 or −1; `None` for `*` and where there is none.
     pub fn result(&self) -> Option<i8> {
-        match self.get("Result")? {
+        match self.get(RESULT)? {
             "1-0" => Some(1),
             "0-1" => Some(-1),
             "1/2-1/2" => Some(0),

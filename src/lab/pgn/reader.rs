@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pgn_reader::{Outcome, RawComment, RawTag, Reader, SanPlus, Visitor};
 
-use super::{GameError, RecordedGame, RecordedMove, Tags, comment};
+use super::{GameError, RESULT, RecordedGame, RecordedMove, Tags, comment};
 use crate::chess::{Color, Position, Variant};
 use crate::lab::compressed;
 
@@ -142,7 +142,7 @@ impl Movetext {
     /// off and the tag is to be trusted.
     fn has_result(&self, is_last: impl FnOnce() -> bool) -> bool {
         match self.outcome {
-            Some(Outcome::Known(_)) => self.tags.get("Result") != Some("*"),
+            Some(Outcome::Known(_)) => self.tags.get(RESULT) != Some("*"),
             Some(Outcome::Unknown) => self.tags.result().is_some(),
             None => self.tags.result().is_some() && !is_last(),
         }
@@ -209,7 +209,12 @@ impl Visitor for GameVisitor {
         ControlFlow::Continue(())
     }
 
-    fn end_game(&mut self, movetext: Movetext) -> Self::Output {
+    fn end_game(&mut self, mut movetext: Movetext) -> Self::Output {
+        if let Some(outcome @ Outcome::Known(_)) = movetext.outcome
+            && movetext.tags.get(RESULT).is_none()
+        {
+            movetext.tags.push(RESULT.into(), outcome.to_string());
+        }
         Ok(movetext)
     }
 }
@@ -255,6 +260,20 @@ mod tests {
         assert!(games[0].is_ok());
         let fault = games[1].as_ref().unwrap_err().to_string();
         assert_eq!(fault, "game 2 is skipped: unterminated comment");
+    }
+
+    /// A regression: the result of a game without the tag was lost.
+    #[test]
+    fn the_result_behind_the_moves_stands_for_a_missing_tag() {
+        for (text, result) in [
+            ("1. e4 e5 1-0\n", Some("1-0")),
+            ("[Event \"e\"]\n\n1. e4 e5 1/2-1/2\n", Some("1/2-1/2")),
+            ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("*")),
+            ("1. e4 e5 *\n", None),
+            ("1. e4 e5\n", None),
+        ] {
+            assert_eq!(read(text)[0].as_ref().unwrap().tags.get("Result"), result, "{text}");
+        }
     }
 
     #[test]

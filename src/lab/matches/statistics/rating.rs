@@ -67,18 +67,20 @@ pub fn ratings(players: usize, results: &[MatchResult<'_>]) -> Option<Vec<Rating
     let covariance = inverse.dot(&scatter(players, &evidence)).dot(&inverse);
     let mean = strength.mean()?;
     let rating = |player: usize| {
-        let (mut pairs, mut points) = (0.0, 0.0);
-        for PairStats { players, pairs: more, score, .. } in &evidence {
-            if let Some(side) = players.iter().position(|&other| other == player) {
-                pairs += more;
-                points += more * if side == 0 { *score } else { 1.0 - score };
+        let (mut pairs, mut points) = (0, 0.0);
+        for MatchResult { players, tally } in results {
+            let side = players.iter().position(|&other| other == player);
+            // As they were played, without the pair that the fit may add.
+            if let (Some(side), Some((score, _))) = (side, tally.pair_moments()) {
+                pairs += tally.pair_count();
+                points += tally.pair_count() as f64 * if side == 0 { score } else { 1.0 - score };
             }
         }
         Rating {
             elo: (strength[player] - mean) / NATURAL_PER_ELO,
             elo_error: Z_95 * covariance[(player, player)].max(0.0).sqrt() / NATURAL_PER_ELO,
-            games: 2 * pairs as u64,
-            score: points / pairs,
+            games: 2 * pairs,
+            score: points / pairs as f64,
         }
     };
     Some((0..players).map(rating).collect())
@@ -229,6 +231,9 @@ mod tests {
         // One drawn pair beside nine: 19 of 20 points.
         assert!((found[0].elo - found[1].elo - 400.0 * 19f64.log10()).abs() < 1e-6, "{found:?}");
         assert!(found.iter().all(|rating| rating.elo_error.is_finite()));
+        // A regression: the drawn pair counted as played.
+        assert_eq!((found[0].games, found[0].score), (18, 1.0));
+        assert_eq!((found[1].games, found[1].score), (36, 0.25));
     }
 
     #[test]
