@@ -12,7 +12,7 @@ from dask.distributed import Client
 
 
 def run_shard(command, shard, shards, folder):
-    """Runs one part; a part that was stopped goes on where it was, if it comes to the same folder again."""
+    """Runs one part. One that was stopped and comes to the same folder again goes on where it was: of `match` always, of `movesleft` with --resume."""
     out = Path(folder, f"shard-{shard}")
     subprocess.run([*command, f"--shard={shard}/{shards}", f"--out={out}"], check=True)
     return [(f"shard-{shard}/{path.name}", path.read_bytes()) for path in sorted(out.glob("*.csv"))]

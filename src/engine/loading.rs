@@ -63,15 +63,24 @@ pub fn load_network(options: &NetworkOptions) -> Result<Discovered, DiscoverErro
     discover::load(options.named_file(), options.heads())
 }
 
+/// A backend with what identifies its network.
+#[derive(Clone, Debug)]
+pub struct OpenedBackend {
+    /// The backend, ready to evaluate.
+    pub backend: Arc<dyn Backend>,
+    /// SHA-256 of the network's file, in hexadecimal; `None` without a network.
+    pub network_sha256: Option<String>,
+}
+
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
 ///
 /// # Errors
 /// Fails if the network cannot be found or read, or the backend cannot be made.
-pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, EngineError> {
+pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
     if !config.needs_network() {
-        return Ok(backends::create(&config, None)?);
+        return Ok(OpenedBackend { backend: backends::create(&config, None)?, network_sha256: None });
     }
     let Discovered { network, reason } = load_network(options)?;
     if let Some(reason) = reason {
@@ -79,7 +88,8 @@ pub fn open_backend(options: &NetworkOptions) -> Result<Arc<dyn Backend>, Engine
             .notes
             .insert(0, format!("WeightsFile names no network: {} is {reason}", network.path.display()));
     }
-    Ok(backends::create(&config, Some(network))?)
+    let network_sha256 = Some(network.sha256.clone());
+    Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }
 
 /// A loaded network with its workers.
@@ -106,7 +116,7 @@ impl LoadedNetwork {
         let same_backend = old.filter(|old| old.options.has_backend_of(options));
         let backend = match same_backend {
             Some(old) => old.backend.clone(),
-            None => Arc::new(Instrumented::new(open_backend(options)?)),
+            None => Arc::new(Instrumented::new(open_backend(options)?.backend)),
         };
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(&*backend, threads)?;

@@ -36,7 +36,7 @@ use game::{GameState, SearchResources};
 pub use info_options::{InfoOptions, ScoreType};
 pub use listener::{GoRequest, Listener, SearchAnswer};
 use loading::LoadedNetwork;
-pub use loading::{NetworkOptions, load_network, open_backend};
+pub use loading::{NetworkOptions, OpenedBackend, load_network, open_backend};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};

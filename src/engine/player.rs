@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::game::{GameState, SearchResources};
+use super::loading::{OpenedBackend, open_backend};
 use super::root_tablebase::RootTablebase;
-use super::{EngineError, GoRequest, Settings, check, loading, quick_look};
+use super::{EngineError, GoRequest, Settings, check, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
@@ -21,7 +22,7 @@ use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 #[derive(Debug)]
 pub struct EngineSetup {
     settings: Settings,
-    backend: Arc<dyn Backend>,
+    opened: OpenedBackend,
     tables: RootTablebase,
     notes: Vec<String>,
 }
@@ -33,19 +34,23 @@ impl EngineSetup {
     /// Fails if an option is refused or the network cannot be had.
     pub fn new(settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
-        let backend = loading::open_backend(&settings.network)?;
-        EngineSetup::with_backend(settings, backend)
+        let opened = open_backend(&settings.network)?;
+        EngineSetup::with_opened(settings, opened)
     }
 
-    /// Makes the tables ready, as [`EngineSetup::new`] does, for a backend that is ready already.
+    /// Makes the tables ready, as [`EngineSetup::new`] does, and takes the backend of `other`.
     ///
     /// # Errors
     /// Fails if an option is refused.
-    pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<EngineSetup, EngineError> {
+    pub fn with_backend_of(other: &EngineSetup, settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
+        EngineSetup::with_opened(settings, other.opened.clone())
+    }
+
+    fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
         let mut tables = RootTablebase::default();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
-        Ok(EngineSetup { settings, backend, tables, notes })
+        Ok(EngineSetup { settings, opened, tables, notes })
     }
 
     /// Returns a setup with other options but the same network and tables, which those options must not change. It is made in
@@ -56,7 +61,7 @@ impl EngineSetup {
     pub fn with_settings(&self, settings: Settings) -> Result<EngineSetup, EngineError> {
         check(&settings)?;
         let tables = self.tables.clone();
-        Ok(EngineSetup { settings, backend: self.backend.clone(), tables, notes: Vec::new() })
+        Ok(EngineSetup { settings, opened: self.opened.clone(), tables, notes: Vec::new() })
     }
 
     /// Returns whether the options `settings` would make the very same backend as this setup's.
@@ -71,7 +76,12 @@ impl EngineSetup {
 
     /// Returns the network on its device.
     pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
+        &self.opened.backend
+    }
+
+    /// Returns the SHA-256 of the network's file, in hexadecimal; `None` without a network.
+    pub fn network_sha256(&self) -> Option<&str> {
+        self.opened.network_sha256.as_deref()
     }
 
     /// Returns what people should know of what was made ready.
@@ -142,7 +152,7 @@ impl EnginePlayer {
             settings: &self.settings,
             tables: &self.setup.tables,
             cache: &self.cache,
-            backend: &self.setup.backend,
+            backend: self.setup.backend(),
             draining: &[],
         };
         let search = Arc::new(self.game.begin_search(position, request, &resources)?);

@@ -6,8 +6,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use super::Failure;
 use super::output::eprint_message;
-use crate::engine;
-use crate::engine::Settings;
+use crate::engine::{self, OpenedBackend, Settings};
 use crate::network::Backend;
 
 /// The flags of those options.
@@ -35,12 +34,20 @@ impl NetworkArgs {
     /// # Errors
     /// [`Failure`] if the network cannot be read, the backend's name or parameters are wrong, or the backend cannot be made.
     pub fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
-        let backend = engine::open_backend(&self.settings.network)?;
+        Ok(self.open()?.backend)
+    }
+
+    /// Does the same, and says what identifies the network.
+    ///
+    /// # Errors
+    /// Fails as [`NetworkArgs::backend`] does.
+    pub fn open(&self) -> Result<OpenedBackend, Failure> {
+        let opened = engine::open_backend(&self.settings.network)?;
         if self.settings.network.weights_file.is_empty() {
-            eprint_message(format_args!("using {}", backend.info().description));
+            eprint_message(format_args!("using {}", opened.backend.info().description));
         }
-        backend.take_notes().iter().for_each(eprint_message);
-        Ok(backend)
+        opened.backend.take_notes().iter().for_each(eprint_message);
+        Ok(opened)
     }
 }
 

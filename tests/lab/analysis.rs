@@ -82,6 +82,12 @@ fn games_that_cannot_be_analysed_are_named() {
     let output = analyse(folder.path(), &text, &["--max-games=1", "--tc=60"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("game 1 is skipped: ply 1"), "{}", stderr(&output));
+    // A regression: the result without a tag was lost, and numbers passed over games that were skipped.
+    let untagged = analyse(folder.path(), "1. e5 *\n\n[Event \"e\"]\n\n1. e4 e5 1-0\n", &["--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&untagged.stdout).unwrap();
+    assert_eq!((&report["games"][0]["game"], &report["games"][0]["result"]), (&2.into(), &"1-0".into()));
+    let pgn = report["pgn"].as_str().unwrap();
+    assert!(pgn.contains("[Result \"1-0\"]") && pgn.trim_end().ends_with("1-0"), "{pgn}");
     let nothing = analyse(folder.path(), "1. e5 *\n", &[]);
     assert!(stderr(&nothing).contains("no game that can be analysed"), "{}", stderr(&nothing));
 }

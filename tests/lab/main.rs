@@ -7,6 +7,8 @@ mod faults;
 mod hostile_names;
 mod matches;
 mod moves_left;
+mod other_engines;
+mod overwriting;
 mod time_lab;
 mod training_data;
 mod tuning;

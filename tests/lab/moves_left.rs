@@ -225,6 +225,11 @@ fn searches_give_a_mean_and_a_spread() {
     let positions = findings["positions"].as_i64().unwrap();
     assert_eq!(findings["spread"]["positions"], positions);
     assert_eq!(findings["estimators"][1]["positions"], positions);
+    // A regression: without the settings beside them the rows gave no estimators after the search.
+    let alone = folder.path().join("alone.csv");
+    std::fs::copy(out.join("movesleft.csv"), &alone).unwrap();
+    let report = succeed(&[&["report", "--json", alone.to_str().unwrap()][..], &more[2..6]].concat());
+    assert_eq!(serde_json::from_slice::<Value>(&report.stdout).unwrap(), findings);
     assert!(
         rows(&out).lines().skip(1).all(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap() >= 10)
     );

@@ -3,10 +3,12 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
 use crate::chess::{Color, Move, Position};
 use crate::lab::matches::{MoveScore, eval_of_white};
+use crate::lab::pgn::Games;
 use crate::lab::pgn::writing::{hours, tag, write_wrapped};
 use crate::version::VERSION;
 
@@ -27,6 +29,14 @@ pub fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io:
     writeln!(out)?;
     write_wrapped(out, &movetext(game))?;
     writeln!(out)
+}
+
+/// Says whether [`write_pgn`] has written the first game of a file.
+pub fn is_analysis(path: &Path) -> bool {
+    let first = Games::open(path).ok().and_then(|mut games| games.next()?.ok());
+    let annotator = first.as_ref().and_then(|game| game.tags.get(ANNOTATOR)).unwrap_or_default();
+    // Matches name the version alone.
+    annotator.starts_with("Zeitnot ") && annotator.contains(", ")
 }
 
 fn movetext(game: &AnalysedGame) -> String {

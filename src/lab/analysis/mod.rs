@@ -12,7 +12,7 @@ mod spending;
 mod summary;
 
 pub use analyst::Analyst;
-pub use annotation::write_pgn;
+pub use annotation::{is_analysis, write_pgn};
 pub use judgement::Judgement;
 pub use page::page;
 pub use spending::SpendingPlan;

@@ -31,7 +31,7 @@ pub struct SideSummary {
 /// The figures of a game.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnalysisSummary {
-    /// Its place in the file, from 1.
+    /// Its place in the files, from 1; those that were not analysed count.
     pub game: u64,
     /// The tag `Result`.
     pub result: String,

@@ -42,7 +42,7 @@ pub use pgn_writer::{PgnTags, write_pgn};
 pub use play::{MatchConfig, play, play_from};
 pub use pruning::PruningCounts;
 pub use ranking::Ranking;
-pub use row_files::{MatchFiles, columns, write_merged_rows};
+pub use row_files::{MatchFiles, columns};
 pub use rows::{MatchGame, MatchGameRow, MatchHeader, MatchMoveRow};
 pub use schedule::{GameAssignment, Schedule};
 pub use study::MatchStudy;
@@ -125,6 +125,15 @@ pub enum MatchError {
         path.display()
     )]
     MissingGames {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file has games, and no rows beside it say which.
+    #[error(
+        "{}: has games of which no games.csv is beside it; bring that back, or choose another --out",
+        path.display()
+    )]
+    MissingRows {
         /// The file.
         path: PathBuf,
     },

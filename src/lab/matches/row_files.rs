@@ -11,9 +11,7 @@ use super::pgn_writer::{PgnTags, write_pgn};
 use super::rows::{MatchGameRow, MatchHeader, MatchMoveRow};
 use super::schedule::Schedule;
 use super::summary::MatchCounts;
-use crate::lab::rows::{
-    Row, RowError, RowReader, RowWriter, files_of, make_folder, write_merged, write_parquet,
-};
+use crate::lab::rows::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};
 
 /// The most games that are played anew because another file lacks them: more than a system that went down can have lost on the
 /// way to its disk. Where more are missing, someone has taken them away.
@@ -36,7 +34,8 @@ impl MatchFiles {
     ///
     /// # Errors
     /// [`MatchError::Rows`] if a file cannot be used, [`MatchError::OtherMatch`] if they hold other games than those of the
-    /// schedule, [`MatchError::MissingGames`] if they lack many games that `games.csv` has, or all of them.
+    /// schedule, [`MatchError::MissingGames`] if they lack many games that `games.csv` has, or all of them,
+    /// [`MatchError::MissingRows`] if there are games without a `games.csv`.
     pub fn open(
         folder: &Path,
         schedule: &Schedule,
@@ -117,7 +116,11 @@ impl MatchFiles {
 fn whole_games(folder: &Path) -> Result<u64, MatchError> {
     let [games, moves, pgn] = ["games.csv", "moves.csv", "games.pgn"].map(|name| folder.join(name));
     if !games.exists() {
-        return Ok(0);
+        // Nothing of what others have written is cut off.
+        let has_rows = moves.exists() && RowReader::<MatchMoveRow>::open(&moves)?.next().is_some();
+        let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
+        let found = if has_games { Some(pgn) } else { has_rows.then_some(moves) };
+        return found.map_or(Ok(0), |path| Err(MatchError::MissingRows { path }));
     }
     // A last row that was half written ends the rows; rows of another kind are refused when they are taken up.
     let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
@@ -195,16 +198,6 @@ fn resume_pgn(path: &Path, games: u64) -> std::io::Result<Option<BufWriter<File>
     file.set_len(end)?;
     file.seek(SeekFrom::Start(end))?;
     Ok(Some(BufWriter::new(file)))
-}
-
-/// Puts the rows of several matches or shards together into `folder`, in the order of the games.
-///
-/// # Errors
-/// [`RowError`] if a file cannot be read or written, or a game is in two of them.
-pub fn write_merged_rows(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
-    make_folder(folder)?;
-    write_merged::<MatchGameRow>(&files_of::<MatchGameRow>(files)?, &folder.join("games.csv"))?;
-    write_merged::<MatchMoveRow>(&files_of::<MatchMoveRow>(files)?, &folder.join("moves.csv"))
 }
 
 /// Returns the columns of the two kinds of files.

@@ -59,6 +59,11 @@ impl Estimator {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
 
+    /// Says whether the estimate depends on what a search made of the head's output.
+    pub(super) fn uses_search(&self) -> bool {
+        self.uses_head() && matches!(&self.rule, Rule::Manager(_, MovesLeftSource::Search))
+    }
+
     /// Returns the estimate, full moves; `None` where the M that it needs is missing.
     pub fn estimate(&self, row: &PositionRow) -> Option<f64> {
         match &self.rule {

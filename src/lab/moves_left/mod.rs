@@ -63,15 +63,10 @@ pub enum MovesLeftError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// Rows were made with other settings.
-    #[error(
-        "--resume: {} was begun with other settings, see {file} there; begin anew without --resume, or in another folder",
-        folder.display()
-    )]
+    #[error("{}: the rows beside it were made with these other settings; name another --out", path.display())]
     OtherSettings {
-        /// The folder of the rows.
-        folder: PathBuf,
-        /// The file of settings in it.
-        file: &'static str,
+        /// The file of settings beside the rows.
+        path: PathBuf,
     },
     /// A search ended without an answer.
     #[error("game {game}, ply {ply}: the search ended without an answer: {notes}")]

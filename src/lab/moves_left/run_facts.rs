@@ -17,6 +17,9 @@ pub struct RunFacts {
     pub pgn: Vec<String>,
     /// The description of network and backend.
     pub network: String,
+    /// SHA-256 of the network's file, in hexadecimal; `None` without a network and in files of before there was this entry.
+    #[serde(default)]
+    pub network_sha256: Option<String>,
     /// Nodes for which each position was searched, if it was.
     pub nodes: Option<u64>,
     /// The filters, as text.
@@ -42,15 +45,28 @@ impl RunFacts {
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
+    /// Checks that rows in the folder, if there are any, were made with these facts, whatever the shard.
+    ///
+    /// # Errors
+    /// [`MovesLeftError::OtherSettings`] if they were made with others.
+    pub fn check_but_for_the_shard(&self, folder: &Path) -> Result<(), MovesLeftError> {
+        let path = folder.join(FILE);
+        let before = RunFacts::beside(&path);
+        let is_same = |before: &RunFacts| RunFacts { shard: self.shard.clone(), ..before.clone() } == *self;
+        if before.as_ref().is_none_or(is_same) {
+            return Ok(());
+        }
+        Err(MovesLeftError::OtherSettings { path })
+    }
+
     /// Checks that rows in the folder were made with these facts; writes them if there are none.
     ///
     /// # Errors
     /// [`MovesLeftError::OtherSettings`] if they were made with others, [`MovesLeftError::Rows`] if the file cannot be written.
     pub fn check(&self, folder: &Path) -> Result<(), MovesLeftError> {
-        match RunFacts::beside(&folder.join(FILE)) {
-            Some(before) if before != *self => {
-                Err(MovesLeftError::OtherSettings { folder: folder.to_owned(), file: FILE })
-            }
+        let path = folder.join(FILE);
+        match RunFacts::beside(&path) {
+            Some(before) if before != *self => Err(MovesLeftError::OtherSettings { path }),
             Some(_) => Ok(()),
             None => self.write(folder),
         }

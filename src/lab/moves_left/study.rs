@@ -22,7 +22,7 @@ use crate::lab::rows::MergedGames;
 pub struct Study {
     /// Files of rows.
     pub files: Vec<PathBuf>,
-    /// The estimators, the one that others are compared with first.
+    /// The estimators, the one that others are compared with first. Those of searches are left out where rows have none.
     pub estimators: Vec<Estimator>,
 }
 
@@ -71,14 +71,16 @@ impl Study {
     /// # Errors
     /// [`MovesLeftError::Rows`] if rows cannot be read or files overlap.
     pub fn run(&self) -> Result<StudyReport, MovesLeftError> {
-        let (mut left, mut fitter) = (LeftByPly::default(), Fitter::default());
+        let (mut left, mut fitter, mut is_searched) = (LeftByPly::default(), Fitter::default(), false);
         for game in MergedGames::<PositionRow>::open(&self.files)? {
             for row in game? {
                 left.add(row.game, row.ply, row.moves_left);
                 fitter.add(&row);
+                is_searched |= row.m_search_plies.is_some();
             }
         }
         let mut estimators = self.estimators.clone();
+        estimators.retain(|estimator| is_searched || !estimator.uses_search());
         estimators.push(Estimator::by_ply(Arc::new(left.medians())));
         let mut sums = Accumulator::new(estimators);
         for game in MergedGames::open(&self.files)? {

@@ -27,7 +27,7 @@ pub use heads::NetworkHeads;
 pub use model::{EngineModel, SpeedModel};
 pub use page::page;
 pub use replayer::{ReplayRows, Replayer};
-pub use row_files::{ReplayFiles, columns, write_merged_rows};
+pub use row_files::{ReplayFiles, columns};
 pub use rows::{ReplayGameRow, ReplayKey, ReplayMoveRow};
 pub use study::{ManagerFigures, ReplayStudy};
 pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, ReplaySummary};
@@ -97,6 +97,8 @@ pub struct ReplayedGame {
     pub given_ms: f64,
     /// The clock at the end, ms; negative after a loss on time.
     pub final_clock_ms: f64,
+    /// The clock that the manager saw.
+    pub clock_source: ClockSource,
 }
 
 /// The clock that the manager sees.
@@ -131,7 +133,7 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
     let mut keeper = Timekeeper::new(manager, options.stoppers.clone());
     let mut random = ReplayRandom::new(options.seed);
     let mut clock = GameClock::new(options.control);
-    let mut replayed = ReplayedGame::default();
+    let mut replayed = ReplayedGame { clock_source: options.clock_source, ..ReplayedGame::default() };
     let mut nodes_before = 0;
     for (i, position) in game.moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {

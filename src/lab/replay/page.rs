@@ -131,7 +131,12 @@ mod tests {
         let mut lab = ReplayStudy::default();
         for game in order {
             let moves: Vec<_> = (0..20u32).map(|i| played(game, i)).collect();
-            let replayed = ReplayedGame { moves, given_ms: 60_000.0, final_clock_ms: 1_000.0 / game as f64 };
+            let replayed = ReplayedGame {
+                moves,
+                given_ms: 60_000.0,
+                final_clock_ms: 1_000.0 / game as f64,
+                ..ReplayedGame::default()
+            };
             let cell = ReplayKey { game, white: true, manager: "smooth(mle-mlh)", control: "60+0" };
             lab.add_game(&ReplayGameRow::new(cell, &replayed));
             for (played, number) in replayed.moves.iter().zip(1..) {

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::replayer::ReplayRows;
 use super::rows::{ReplayGameRow, ReplayMoveRow};
-use crate::lab::rows::{
-    Row, RowError, RowReader, RowWriter, files_of, make_folder, write_merged, write_parquet,
-};
+use crate::lab::rows::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};
 
 /// The open files `games.csv` and `moves.csv`; at the end the same rows are written as Parquet.
 #[derive(Debug)]
@@ -17,10 +15,10 @@ pub struct ReplayFiles {
 }
 
 impl ReplayFiles {
-    /// Makes the files in `folder`; old ones are replaced.
+    /// Makes the files in `folder`; those of an earlier replay are replaced.
     ///
     /// # Errors
-    /// [`RowError`] if they cannot be made.
+    /// [`RowError`] if they cannot be made, or there are files of something else.
     pub fn create(folder: &Path) -> Result<ReplayFiles, RowError> {
         make_folder(folder)?;
         Ok(ReplayFiles {
@@ -51,16 +49,6 @@ impl ReplayFiles {
         let moves = RowReader::<ReplayMoveRow>::open(&self.folder.join("moves.csv"))?;
         write_parquet(&self.folder.join("moves.parquet"), moves)
     }
-}
-
-/// Puts the rows of several files together into `folder`, in the order of the games.
-///
-/// # Errors
-/// [`RowError`] if a file cannot be read or written, or two of them hold the same replay.
-pub fn write_merged_rows(files: &[PathBuf], folder: &Path) -> Result<(), RowError> {
-    make_folder(folder)?;
-    write_merged::<ReplayGameRow>(&files_of::<ReplayGameRow>(files)?, &folder.join("games.csv"))?;
-    write_merged::<ReplayMoveRow>(&files_of::<ReplayMoveRow>(files)?, &folder.join("moves.csv"))
 }
 
 /// Returns the columns of the two kinds of files.

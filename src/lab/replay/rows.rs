@@ -29,7 +29,7 @@ pub struct ReplayGameRow {
     /// See [`GameSummary::time_used`].
     pub time_used: f64,
     /// See [`GameSummary::min_clock_ms`].
-    pub min_clock_ms: f64,
+    pub min_clock_ms: Option<f64>,
     /// See [`GameSummary::instamoves`].
     pub instamoves: u32,
     /// See [`GameSummary::nodes_cv`].

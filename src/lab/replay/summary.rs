@@ -2,7 +2,7 @@
 
 use crate::time::StopReason;
 
-use super::{ReplayedGame, ReplayedMove};
+use super::{ClockSource, ReplayedGame, ReplayedMove};
 
 /// A move with a choice that takes less than this share of an even share of the clock is an insta-move.
 const INSTANT_SHARE: f64 = 0.02;
@@ -59,10 +59,12 @@ pub struct GameSummary {
     pub moves: u32,
     /// True if the game was lost on time.
     pub lost: bool,
-    /// Share of all time given that was used by the game's end, 1 if all was.
+    /// Share of all time given that was used by the game's end, 1 if all was. With recorded clocks, which the recorded player has run
+    /// down, the sum of what the manager used, which may be more than was given.
     pub time_used: f64,
-    /// Smallest clock after any move, before its increment, ms; negative if the flag fell.
-    pub min_clock_ms: f64,
+    /// Smallest clock after any move, before its increment, ms; negative if the flag fell. `None` with recorded clocks or without
+    /// a move.
+    pub min_clock_ms: Option<f64>,
     /// Moves that were made at once though there was a choice and nothing was proven.
     pub instamoves: u32,
     /// Coefficient of variation (standard deviation ÷ mean) of the nodes in the tree at the end of each move that had a
@@ -112,8 +114,8 @@ impl ReplaySummary {
         self.games += 1;
         self.losses += u64::from(game.lost);
         self.time_used.add(game.time_used, 1);
-        if game.moves > 0 {
-            self.min_clock_ms = Some(self.min_clock_ms.unwrap_or(f64::INFINITY).min(game.min_clock_ms));
+        if let Some(ms) = game.min_clock_ms.filter(|_| game.moves > 0) {
+            self.min_clock_ms = Some(self.min_clock_ms.unwrap_or(f64::INFINITY).min(ms));
         }
         self.instamoves += u64::from(game.instamoves);
         self.nodes_cv.add(game.nodes_cv, 1);
@@ -156,16 +158,20 @@ impl ExactMean {
 impl ReplayedGame {
     /// Returns the game's figures.
     pub fn summary(&self) -> GameSummary {
+        let is_recorded = self.clock_source == ClockSource::Recorded;
+        let used_ms = self.moves.iter().map(|m| m.used_ms).sum::<f64>();
+        let lost_ms = if is_recorded { used_ms } else { self.given_ms - self.final_clock_ms.max(0.0) };
+        let least_ms = self.moves.iter().map(|m| m.clock_ms - m.used_ms).reduce(f64::min);
         GameSummary {
             moves: self.moves.len() as u32,
             lost: self.final_clock_ms < 0.0,
-            time_used: 1.0 - self.final_clock_ms.max(0.0) / self.given_ms.max(f64::MIN_POSITIVE),
-            min_clock_ms: self.moves.iter().map(|m| m.clock_ms - m.used_ms).fold(f64::INFINITY, f64::min),
+            time_used: lost_ms / self.given_ms.max(f64::MIN_POSITIVE),
+            min_clock_ms: least_ms.filter(|_| !is_recorded),
             instamoves: self.moves.iter().filter(|m| m.is_instamove()).count() as u32,
             nodes_cv: self.nodes_cv(),
             pruned: self.pruned().count() as u32,
             pruning_saved: self.pruned().map(|m| (m.budget_ms - m.used_ms).max(0.0)).sum::<f64>()
-                / self.moves.iter().map(|m| m.used_ms).sum::<f64>().max(f64::MIN_POSITIVE),
+                / used_ms.max(f64::MIN_POSITIVE),
             moves_left: Phase::ALL.map(|phase| self.moves_left_errors(phase)),
         }
     }
@@ -235,7 +241,12 @@ mod tests {
             ReplayedMove { moves_left: None, ..moved(200, 10.0, StopReason::OthersLose) },
             ReplayedMove { moves_left: None, ..moved(200, 20.0, StopReason::SmartPruning) },
         ];
-        let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0 };
+        let clock_source = ClockSource::Running;
+        let game = ReplayedGame { moves, given_ms: 50_000.0, final_clock_ms: 10_000.0, clock_source };
+        // A regression: with recorded clocks these were figures of the recorded player.
+        let recorded = ReplayedGame { clock_source: ClockSource::Recorded, ..game.clone() }.summary();
+        assert!((recorded.time_used - 1_040.0 / 50_000.0).abs() < 1e-12);
+        assert_eq!((recorded.min_clock_ms, recorded.lost), (None, false));
         let summary = ReplaySummary::of(&[game]);
         assert!((summary.time_used.value().unwrap() - 0.8).abs() < 1e-12);
         // A regression: whatever smart pruning ended counted as proven.

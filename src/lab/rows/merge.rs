@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use parquet::record::RecordWriter;
 
 use super::columns::{are_columns_of, columns_of_file};
-use super::row_file::{Row, RowError, RowReader, RowWriter, write_parquet};
+use super::row_file::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};
 
 /// A row that belongs to a game.
 pub trait RowOfGame: Row {
@@ -109,14 +109,53 @@ where
     Ok(files)
 }
 
-/// Writes the rows of all files into `path`, as CSV, and beside it as Parquet.
+/// Writes the rows of games and those of moves, each as [`write_merged`] does, into `games.csv` and `moves.csv` of a folder.
 ///
 /// # Errors
-/// [`RowError`] if a file cannot be read or written. `path` must be none of the files.
+/// [`RowError`] if a file cannot be read or written, a game is in two of them, or the folder has games of another run.
+pub fn write_merged_rows<G: RowOfGame, M: RowOfGame>(files: &[PathBuf], folder: &Path) -> Result<(), RowError>
+where
+    for<'a> &'a [G]: RecordWriter<G>,
+    for<'a> &'a [M]: RecordWriter<M>,
+{
+    make_folder(folder)?;
+    let (of_games, of_moves) = (files_of::<G>(files)?, files_of::<M>(files)?);
+    let [games, moves] = ["games.csv", "moves.csv"].map(|name| folder.join(name));
+    check_replacing::<M>(&moves, &of_moves)?;
+    write_merged::<G>(&of_games, &games)?;
+    write_merged::<M>(&of_moves, &moves)
+}
+
+/// Refuses to replace the file `path` if it has a game that none of `files` has: it is that of another run.
+fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), RowError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let mut merged = MergedGames::<R>::open(files)?;
+    // A row that was half written ends the file; other rows are refused when it is to be replaced.
+    for old in MergedGames::<R>::open(&[path.to_owned()])?.map_while(Result::ok) {
+        let game = old[0].game();
+        let is_before = |rows: &Vec<R>| rows[0].game() < game;
+        let new = merged.find(|rows| !rows.as_ref().is_ok_and(is_before)).transpose()?;
+        let new = new.filter(|rows| rows[0].game() == game).unwrap_or_default();
+        let ways: HashSet<String> = new.iter().map(R::way).collect();
+        if !old.iter().all(|row| ways.contains(&row.way())) {
+            return Err(RowError::OtherRun { path: path.to_owned(), game: game.to_string() });
+        }
+    }
+    Ok(())
+}
+
+/// Writes the rows of all files into `path`, as CSV, and beside it as Parquet. Rows that are there already are replaced if all
+/// their games are in the files.
+///
+/// # Errors
+/// [`RowError`] if a file cannot be read or written, or `path` has games of another run. `path` must be none of the files.
 pub fn write_merged<R: RowOfGame>(files: &[PathBuf], path: &Path) -> Result<(), RowError>
 where
     for<'a> &'a [R]: RecordWriter<R>,
 {
+    check_replacing::<R>(path, files)?;
     let mut writer = RowWriter::<R>::create(path)?;
     for game in MergedGames::open(files)? {
         game?.iter().try_for_each(|row| writer.write(row))?;
@@ -187,5 +226,38 @@ mod tests {
         let other = write(&folder.path().join("other"), "y", &[3]);
         let both = MergedGames::<Sample>::open(&[c, other]).unwrap();
         assert_eq!(both.map(|game| game.unwrap().len()).collect::<Vec<_>>(), [6], "played in two ways");
+    }
+
+    /// A regression: whatever rows a folder had were replaced without a word.
+    #[test]
+    fn rows_of_another_run_are_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, way: &str, games: &[u64]| write(&folder.path().join(name), way, games);
+        let (old, new) = (folder.path().join("old.csv"), file("new.csv", "x", &[1, 3, 4]));
+        for (way, games, is_other) in [
+            ("x", &[][..], false),
+            ("x", &[3], false),
+            ("x", &[1, 3, 4], false),
+            ("x", &[2], true),
+            ("x", &[1, 3, 9], true),
+            ("y", &[3], true),
+        ] {
+            file("old.csv", way, games);
+            let before = std::fs::read(&old).unwrap();
+            let written = write_merged::<Sample>(std::slice::from_ref(&new), &old);
+            if is_other {
+                assert!(written.unwrap_err().to_string().contains("of another run"), "{way} {games:?}");
+                assert_eq!(std::fs::read(&old).unwrap(), before);
+            } else {
+                written.unwrap();
+                assert_eq!(std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
+            }
+            std::fs::remove_file(&old).unwrap();
+        }
+        let foreign = "a,b\n1,2\n";
+        std::fs::write(&old, foreign).unwrap();
+        let refused = write_merged::<Sample>(std::slice::from_ref(&new), &old).unwrap_err().to_string();
+        assert!(refused.contains("other columns"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), foreign);
     }
 }

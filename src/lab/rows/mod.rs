@@ -9,5 +9,5 @@ mod merge;
 mod row_file;
 
 pub use columns::{are_columns_of, columns_of_file};
-pub use merge::{MergedGames, RowOfGame, files_of, write_merged};
+pub use merge::{MergedGames, RowOfGame, files_of, write_merged, write_merged_rows};
 pub use row_file::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};

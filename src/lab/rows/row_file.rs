@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use super::columns::columns_of_file;
+use super::columns::{are_columns_of, columns_of_file};
 
 /// Rows of a Parquet file that are written at once.
 const ROW_GROUP: usize = 1 << 17;
@@ -63,11 +63,19 @@ pub enum RowError {
         /// The problem, and the line in which it is.
         error: csv::Error,
     },
-    /// A file to go on with was written by a version of the program with other columns.
+    /// A file to go on with or to replace was written by something else, or by a version of the program with other columns.
     #[error("{}: has other columns than this version writes; begin anew in another --out", path.display())]
     OtherColumns {
         /// The file.
         path: PathBuf,
+    },
+    /// A file to replace has a game that the new one would not have.
+    #[error("{}: has game {game} of another run; name another --out", path.display())]
+    OtherRun {
+        /// The file.
+        path: PathBuf,
+        /// The game.
+        game: String,
     },
     /// Parquet could not be written.
     #[error("{}: {error}", path.display())]
@@ -136,11 +144,17 @@ impl<R: Row> RowWriter<R>
 where
     for<'a> &'a [R]: RecordWriter<R>,
 {
-    /// Starts a new file with the names of the columns; an old one is replaced.
+    /// Starts a new file with the names of the columns; an old one with such rows is replaced.
     ///
     /// # Errors
-    /// [`RowError::Io`] or [`RowError::Csv`] if it cannot be written.
+    /// [`RowError::Io`] or [`RowError::Csv`] if it cannot be written, [`RowError::OtherColumns`] if the old one is of something else.
     pub fn create(path: &Path) -> Result<RowWriter<R>, RowError> {
+        if path.metadata().is_ok_and(|file| file.len() > 0) {
+            let columns = columns_of_file(path)?;
+            if !are_columns_of(&columns, &R::columns()) {
+                return Err(RowError::OtherColumns { path: path.to_owned() });
+            }
+        }
         let file = File::create(path).map_err(RowError::io(path))?;
         RowWriter::begin(path, file)
     }
@@ -149,23 +163,31 @@ where
     /// cut off, as is a last line that was only half written. A missing file is created.
     ///
     /// # Errors
-    /// [`RowError::Io`]; [`RowError::Csv`] if the file has other rows, [`RowError::OtherColumns`] if it lacks the version.
+    /// [`RowError::Io`]; [`RowError::Csv`] if the file has other rows, [`RowError::OtherColumns`] if it lacks the version or has no
+    /// rows and other columns. The file is then as it was.
     pub fn resume(path: &Path, mut keep: impl FnMut(R) -> bool) -> Result<RowWriter<R>, RowError> {
         if !path.exists() {
             return RowWriter::create(path);
         }
         let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(RowError::io(path))?;
         let length = end_of_last_line(&mut file).map_err(RowError::io(path))?;
-        file.set_len(length).map_err(RowError::io(path))?;
         let mut kept = 0;
-        let mut reader = RowReader::<R>::open(path)?;
+        let whole_lines = File::open(path).map_err(RowError::io(path))?.take(length);
+        let mut reader = RowReader::<R>::new(path, Box::new(BufReader::new(whole_lines)));
         while let Some(row) = reader.next() {
             if !keep(row?) {
                 break;
             }
             kept = reader.bytes();
         }
-        if kept > 0 && columns_of_file(path)? != R::columns() {
+        let columns = columns_of_file(path)?;
+        let is_own = if kept > 0 {
+            columns == R::columns()
+        } else {
+            let is_begun = length == 0 && R::columns().join(",").starts_with(&columns.join(","));
+            is_begun || are_columns_of(&columns, &R::columns())
+        };
+        if !is_own {
             return Err(RowError::OtherColumns { path: path.to_owned() });
         }
         file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
@@ -387,15 +409,29 @@ mod tests {
                 assert_eq!(read(&path), rows, "kept {keep}, then {half_line:?}");
             }
         }
+    }
+
+    /// A regression: a foreign file that was refused had lost what stood behind its last newline.
+    #[test]
+    fn a_foreign_file_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
         let foreign = folder.path().join("foreign.csv");
-        std::fs::write(&foreign, "a,b\n1,2\n").unwrap();
-        let refused = RowWriter::resume(&foreign, |_: Sample| true).unwrap_err().to_string();
-        assert!(refused.contains("foreign.csv: no rows of samples"), "{refused}");
-        assert_eq!(
-            std::fs::read_to_string(&foreign).unwrap(),
-            "a,b\n1,2\n",
-            "the foreign file is left alone"
-        );
+        for (text, message) in [
+            ("a,b\n1,2\n", "foreign.csv: no rows of samples"),
+            ("a,b\n1,2\n3,4", "foreign.csv: no rows of samples"),
+            ("a,b\n", "foreign.csv: has other columns"),
+            ("a,b", "foreign.csv: has other columns"),
+        ] {
+            std::fs::write(&foreign, text).unwrap();
+            let refused = RowWriter::resume(&foreign, |_: Sample| true).unwrap_err().to_string();
+            assert!(refused.contains(message), "{text:?}: {refused}");
+            assert!(RowWriter::<Sample>::create(&foreign).is_err(), "{text:?}");
+            assert_eq!(std::fs::read_to_string(&foreign).unwrap(), text);
+        }
+        let begun = "game,na";
+        std::fs::write(&foreign, begun).unwrap();
+        drop(RowWriter::resume(&foreign, |_: Sample| true).unwrap());
+        assert_eq!(columns_of_file(&foreign).unwrap(), Sample::columns(), "its own header, half written");
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl fmt::Display for Trial {
 /// Tries the backend in this process.
 pub(super) fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
     let start = Instant::now();
-    let tested = engine::open_backend(&network.settings.network)?;
+    let tested = engine::open_backend(&network.settings.network)?.backend;
     let format = tested.info().input_format;
     let mut evaluator = tested.evaluator()?;
     let mut found = throughput::encoded_positions(0, POSITIONS, format);

@@ -9,11 +9,13 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
+use super::report::check_overwriting;
 use crate::engine::Settings;
 use crate::lab::analysis::{
     self, AnalysedGame, AnalysisError, AnalysisSummary, Analyst, SpendingPlan, write_pgn,
 };
 use crate::lab::pgn::{GameError, Games};
+use crate::lab::rows::make_folder;
 use crate::report::Table;
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
 use crate::tools::fixed_search;
@@ -21,6 +23,8 @@ use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
+/// The name of the file with the games in the folder of `--out`.
+const GAMES: &str = "games.pgn";
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 800;
 
@@ -76,6 +80,9 @@ impl AnalysisReport {
 
 /// Runs the command.
 pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    if let Some(folder) = &args.out {
+        check_folder(args, folder)?;
+    }
     let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
     let movetime = args.movetime.map(|ms| Millis(ms as f64));
     let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
@@ -97,7 +104,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         Some(folder) => {
             let engine = format!("Zeitnot {VERSION}, {backend}, {}", described(&limits));
             analysis::page(&games, &engine, &manager).write(folder)?;
-            write_games(&folder.join("games.pgn"), &games, &backend)?;
+            write_games(&folder.join(GAMES), &games, &backend)?;
         }
         None => games.iter().try_for_each(|game| write_pgn(&mut pgn, game, &backend))?,
     }
@@ -111,6 +118,21 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     Ok(status)
 }
 
+/// Makes the folder, and refuses one with games that are to be read or that no analysis has written.
+fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
+    make_folder(folder)?;
+    check_overwriting(&args.pgn, folder, &[GAMES, "index.html"])?;
+    let path = folder.join(GAMES);
+    let is_other = path.metadata().is_ok_and(|file| file.len() > 0) && !analysis::is_analysis(&path);
+    if is_other {
+        return Err(Failure::Input(format!(
+            "{}: no analysis has written this; name another --out",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Analyses the games of all files. Broken ones are named on stderr and make the status bad input.
 fn analyse(
     args: &AnalyseArgs,
@@ -119,15 +141,17 @@ fn analyse(
 ) -> Result<(Vec<AnalysedGame>, ExitStatus), Failure> {
     let (mut games, mut status) = (Vec::new(), ExitStatus::Success);
     let progress = ProgressBar::no_length();
+    let mut number = 0;
     for path in &args.pgn {
         for game in Games::open(path).map_err(|error| Failure::Input(error.to_string()))? {
             if args.max_games.is_some_and(|most| games.len() >= most) {
                 break;
             }
+            number += 1;
             match game {
                 Ok(game) if game.moves.is_empty() => {}
                 Ok(mut game) => {
-                    game.number = games.len() as u64 + 1;
+                    game.number = number;
                     progress.set_length(game.moves.len() as u64 + 1);
                     progress.set_position(0);
                     games.push(analyst.analyse(game, plan, || progress.inc(1))?);

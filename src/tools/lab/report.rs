@@ -85,20 +85,20 @@ pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, 
         return Err(Failure::Input(text));
     }
     if let Some(folder) = &args.out {
-        check_overwriting(&args.files, folder, kind)?;
+        check_overwriting(&args.files, folder, kind.writes)?;
     }
     (kind.report)(args, output)
 }
 
-/// Refuses a folder in which the report would replace a file that it is to read.
-fn check_overwriting(files: &[PathBuf], folder: &Path, kind: &RowKind) -> Result<(), Failure> {
-    for name in kind.writes {
+/// Refuses a folder in which a file that is `written` would replace one that is to be read.
+pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&str]) -> Result<(), Failure> {
+    for name in written {
         // What is not there yet is no input.
         let Ok(written) = folder.join(name).canonicalize() else { continue };
         let is_written = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == written);
         if let Some(file) = files.iter().find(is_written) {
             return Err(Failure::Input(format!(
-                "--out {}: the report would overwrite {}, which it is to read; name another folder",
+                "--out {}: this would overwrite {}, which is to be read; name another folder",
                 folder.display(),
                 file.display()
             )));

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::game_args::GameArgs;
-use crate::engine::Settings;
+use crate::engine::EngineSetup;
 use crate::lab::matches::{MatchRules, Openings};
 
 /// Collects what the results of a run depend on, except where files lie and how fast the machine is.
@@ -20,11 +20,11 @@ impl RunId {
         self.0.update(text);
     }
 
-    /// Adds all options of an engine.
-    pub(super) fn add_settings(&mut self, settings: &Settings) {
-        let mut settings = settings.clone();
-        let file = std::path::Path::new(&settings.network.weights_file).file_name().unwrap_or_default();
-        settings.network.weights_file = file.to_string_lossy().into_owned();
+    /// Adds all options of an engine, and its network.
+    pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
+        let mut settings = setup.settings().clone();
+        // What the file holds counts, not what it is called.
+        settings.network.weights_file = setup.network_sha256().unwrap_or_default().to_owned();
         if !settings.tablebase.syzygy_path.is_empty() {
             settings.tablebase.syzygy_path = "tables".into();
         }

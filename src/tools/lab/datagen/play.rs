@@ -7,7 +7,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::DatagenSummary;
-use super::files::{fault, read};
+use super::files::fault;
 use crate::chess::Position;
 use crate::lab::training::TrainingDataError;
 use crate::lab::training::play::{PlayOptions, play_game};
@@ -67,8 +67,12 @@ fn resume(path: &Path) -> Result<(RecordWriter<File>, DatagenSummary), Failure> 
         let file = File::create(path).map_err(io_fault)?;
         return Ok((RecordWriter::new(file).map_err(|error| fault(path, error))?, summary));
     }
-    let bytes = read(path)?;
-    let mut reader = RecordReader::new(&bytes).map_err(|error| fault(path, error))?;
+    // As they are on the disk: games cannot be added to a compressed file.
+    let bytes = fs::read(path).map_err(io_fault)?;
+    let mut reader = RecordReader::new(&bytes).map_err(|_| {
+        let reason = "is no uncompressed file of training records: no games can be added; name another --out";
+        Failure::Input(format!("{} {reason}", path.display()))
+    })?;
     for game in reader.by_ref().map_while(Result::ok) {
         summary.count(&game);
     }

@@ -79,7 +79,7 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
     let settings = game_args::settings_under(limit, side.settings.clone());
     let setup = match other {
         Some(Team::Own(other)) if other.has_backend_of(&settings) => {
-            EngineSetup::with_backend(settings, other.backend().clone())?
+            EngineSetup::with_backend_of(other, settings)?
         }
         _ => EngineSetup::new(settings)?,
     };

@@ -134,7 +134,7 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
     let mut id = RunId::new();
     for team in &config.teams {
         match team {
-            Team::Own(setup) => id.add_settings(setup.settings()),
+            Team::Own(setup) => id.add_engine(setup),
             Team::Foreign(engine) => {
                 let command = engine.command();
                 let file = std::path::Path::new(&command.program).file_name();

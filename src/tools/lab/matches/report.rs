@@ -7,7 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::lab::matches::statistics::Sprt;
-use crate::lab::matches::{self, MatchStudy, MatchSummary, Ranking};
+use crate::lab::matches::{self, MatchGameRow, MatchMoveRow, MatchStudy, MatchSummary, Ranking};
+use crate::lab::rows::write_merged_rows;
 use crate::tools::lab::game_args::argument_error;
 use crate::tools::{ExitStatus, Failure, Output};
 
@@ -66,7 +67,7 @@ pub(in crate::tools::lab) fn report(
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
-        matches::write_merged_rows(files, folder)?;
+        write_merged_rows::<MatchGameRow, MatchMoveRow>(files, folder)?;
     }
     let ranking = MatchStudy::ranking(&studies);
     if let Some(folder) = out {

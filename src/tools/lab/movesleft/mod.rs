@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::interruption::interruption;
 use super::shard::Shard;
+use crate::engine::OpenedBackend;
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{
     self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, Selection, Study, StudyText,
@@ -146,8 +147,8 @@ impl EstimatorArgs {
         self.fit || !self.estimator.is_empty()
     }
 
-    /// Returns the estimators; those that read the head are there a second time if there was a search, to read its result.
-    fn estimators(&self, is_searched: bool) -> Result<Vec<Estimator>, Failure> {
+    /// Returns the estimators; those that read the head are there a second time, to read the result of a search.
+    fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
         let fault = |error: crate::params::ParamError| Failure::Input(format!("--estimator: {error}"));
         let texts: Vec<&str> = match self.estimator.as_slice() {
             [] => ESTIMATORS.to_vec(),
@@ -156,7 +157,8 @@ impl EstimatorArgs {
         let mut estimators = Vec::new();
         for text in texts {
             let root = Estimator::parse(text, MovesLeftSource::Root).map_err(fault)?;
-            let searched = (is_searched && root.uses_head())
+            let searched = root
+                .uses_head()
                 .then(|| Estimator::parse(text, MovesLeftSource::Search))
                 .transpose()
                 .map_err(fault)?;
@@ -169,7 +171,7 @@ impl EstimatorArgs {
 /// Runs the command.
 pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // Faults in them shall not come up after hours.
-    args.estimators.estimators(args.nodes.is_some())?;
+    args.estimators.estimators()?;
     let temporary = std::env::temp_dir().join(format!("zeitnot-movesleft-{}", std::process::id()));
     let folder = args.out.as_deref().unwrap_or(&temporary);
     std::fs::create_dir_all(folder)
@@ -202,10 +204,11 @@ fn stopped(args: &MovesLeftArgs) {
 }
 
 /// Returns the settings that the rows depend on.
-fn run_facts(args: &MovesLeftArgs, network: &str) -> RunFacts {
+fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
     RunFacts {
         pgn: args.pgn.iter().map(|file| file.display().to_string()).collect(),
-        network: network.to_owned(),
+        network: opened.backend.info().description.clone(),
+        network_sha256: opened.network_sha256.clone(),
         nodes: args.nodes,
         filters: format!("{:?}", args.filters),
         shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
@@ -214,16 +217,20 @@ fn run_facts(args: &MovesLeftArgs, network: &str) -> RunFacts {
 
 /// Writes the rows of the games into the folder.
 fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failure> {
-    let backend = args.network.backend()?;
+    let opened = args.network.open()?;
+    let backend = &opened.backend;
     if !backend.info().has_moves_left {
         eprint_message("this network has no Moves Left Head: estimators that need it are left out");
     }
-    let facts = run_facts(args, &backend.info().description);
+    let facts = run_facts(args, &opened);
     let path = folder.join(ROWS);
     let (mut rows, first_game) = if args.resume {
         facts.check(folder)?;
         resume(&path)?
     } else {
+        if args.out.is_some() {
+            check_is_new(&path)?;
+        }
         facts.write(folder)?;
         (RowWriter::create(&path)?, 1)
     };
@@ -236,7 +243,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
         files: &args.pgn,
         selection: &args.filters.selection(),
         takes_game: &|number| number >= first_game && shard.takes(number - 1),
-        backend: &*backend,
+        backend: &**backend,
         settings: &args.network.settings,
         nodes: args.nodes,
         threads: args.threads.map_or(cores, |threads| threads as usize),
@@ -262,6 +269,17 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
     rows.flush()?;
     progress.finish(&counts);
     Ok(counts)
+}
+
+/// Refuses rows of an earlier run, which may have taken hours.
+fn check_is_new(path: &Path) -> Result<(), Failure> {
+    if path.exists() && RowReader::<PositionRow>::open(path)?.next().is_some() {
+        return Err(Failure::Input(format!(
+            "{}: has rows of an earlier run; go on with it by --resume, or name another --out",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Goes on behind the last game but one: the last may lack rows. Returns also the first game that is still to be measured.
@@ -338,8 +356,7 @@ pub(super) fn report(
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
     let facts = RunFacts::beside(&files[0]);
-    let is_searched = facts.as_ref().is_some_and(|facts| facts.nodes.is_some());
-    let study = Study { files: files.to_vec(), estimators: args.estimators(is_searched)? };
+    let study = Study { files: files.to_vec(), estimators: args.estimators()? };
     let report = study.run()?;
     if report.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
@@ -352,6 +369,7 @@ pub(super) fn report(
             let reader = RowReader::<PositionRow>::open(&rows)?;
             write_parquet(&folder.join(PARQUET), reader)?;
         } else {
+            facts.iter().try_for_each(|facts| facts.check_but_for_the_shard(folder))?;
             write_merged::<PositionRow>(files, &rows)?;
             facts.iter().try_for_each(|facts| facts.write(folder))?;
         }

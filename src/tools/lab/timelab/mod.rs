@@ -14,7 +14,11 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::shard::Shard;
-use crate::lab::replay::{self, EngineModel, NetworkHeads, ReplayFiles, ReplayReport, ReplayStudy, Replayer};
+use crate::lab::replay::{
+    self, EngineModel, NetworkHeads, ReplayFiles, ReplayGameRow, ReplayMoveRow, ReplayReport, ReplayStudy,
+    Replayer,
+};
+use crate::lab::rows::write_merged_rows;
 use crate::network::Backend;
 use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
 use crate::tools::output::eprint_message;
@@ -177,7 +181,7 @@ pub(super) fn report(
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
-        replay::write_merged_rows(files, folder)?;
+        write_merged_rows::<ReplayGameRow, ReplayMoveRow>(files, folder)?;
         replay::page(&study).write(folder)?;
     }
     let report = ReplayReport::new(&study);

@@ -56,7 +56,7 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     args::note_idle_places(&plan, config.concurrency);
     args::note_idle_options(&plan, &args.settings);
     let mut id = RunId::new();
-    id.add_settings(setup.settings());
+    id.add_engine(&setup);
     id.add(format!("{plan:?}"));
     id.add_games(&[], &config.rules, &openings, &args.game);
     let id = id.finish();

@@ -1,0 +1,138 @@
+//! Tests that no command destroys what it has not written, nor what it is to read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::common::{network, stderr, zeitnot};
+
+const GAME: &str = "[Event \"mine\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 1-0\n\n";
+
+const MATCH: [&str; 5] = ["match", "--backend=random", "--nodes=10", "--games=2", "--max-plies=24"];
+const TIMELAB: [&str; 5] =
+    ["timelab", "--backend=random", "--manager=legacy", "--tc=10+0.1", "--min-moves=1"];
+const MOVES_LEFT: [&str; 2] = ["movesleft", "--backend=random"];
+const ANALYSE: [&str; 4] = ["analyse", "--backend=trivial", "--nodes=5", "--threads=1"];
+
+/// Returns all files of a folder.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+}
+
+fn exit_code(command: &[&str], paths: &[&Path]) -> (Option<i32>, String) {
+    let output = zeitnot(command).args(paths).output().unwrap();
+    (output.status.code(), stderr(&output).to_owned())
+}
+
+fn succeed(command: &[&str], paths: &[&Path]) {
+    let (code, stderr) = exit_code(command, paths);
+    assert_eq!(code, Some(0), "{command:?} {paths:?}: {stderr}");
+}
+
+/// Runs a command that is to fail and to leave all files of `folder` as they were.
+fn is_refused(folder: &Path, command: &[&str], paths: &[&Path], message: &str) {
+    let before = files(folder);
+    let (code, stderr) = exit_code(command, paths);
+    assert_eq!(code, Some(2), "{command:?} {paths:?}: {stderr}");
+    assert!(stderr.contains(message), "{command:?} {paths:?}: {stderr}");
+    assert!(files(folder) == before, "{command:?} {paths:?} has changed a file");
+}
+
+#[test]
+fn a_match_cuts_off_no_games_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name);
+    let (own, moves) = (out("own"), out("moves"));
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("games.pgn"), GAME).unwrap();
+    is_refused(&own, &MATCH, &["--out".as_ref(), &own], "games.pgn: has games of which no games.csv");
+    succeed(&MATCH, &["--out".as_ref(), &moves]);
+    for name in ["games.csv", "games.pgn"] {
+        fs::remove_file(moves.join(name)).unwrap();
+    }
+    is_refused(&moves, &MATCH, &["--out".as_ref(), &moves], "moves.csv: has games of which no games.csv");
+}
+
+#[test]
+fn an_analysis_overwrites_neither_its_input_nor_games_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, other) = (folder.path().join("own"), folder.path().join("other.pgn"));
+    fs::create_dir(&own).unwrap();
+    let games = own.join("games.pgn");
+    fs::write(&games, GAME).unwrap();
+    fs::write(&other, GAME).unwrap();
+    is_refused(&own, &ANALYSE, &[&games, "--out".as_ref(), &own], "would overwrite");
+    is_refused(&own, &ANALYSE, &[&other, "--out".as_ref(), &own], "no analysis has written this");
+    let out = folder.path().join("out");
+    for _ in 0..2 {
+        succeed(&ANALYSE, &[&other, "--out".as_ref(), &out]);
+    }
+    // A regression: that came up after the last search, and without the folder's name.
+    is_refused(&own, &ANALYSE, &[&other, "--out".as_ref(), &games.join("x")], "own/games.pgn/x: ");
+}
+
+#[test]
+fn rows_of_other_runs_are_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (first, second, replay, left) = (path("first"), path("second"), path("replay"), path("left"));
+    let out: &Path = "--out".as_ref();
+    let pgn: &Path = "--pgn".as_ref();
+    succeed(&MATCH, &[out, &first]);
+    succeed(&[&MATCH[..], &["--seed=1"]].concat(), &[out, &second]);
+    let games = first.join("games.pgn");
+    is_refused(&first, &TIMELAB, &[pgn, &games, out, &first], "other columns");
+    succeed(&TIMELAB, &[pgn, &games, out, &replay]);
+    succeed(&TIMELAB, &[pgn, &games, out, &replay]);
+
+    let [of_first, of_second, of_replay] = [&first, &second, &replay].map(|folder| folder.join("games.csv"));
+    is_refused(&second, &["report"], &[&of_first, out, &second], "of another run");
+    is_refused(&second, &["report"], &[&of_replay, out, &second], "other columns");
+    let report = path("report");
+    succeed(&["report"], &[&of_first, out, &report]);
+    succeed(&["report"], &[&of_first, &of_second, out, &report]);
+
+    succeed(&MOVES_LEFT, &[pgn, &games, out, &left]);
+    is_refused(&left, &MOVES_LEFT, &[pgn, &games, out, &left], "--resume");
+    let (sampled, merged) = (path("sampled"), path("merged"));
+    succeed(&[&MOVES_LEFT[..], &["--from-ply=8"]].concat(), &[pgn, &games, out, &sampled]);
+    let [all, some] = [&left, &sampled].map(|folder| folder.join("movesleft.csv"));
+    succeed(&["report"], &[&all, out, &merged]);
+    is_refused(&merged, &["report"], &[&some, out, &merged], "other settings");
+    succeed(&["report"], &[&all, out, &merged]);
+}
+
+/// A regression: raw records went behind the end of the compressed ones, and nothing could be read any more.
+#[test]
+fn no_games_are_added_to_a_compressed_file_of_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let (games, records) = (folder.path().join("games.pgn"), folder.path().join("records.zng.zst"));
+    fs::write(&games, GAME).unwrap();
+    succeed(&["datagen", "import"], &["--pgn".as_ref(), &games, "--out".as_ref(), &records]);
+    let play = ["datagen", "play", "--teacher-arg=--backend=trivial", "--nodes=8", "--games=3"];
+    let teacher: &Path = env!("CARGO_BIN_EXE_zeitnot").as_ref();
+    let paths: [&Path; 4] = ["--teacher".as_ref(), teacher, "--out".as_ref(), &records];
+    is_refused(folder.path(), &play, &paths, "records.zng.zst is no uncompressed file");
+}
+
+/// A regression: runs went on with another network under the same name.
+#[test]
+fn no_run_goes_on_with_another_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, file) = (folder.path().join("out"), folder.path().join("net.pb.gz"));
+    let play = ["match", "--backend=native", "--nodes=2", "--max-plies=8"];
+    let with = |games: &'static str| [&play[..], &[games, "--weights"]].concat();
+    let paths: [&Path; 3] = [&file, "--out".as_ref(), &out];
+    fs::copy(network("enc_linear16.pb.gz"), &file).unwrap();
+    succeed(&with("--games=2"), &paths);
+    succeed(&with("--games=4"), &paths);
+    let (games, left) = (out.join("games.pgn"), folder.path().join("left"));
+    let measure = ["movesleft", "--backend=native", "--resume", "--pgn"];
+    let measured: [&Path; 5] = [&games, "--weights".as_ref(), &file, "--out".as_ref(), &left];
+    succeed(&measure, &measured);
+    succeed(&measure, &measured);
+    fs::copy(network("enc_float16.pb.gz"), &file).unwrap();
+    is_refused(&out, &with("--games=6"), &paths, "another match or shard");
+    is_refused(&left, &measure, &measured, "other settings");
+}
