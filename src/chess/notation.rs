@@ -37,7 +37,7 @@ pub enum MoveError {
 }
 
 impl Position {
-    /// Reads a legal move in UCI notation.
+    /// Reads a legal move in UCI notation, in small letters or capitals.
     ///
     /// Castling is taken in either notation whatever the variant. A promotion without a piece is one to a knight,
     /// as in Lc0.
@@ -108,7 +108,7 @@ impl Position {
 }
 
 fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
-    let bytes = uci.as_bytes();
+    let bytes = uci.to_ascii_lowercase().into_bytes();
     let from = Square::from_ascii(bytes.get(0..2)?).ok()?;
     let to = Square::from_ascii(bytes.get(2..4)?).ok()?;
     let promotion = match bytes.get(4..)? {

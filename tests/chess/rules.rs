@@ -182,6 +182,15 @@ fn castling_is_read_in_both_notations_and_written_in_one() {
     assert_eq!(step.to_square().to_string(), "c1", "a king's step is no castling");
 }
 
+/// A regression: moves in capitals were refused, which Lc0 takes.
+#[test]
+fn moves_may_be_written_in_capitals() {
+    let position = Position::from_fen("8/P6k/8/8/8/8/8/K7 w - - 0 1").unwrap();
+    for (capitals, small) in [("A7A8Q", "a7a8q"), ("a7a8N", "a7a8n"), ("A1B2", "a1b2")] {
+        assert_eq!(position.parse_move(capitals).unwrap(), position.parse_move(small).unwrap());
+    }
+}
+
 #[test]
 fn a_promotion_without_a_piece_is_one_to_a_knight() {
     let position = Position::from_fen("8/P6k/8/8/8/8/8/K7 w - - 0 1").unwrap();
