@@ -286,8 +286,10 @@ mod tests {
         let Translation { arguments, notes } = translated(words, Some(folder.path())).unwrap();
         assert_eq!(arguments, ["lc0", "--threads=1", "--sticky-endgames=false", "--threads=3"]);
         assert_eq!(notes.len(), 2, "{notes:?}");
-        let words = ["lc0", "bench"].map(OsString::from);
-        assert_eq!(translated(words, Some(folder.path())).unwrap().arguments, ["lc0", "bench"]);
+        for words in [["lc0", "bench", "--json"], ["lc0", "--json", "bench"]] {
+            let words = words.map(OsString::from);
+            assert_eq!(translated(words, Some(folder.path())).unwrap().arguments, ["lc0", "bench", "--json"]);
+        }
     }
 
     #[test]

@@ -121,9 +121,12 @@ impl Cli {
         let folder = folders::executable();
         match lc0_flags::translated(std::env::args_os(), folder.as_deref()) {
             Ok(lc0_flags::Translation { arguments, notes }) => {
-                let cli = Cli::parse_from(arguments);
-                notes.iter().for_each(eprint_message);
-                cli
+                let parsed = Cli::try_parse_from(arguments);
+                // What was asked for, such as the help, comes alone. A wrong flag may stand in the configuration file, which a note names.
+                if parsed.as_ref().err().is_none_or(clap::Error::use_stderr) {
+                    notes.iter().for_each(eprint_message);
+                }
+                parsed.unwrap_or_else(|error| error.exit())
             }
             Err(failure) => {
                 eprint_message(failure);
