@@ -17,5 +17,5 @@ pub(crate) use group::option_group;
 pub use group::{OptionGroup, nearest_name};
 pub use kind::{OptionError, OptionKind, OptionSpec};
 pub use lc0_ignored::{IGNORED_OPTIONS, ignored_option};
-pub use other_names::{OTHER_NAMES, OtherName, own_name};
+pub use other_names::{OTHER_NAMES, OtherName, both_names, own_name};
 pub use value::{OptionChoice, OptionValue};

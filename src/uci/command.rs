@@ -118,7 +118,8 @@ impl GoCommand {
         go
     }
 
-    /// Returns false if nothing ends the search: such a `go` means `go infinite`, as in other engines.
+    /// Returns false if nothing ends the search: such a `go` means `go infinite`, as in other engines. `ponder` is no limit, since
+    /// nothing would end the search after `ponderhit`.
     fn is_bounded(&self) -> bool {
         let limits = &self.limits;
         self.time.iter().any(Option::is_some)
@@ -126,7 +127,6 @@ impl GoCommand {
             || limits.nodes.is_some()
             || limits.depth.is_some()
             || limits.mate.is_some()
-            || limits.ponder
     }
 }
 
@@ -145,6 +145,7 @@ fn is_go_parameter(word: &str) -> bool {
             | "nodes"
             | "depth"
             | "mate"
+            | "searchmoves"
     )
 }
 
@@ -262,6 +263,7 @@ mod tests {
         assert!(go("go searchmoves e2e4").limits.infinite);
         assert!(!go("go nodes 5").limits.infinite);
         assert!(!go("go ponder wtime 5").limits.infinite);
+        assert!(go("go ponder").limits.infinite);
     }
 
     #[test]
@@ -284,6 +286,13 @@ mod tests {
                 "go: unknown parameter \"hurry\", ignored",
             ]
         );
+    }
+
+    /// A regression: the word was taken for the number, or for a move.
+    #[test]
+    fn searchmoves_ends_other_parameters() {
+        let go = go("go nodes searchmoves e2e4 searchmoves d2d4");
+        assert_eq!((go.search_moves, go.errors.len()), (vec!["e2e4".to_owned(), "d2d4".to_owned()], 1));
     }
 
     #[test]

@@ -91,10 +91,7 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return "bestmove 0000".into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();
-    match moves(root, &line).as_slice() {
-        [best, ponder] => format!("bestmove {best} ponder {ponder}"),
-        line => format!("bestmove {}", line.join(" ")),
-    }
+    format!("bestmove {}", moves(root, &line).join(" ponder "))
 }
 
 #[cfg(test)]

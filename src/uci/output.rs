@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::log::{Direction, SessionLog};
+use crate::engine::EngineError;
 
 /// The output of a session, to which all threads write whole lines.
 #[derive(Clone)]
@@ -17,7 +18,7 @@ struct Channel {
     /// True once a line could not be written, because the reader has gone.
     is_broken: bool,
     log: Option<SessionLog>,
-    /// The value of `LogFile` for which the log was opened, whether that succeeded or not.
+    /// The value of `LogFile` for which the log was opened, or could not be.
     log_name: String,
     /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop the engine.
     stderr_left: usize,
@@ -76,11 +77,16 @@ impl UciOutput {
         self.lines(text.lines().map(|line| format!("info string {line}")));
     }
 
-    /// Logs to the file of this name from now on. Nothing is logged if the name is empty, or if the file cannot be written,
-    /// which the GUI is told.
+    /// Tells people what could not be done.
+    pub(super) fn error(&self, error: &EngineError) {
+        self.note(&format!("{ERROR}: {error}"));
+    }
+
+    /// Logs to the file of this name from now on; one that could not be written is tried again. Nothing is logged if the name is
+    /// empty, or if the file cannot be written, which the GUI is told.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel();
-        if channel.log_name == name {
+        if channel.log.is_some() && channel.log_name == name {
             return;
         }
         channel.log_name = name.into();

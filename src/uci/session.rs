@@ -11,7 +11,7 @@ use crate::engine::{
     CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, NetworkOptions, SearchAnswer, Settings,
 };
 use crate::network::discover::DiscoverError;
-use crate::options::{OptionError, ignored_option};
+use crate::options::{OptionError, both_names, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
 use crate::version::VERSION;
@@ -36,13 +36,7 @@ pub fn run(
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
     let output = UciOutput::new(output, &settings.info.log_file);
-    let mut session = Session {
-        command_line: settings.clone(),
-        engine: Engine::new(settings)?,
-        output,
-        began: Instant::now(),
-        move_start: MoveStart::default(),
-    };
+    let mut session = Session::new(settings, output)?;
     for line in lines(input) {
         let received = Instant::now();
         session.output.log_received(&line);
@@ -58,23 +52,31 @@ pub fn run(
     Ok(())
 }
 
-/// Returns the lines up to the end of the input. What is not UTF-8 is replaced; an input that cannot be read has ended.
+/// Returns the lines up to the end of the input. One that is not UTF-8 is taken for Latin-1, which some GUIs write; an input that
+/// cannot be read has ended.
 fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
         match input.read_until(b'\n', &mut bytes) {
             Ok(0) => None,
-            Ok(_) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(_) => Some(String::from_utf8(bytes).unwrap_or_else(|error| latin1(error.as_bytes()))),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Some(String::new()),
             Err(_) => None,
         }
     })
 }
 
+/// Returns Latin-1 as text: there a byte is the number of a character.
+fn latin1(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
 /// The state of a session.
 struct Session {
     /// The values that the command line set.
     command_line: Settings,
+    /// The names under which options that have two were changed; of each option at most one.
+    changed_under: Vec<&'static str>,
     engine: Engine,
     output: UciOutput,
     /// The time at which the session began; times are counted from here.
@@ -83,6 +85,21 @@ struct Session {
 }
 
 impl Session {
+    /// Returns a session before its first command.
+    ///
+    /// # Errors
+    /// Fails if the text of an option in `settings` is not of its grammar.
+    fn new(settings: Settings, output: UciOutput) -> Result<Session, EngineError> {
+        Ok(Session {
+            command_line: settings.clone(),
+            changed_under: Vec::new(),
+            engine: Engine::new(settings)?,
+            output,
+            began: Instant::now(),
+            move_start: MoveStart::default(),
+        })
+    }
+
     /// Waits for the end of the search, unless the reader of the output has gone.
     fn finish(&mut self) {
         while self.engine.is_searching() && !self.output.is_broken() {
@@ -116,7 +133,7 @@ impl Session {
                             .iter()
                             .for_each(|what| self.output.note(&format!("position: {what}; it is left out")));
                     }
-                    Err(error) => self.output.note(&format!("ERROR: {error}")),
+                    Err(error) => self.output.error(&error),
                 }
             }
             UciCommand::Go(go) => self.go(&go, received)?,
@@ -136,21 +153,53 @@ impl Session {
         if CLEAR_TREE.is_named(name) {
             return self.engine.clear_tree();
         }
+        if let Some(other) = self.changed_under_other_name(name, value) {
+            let text = format!("option {name}: its default changes nothing, as {other} is set");
+            return self.output.note(&text);
+        }
         match self.engine.set_option(name, value) {
             // Hosts offer options of other engines to all of them; UCI wants those ignored.
             Err(EngineError::Option(error @ OptionError::Unknown { .. })) => {
                 self.output.note(&format!("{error}, ignored"));
             }
-            Err(error) => self.output.note(&format!("ERROR: {error}")),
-            Ok(()) => {}
+            Err(error) => self.output.error(&error),
+            Ok(()) => self.follow_option(name),
         }
-        self.output.log_to(&self.engine.settings().info.log_file);
+    }
+
+    /// Does what follows from the option `name`, which was set, beyond the next search.
+    fn follow_option(&mut self, name: &str) {
+        let Settings { info, time, .. } = self.engine.settings();
+        match Settings::spec(name).map(|spec| spec.name) {
+            Ok("LogFile") => self.output.log_to(&info.log_file),
+            Ok("Slowmover") if time.slowmover != 1.0 && time.time_manager.named().is_none() => {
+                self.output.note("Slowmover chooses the time manager legacy, as none is named");
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the other name of an option if it was changed under that, and `value` under `name` is only the default: GUIs that send
+    /// every option send both names, in any order, and mean the value that the user has chosen.
+    fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
+        let [name, other] = both_names(name)?;
+        let mut asked = self.command_line.clone();
+        asked.set(name, value).ok()?;
+        let is_default = asked == self.command_line;
+        if is_default && self.changed_under.contains(&other) {
+            return Some(other);
+        }
+        self.changed_under.retain(|known| ![name, other].contains(known));
+        if !is_default {
+            self.changed_under.push(name);
+        }
+        None
     }
 
     /// Carries out `action`, and tells the GUI of an error.
     fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
         if let Err(error) = action(&mut self.engine) {
-            self.output.note(&format!("ERROR: {error}"));
+            self.output.error(&error);
         }
     }
 
@@ -292,5 +341,45 @@ impl Listener for UciListener {
             return;
         }
         self.output.line(format::best_move(root, &answer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns name and default of an option, as the answer to `uci` has them.
+    fn listed(line: &str) -> (String, String) {
+        let (name, rest) = line.strip_prefix("option name ").unwrap().split_once(" type ").unwrap();
+        let default = rest.split_once("default ").map_or("", |(_, default)| default);
+        let default = default.split(" min ").next().and_then(|text| text.split(" var ").next()).unwrap();
+        (name.into(), default.into())
+    }
+
+    /// A regression: of an option with two names the last one that was sent counted, and GUIs that send all options with one of them
+    /// changed set it back to its default.
+    #[test]
+    fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
+        let mut command_line = Settings::default();
+        command_line.set("MoveOverheadMs", "300").unwrap();
+        let in_order: Vec<_> = command_line.uci_lines().map(|line| listed(&line)).collect();
+        let mut by_name = in_order.clone();
+        by_name.sort();
+        for (changed, default) in
+            [("RamLimitMb", "0"), ("Hash", "0"), ("MoveOverheadMs", "300"), ("Move Overhead", "300")]
+        {
+            let mut wanted = command_line.clone();
+            wanted.set(changed, "700").unwrap();
+            for options in [&in_order, &by_name] {
+                let output = UciOutput::new(io::sink(), "");
+                let mut session = Session::new(command_line.clone(), output).unwrap();
+                for (name, default) in options {
+                    session.set_option(name, if name == changed { "700" } else { default });
+                }
+                assert_eq!(session.engine.settings(), &wanted, "{changed}");
+                session.set_option(changed, default);
+                assert_eq!(session.engine.settings(), &command_line, "{changed} can be set back");
+            }
+        }
     }
 }

@@ -88,9 +88,14 @@ impl Engine {
         (self.process.wait().unwrap().code(), rest)
     }
 
+    /// Lets the engine find the end of its input.
+    pub fn close_input(&mut self) {
+        self.stdin = None;
+    }
+
     /// Closes the input, waits for the end, and returns the lines that still came.
     pub fn finish(mut self) -> Vec<String> {
-        self.stdin = None;
+        self.close_input();
         let rest = self.lines.iter().collect();
         assert!(self.process.wait().unwrap().success());
         rest

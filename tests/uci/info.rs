@@ -1,6 +1,7 @@
 //! Tests what a search reports: scores, figures of root moves, how often, and the log.
 
 use std::fs;
+use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -323,6 +324,38 @@ fn a_log_that_cannot_be_written_does_no_harm() {
     let note = engine.ask(&["setoption name LogFile value /no/such/folder/other"], "info string");
     assert!(note.contains("/no/such/folder/other"), "{note}");
     engine.best_move(&["go nodes 10"]);
+}
+
+/// A regression: a file that could not be written was not tried again under the same name.
+#[test]
+fn a_log_is_tried_again_when_its_name_is_set_again() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("logs");
+    let file = folder.join("zeitnot.log");
+    let set_log = format!("setoption name LogFile value {}", file.display());
+    let mut engine = one_thread();
+    engine.ask(&[&set_log], "info string ERROR");
+    // Other options do not repeat the error.
+    engine.send("setoption name MultiPV value 2");
+    engine.send("isready");
+    let lines = engine.read_until("readyok");
+    assert!(!lines.iter().any(|line| line.contains("ERROR")), "{lines:#?}");
+    fs::create_dir(&folder).unwrap();
+    engine.ask(&[&set_log, "isready"], "readyok");
+    assert!(fs::read_to_string(&file).unwrap().contains(">> isready"));
+}
+
+/// A regression: Cute Chess writes Latin-1, and all but ASCII was replaced, so that no path with an umlaut could be set.
+#[test]
+fn a_path_may_come_in_latin_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut input = format!("setoption name LogFile value {}/", folder.path().display()).into_bytes();
+    input.extend_from_slice(b"\xe4.txt\n");
+    let mut process =
+        zeitnot(&["--backend=random"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    process.stdin.take().unwrap().write_all(&input).unwrap();
+    assert!(process.wait().unwrap().success());
+    assert!(folder.path().join("\u{e4}.txt").is_file());
 }
 
 #[test]

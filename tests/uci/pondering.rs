@@ -89,6 +89,28 @@ fn a_hit_goes_on_with_the_tree_and_a_clock_of_its_own() {
     assert!(number(last_info(&lines), "nodes") > 20.0, "the tree is gone: {lines:#?}");
 }
 
+/// A regression: nothing ended the search after the hit, and the process searched on for ever when the input had ended, or when `wait`
+/// kept it from reading `stop` and `quit`.
+#[test]
+fn a_hit_without_limits_is_an_infinite_search() {
+    let hit = || {
+        let mut engine = Engine::random();
+        engine.ask(&["isready"], "readyok");
+        for command in ["position startpos moves e2e4", "go ponder", "ponderhit"] {
+            engine.send(command);
+        }
+        engine
+    };
+    let mut engine = hit();
+    engine.assert_no_best_move(WHILE);
+    let refusal = engine.ask(&["wait"], "info string wait");
+    assert!(refusal.contains("only stop ends this search"), "{refusal}");
+    engine.best_move(&["stop"]);
+    let mut engine = hit();
+    engine.close_input();
+    engine.read_until("bestmove");
+}
+
 /// A regression: playouts counted from the ponder search's `go`.
 #[test]
 fn playouts_count_from_the_hit() {
