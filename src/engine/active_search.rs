@@ -93,7 +93,12 @@ impl ActiveSearch {
 
     /// Returns whether the search ponders, and nobody has stopped it.
     pub(super) fn is_pondering(&self) -> bool {
-        self.is_pondering && !self.is_answered() && !self.search.stop_controller.is_stop_requested()
+        self.is_pondering && !self.is_ending()
+    }
+
+    /// Returns whether the search is over, or about to be because somebody has stopped it.
+    fn is_ending(&self) -> bool {
+        self.is_answered() || self.search.stop_controller.is_stop_requested()
     }
 
     /// Ends the search without an answer.
@@ -110,7 +115,7 @@ impl ActiveSearch {
 
     /// Returns whether the search would go on for ever if nobody stopped it.
     pub(super) fn is_open_ended(&self) -> bool {
-        self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
+        !self.is_ending() && self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
     }
 
     /// Waits for the end and gives the game back.
@@ -154,14 +159,14 @@ impl SearchReporter {
         let (position, cache) = (&order.position, &search.context.cache);
         let has_choice = position.legal_moves().len() > 1;
         let is_pondering = order.request.limits.ponder;
-        if result.best.is_none() && result.failure.is_none() && has_choice && !is_pondering {
+        let must_guess = result.best.is_none() && result.failure.is_none();
+        if must_guess && has_choice && !is_pondering {
             self.listener.note(
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
             );
         }
         // The root moves of a ponder search are the opponent's.
         let allowed = if is_pondering { &order.request.root_moves } else { &search.context.root_moves };
-        let must_guess = result.best.is_none() && result.failure.is_none();
         let guess = must_guess.then(|| quick_look(position, allowed, cache)).flatten();
         if let Some(guess) = guess.filter(|_| !is_pondering) {
             self.listener.info(position, &guess.info(result.summary.time));

@@ -69,6 +69,8 @@ pub struct Engine {
     draining: Vec<Draining>,
     /// Whether the next search has to begin with an empty tree.
     wants_empty_tree: bool,
+    /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree goes with it.
+    wants_new_manager: bool,
 }
 
 impl std::fmt::Debug for Engine {
@@ -97,6 +99,7 @@ impl Engine {
             pending_answer: None,
             draining: Vec::new(),
             wants_empty_tree: false,
+            wants_new_manager: false,
             settings,
         })
     }
@@ -118,16 +121,17 @@ impl Engine {
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         let mut settings = self.settings.clone();
         settings.set(name, value)?;
-        check(&settings)?;
-        // GUIs that send every option again, defaults and all, change nothing.
-        let chosen_by = |s: &Settings| (s.time.time_manager.as_str().to_owned(), s.time.slowmover);
-        if chosen_by(&settings) != chosen_by(&self.settings) {
-            // A manager lives for one game; another one begins anew.
-            self.finish();
-            self.game = None;
+        // GUIs that send every option again, defaults and all, change nothing; nor do they name the default manager, beside which
+        // `Slowmover` would be refused.
+        let manager = &self.settings.time.time_manager;
+        if settings.time.time_manager.as_str() == manager.as_str() {
+            settings.time.time_manager = manager.clone();
         }
+        check(&settings)?;
+        let chosen_by = |s: &Settings| (s.time.time_manager.clone(), s.time.slowmover);
+        self.wants_new_manager |= chosen_by(&settings) != chosen_by(&self.settings);
         self.settings = settings;
-        self.network_refusal = None;
+        self.forget_refusals();
         Ok(())
     }
 
@@ -188,7 +192,13 @@ impl Engine {
         self.game = None;
         self.position = History::start();
         self.position_refusal = None;
+        self.forget_refusals();
+    }
+
+    /// Lets a network and tables that could not be had be tried again.
+    fn forget_refusals(&mut self) {
         self.network_refusal = None;
+        self.tables.forget_failure();
     }
 
     /// Lets the next search begin with an empty tree; a search that runs goes on.
@@ -280,6 +290,9 @@ impl Engine {
             self.new_cache();
         }
         let Some(network) = &self.network else { unreachable!("prepared above") };
+        if std::mem::take(&mut self.wants_new_manager) {
+            self.game = None;
+        }
         let mut game = match self.game.take() {
             Some(game) => game,
             None => GameState::new(&self.settings)?,

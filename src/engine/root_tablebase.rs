@@ -56,6 +56,13 @@ impl RootTablebase {
         }
     }
 
+    /// Lets tables that could not be opened be tried again.
+    pub(super) fn forget_failure(&mut self) {
+        if self.tablebase.is_none() {
+            self.folders.clear();
+        }
+    }
+
     /// Returns the message about a file that could not be read, once.
     fn take_read_error(&mut self) -> Option<String> {
         let error = self.tablebase.as_ref()?.read_error()?;

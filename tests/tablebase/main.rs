@@ -245,6 +245,26 @@ fn tables_are_announced_once() {
     assert_eq!(player.0.open_tablebase(), None);
 }
 
+/// A regression: tables that could not be opened once were never looked for again.
+#[test]
+fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("syzygy");
+    let path = folder.to_str().unwrap();
+    let mut player = Player::new(path, false);
+    let is_error = |note: Option<String>| note.is_some_and(|note| note.starts_with("ERROR: SyzygyPath: "));
+    assert!(is_error(player.0.open_tablebase()));
+    player.0.new_game();
+    assert!(is_error(player.0.open_tablebase()));
+    fs::create_dir(&folder).unwrap();
+    fs::copy(fetch::table("KQvK.rtbw"), folder.join("KQvK.rtbw")).unwrap();
+    assert_eq!(player.0.open_tablebase(), None);
+    player.0.set_option("SyzygyPath", path).unwrap();
+    assert_eq!(player.0.open_tablebase().as_deref(), Some("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces"));
+    player.0.new_game();
+    assert_eq!(player.0.open_tablebase(), None);
+}
+
 #[test]
 fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     let mut player = Player::new("/no/such/folder", false);

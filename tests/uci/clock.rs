@@ -1,5 +1,7 @@
 //! Tests of time management as a GUI meets it: its options, and the moves that count.
 
+use std::time::Duration;
+
 use crate::common::engine::Engine;
 
 /// Returns the number after `key=` in a report on a move's time.
@@ -16,15 +18,10 @@ fn time_report(engine: &mut Engine, go: &str) -> String {
     report.unwrap_or_else(|| panic!("{lines:#?}")).clone()
 }
 
-/// A regression: the default that was named by `setoption` counted as no name, and `Slowmover` made it `legacy` without a word.
 #[test]
-fn slowmover_is_refused_beside_a_manager_that_is_named_even_if_it_is_the_default() {
+fn slowmover_is_refused_beside_a_manager_that_is_named() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
-    engine.send("uci");
-    let options = engine.read_until("uciok");
-    let option = options.iter().find(|line| line.starts_with("option name TimeManager ")).unwrap();
-    let default = option.split(" default ").nth(1).unwrap();
-    engine.send(&format!("setoption name TimeManager value {default}"));
+    engine.send("setoption name TimeManager value smooth");
     let answer = engine.ask(&["setoption name Slowmover value 1.5"], "info string");
     assert!(answer.contains("Slowmover=1.5") && answer.contains("legacy(slowmover="), "{answer}");
     let report = time_report(&mut engine, "go wtime 1000 btime 1000");
@@ -32,6 +29,42 @@ fn slowmover_is_refused_beside_a_manager_that_is_named_even_if_it_is_the_default
     // Where nobody has named a manager it chooses one, as in Lc0.
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", "--slowmover=1.5"]);
     assert!(time_report(&mut engine, "go wtime 1000 btime 1000").contains("manager=legacy"));
+}
+
+/// A regression: the default manager that a GUI sends with all options counted as named, and `Slowmover` was refused. That it chooses
+/// another manager is said.
+#[test]
+fn slowmover_can_be_set_by_a_gui_that_sends_the_default_manager_too() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
+    engine.send("uci");
+    let options = engine.read_until("uciok");
+    let option = options.iter().find(|line| line.starts_with("option name TimeManager ")).unwrap();
+    let default = option.split(" default ").nth(1).unwrap();
+    let manager = format!("setoption name TimeManager value {default}");
+    for commands in
+        [[&manager, "setoption name Slowmover value 1.5"], ["setoption name Slowmover value 1.5", &manager]]
+    {
+        let answer = engine.ask(&commands, "info string");
+        assert!(answer.contains("Slowmover chooses the time manager legacy"), "{answer}");
+        engine.send("go wtime 1000 btime 1000");
+        let lines = engine.read_until("bestmove");
+        assert!(!lines.iter().any(|line| line.contains("ERROR")), "{lines:#?}");
+        assert!(lines.iter().any(|line| line.contains("manager=legacy")), "{lines:#?}");
+        engine.send("setoption name Slowmover value 1");
+    }
+}
+
+/// A regression: the search was stopped, and its `bestmove` came unasked.
+#[test]
+fn another_manager_waits_for_the_next_search() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
+    engine.send("position startpos");
+    engine.ask(&["go infinite"], "info depth");
+    engine.send("setoption name TimeManager value alphazero");
+    engine.send("setoption name Slowmover value 1");
+    engine.assert_no_best_move(Duration::from_millis(300));
+    engine.best_move(&["stop"]);
+    assert!(time_report(&mut engine, "go wtime 1000 btime 1000").contains("manager=alphazero"));
 }
 
 /// A regression: analyses and ponder misses counted as moves, so that the first move of the game got no bonus.

@@ -144,6 +144,15 @@ fn wait_reads_nothing_before_the_search_is_over() {
     engine.send("wait");
     engine.assert_no_best_move(Duration::from_millis(100));
     engine.ask(&["stop"], "bestmove");
+    // A regression: after `stop`, too, it was said that only `stop` ends this search.
+    for commands in [&["wait"][..], &["go infinite", "stop", "wait"]] {
+        commands.iter().for_each(|command| engine.send(command));
+        engine.send("isready");
+        let lines = engine.read_until("readyok");
+        assert!(!lines.iter().any(|line| line.contains("wait: ")), "{lines:#?}");
+        let answers = lines.iter().filter(|line| line.starts_with("bestmove")).count();
+        assert_eq!(answers, commands.len() / 2, "{lines:#?}");
+    }
 }
 
 /// A folder with the program in it, so that files lie beside it.
@@ -216,6 +225,19 @@ fn the_configuration_file_beside_the_program_counts_unless_the_command_line_says
     assert_eq!(installed.default_of("Threads", &[]), "4");
     let output = installed.run(&[&format!("--config={}", installed.path("none").display())], "uci\n");
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// A regression: it was not said that the wrong flag stands in a file.
+#[test]
+fn an_error_in_the_configuration_file_names_the_file() {
+    for line in ["thread=1", "threads=900"] {
+        let installed = Installed::new();
+        fs::write(installed.path("lc0.config"), line).unwrap();
+        let output = installed.run(&[], "");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(installed.path("lc0.config").to_str().unwrap()), "{message}");
+    }
 }
 
 /// Flags with which people start Lc0: none of them may end the process.
