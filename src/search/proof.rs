@@ -1,11 +1,12 @@
 //! Proofs go from a position to those before it, as far as they decide or bound them (Lc0's "sticky endgames").
 //!
-//! They begin at finished games and at positions of the endgame tables; `tree::verdict` says what follows from moves. The root itself
-//! stays open: it is searched whatever is known, and which of its moves count depends on the search. Called by `gather`.
+//! They begin at finished games, at leaves where a mate was found, and at positions of the endgame tables; `tree::verdict` says
+//! what follows from moves. The root itself stays open: it is searched whatever is known, and which of its moves count depends on
+//! the search. Called by `gather`.
 
 use super::shared::Search;
 use super::tree::NodeId;
-use super::tree::verdict::{self, Verdict};
+use super::tree::verdict;
 
 /// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them. Where they are
 /// proven already, a nearer mate counts: visits that were gathered together go on below a node that one of them has proven.
@@ -13,25 +14,9 @@ pub(super) fn propagate(search: &Search, path: &[NodeId]) {
     if !search.context.params.sticky_endgames {
         return;
     }
-    let tree = &search.context.tree;
     for depth in (1..path.len() - 1).rev() {
-        let node = tree.node(path[depth]);
-        match verdict::of_moves(tree, node) {
-            Verdict::Open => return,
-            Verdict::Bounded(bounds) => {
-                if node.proof().is_some() || !node.narrow(bounds) {
-                    return;
-                }
-            }
-            Verdict::Proven(proof) => {
-                let Some(mut correction) = node.prove(proof).or_else(|| node.shorten(proof)) else { return };
-                for &ancestor in path[..depth].iter().rev() {
-                    correction = correction.at_parent();
-                    if !tree.node(ancestor).correct(correction) {
-                        break;
-                    }
-                }
-            }
+        if !verdict::judge(&search.context.tree, &path[..=depth]) {
+            return;
         }
     }
 }

@@ -14,6 +14,13 @@ impl TestBench {
         self.tree.tree().node(self.tree.root()).visits()
     }
 
+    /// Returns the value of the root's own visit, which is in none of its moves, in units of a node's sum.
+    fn roots_own_value(&self) -> i64 {
+        let tree = self.tree.tree();
+        let root = tree.node(self.tree.root());
+        tree.children(root).map(|(_, child)| child.value_sum()).sum::<i64>() + root.value_sum()
+    }
+
     /// Returns visits and value of each root move that has a child.
     fn root_moves(&self) -> Vec<(String, u32, f32)> {
         let (tree, history) = (self.tree.tree(), self.tree.history());
@@ -81,25 +88,70 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     assert_eq!(bench.root_visits(), 0);
 }
 
+/// A regression: outside of an analysis, or where memory was short, a step back kept the visits that the position had got as the
+/// root, and the move that led there was played.
+#[test]
+fn what_was_searched_below_does_not_count_above_where_the_past_is_released_either() {
+    for (visits, past) in [(5_000, Past::Release), (50_000, Past::Keep)] {
+        let mut bench = TestBench::new("random", 1, KIWIPETE);
+        let (search, result) = bench.search(2_000);
+        let start = search.context.history.clone();
+        let (before, own) = (bench.root_moves(), bench.roots_own_value());
+        let mut next = start.clone();
+        next.push(result.best.unwrap());
+        bench.step_to(&next, Past::Keep);
+        if past == Past::Keep {
+            // The least that a tree may take.
+            bench.tree.tree().set_limit(0);
+        }
+        bench.search(visits);
+        bench.step_to(&start, past);
+        assert_eq!((bench.root_moves(), bench.roots_own_value()), (before, own));
+        assert_eq!(bench.root_visits(), 2_000);
+    }
+}
+
+/// A regression: a node without a list of its moves was taken for one whose moves are all proven.
+#[test]
+fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    let (search, _) = bench.search(10);
+    let (tree, start) = (&search.context.tree, search.context.history.clone());
+    let root = tree.node(search.context.root);
+    let untried = tree.best_unvisited(root, None).unwrap();
+    let mv = start.legal_moves()[usize::from(untried.index)];
+    let child = tree.new_child(root, untried, mv).unwrap().unwrap();
+    let mut next = start.clone();
+    next.push(mv);
+    bench.step_to(&next, Past::Keep);
+    bench.step_to(&start, Past::Keep);
+    assert_eq!(tree.node(child).proof(), None);
+}
+
+/// A regression: what was found two plies below or more was known to the position there only.
 #[test]
 fn a_mate_that_was_found_below_is_known_above() {
-    let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
-    bench.params.leaf_mate_search = 0;
-    // Until the move has been tried, but is not known to win.
-    let mut nodes = 1;
-    while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {
-        nodes += 1;
-        bench.search(nodes);
+    for line in [&["c6b6"][..], &["c6b6", "a8b8"]] {
+        let mut bench = TestBench::new("random", 1, "fen k7/3R4/2K5/8/8/8/8/8 w - - 0 1");
+        bench.params.leaf_mate_search = 0;
+        // Until the move has been tried, but is not known to win.
+        let mut nodes = 1;
+        while !bench.root_moves().iter().any(|(mv, visits, _)| mv == "c6b6" && *visits > 1) {
+            nodes += 1;
+            bench.search(nodes);
+        }
+        assert!(!bench.search(nodes).0.stats().proven_win);
+        let own = bench.roots_own_value();
+        let start = bench.tree.history().clone();
+        let mut below = start.clone();
+        line.iter().for_each(|text| below.push(below.parse_move(text).unwrap()));
+        bench.step_to(&below, Past::Keep);
+        let (search, _) = bench.search(3_000);
+        assert!(search.stats().root_is_certain);
+        bench.step_to(&start, Past::Keep);
+        assert_eq!(bench.roots_own_value(), own, "the root sees the visits to the move at their new worth");
+        let (search, result) = bench.search(u64::from(bench.root_visits()) + 5);
+        assert!(search.stats().proven_win);
+        assert_eq!(result.best.map(|mv| start.format_move(mv)).as_deref(), Some("c6b6"));
     }
-    assert!(!bench.search(nodes).0.stats().proven_win);
-    let start = bench.tree.history().clone();
-    let mut next = start.clone();
-    next.push(start.parse_move("c6b6").unwrap());
-    bench.step_to(&next, Past::Keep);
-    let (search, _) = bench.search(3_000);
-    assert!(search.stats().root_is_certain);
-    bench.step_to(&start, Past::Keep);
-    let (search, result) = bench.search(u64::from(bench.root_visits()) + 5);
-    assert!(search.stats().proven_win);
-    assert_eq!(result.best.map(|mv| start.format_move(mv)).as_deref(), Some("c6b6"));
 }

@@ -54,7 +54,7 @@ pub(crate) enum NodeState {
     Claimed,
     /// It has a policy, and children as far as they were visited.
     Expanded,
-    /// The game is over here, or an endgame table knows how it ends.
+    /// Visits end here: the game is over, or a mate or an endgame table says how it ends.
     Terminal,
     /// Its position was there so many plies ago, after the root, and is taken for a draw while the root is not past that.
     TwoFoldDraw(u8),
@@ -222,6 +222,12 @@ impl Node {
     /// Releases the lock of the sums.
     fn unlock_sums(&self) {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
+    }
+
+    /// Releases the lock of the sums, under which the node had `before` finished visits, and makes them `after`.
+    fn unlock_with_visits(&self, before: u32, after: u32) {
+        let more = (u64::from(after) << 32).wrapping_sub(u64::from(before) << 32);
+        self.counts.fetch_add(more.wrapping_sub(SUMS_LOCK), Ordering::Release);
     }
 
     /// Adds to the sum of values. The caller holds the lock of the sums.

@@ -4,12 +4,12 @@
 //! is memory. Visits to a root don't count for the positions above it, so a node that was searched as the root takes
 //! its visits of before again once a position above it is searched; what lies below it stays known.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use super::node::Standing;
 use super::reclaim::Discard;
 use super::slab::Run;
-use super::verdict::{self, Verdict};
+use super::verdict;
 use super::{Node, NodeId, NodeState, Reclaimer, Tree, TreeFull};
 use crate::chess::History;
 use crate::search::sync::atomic::Ordering;
@@ -35,7 +35,9 @@ pub(crate) struct GameTree {
     history: History,
     /// All that is kept; the root lies in the last one.
     kept: Vec<KeptTree>,
-    /// The nodes from its top to the root that were searched as roots, with what they had been to those above them.
+    /// The nodes from its top to the root.
+    way: Vec<NodeId>,
+    /// Those of them that were searched as roots below others, with what they had been to these, from the top on.
     stepped_into: Vec<(NodeId, Standing)>,
 }
 
@@ -72,7 +74,7 @@ impl GameTree {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
         let top = KeptTree { top: root, run: Run::single(root.0), history: history.clone() };
-        Ok(GameTree { tree, root, history, kept: vec![top], stepped_into: Vec::new() })
+        Ok(GameTree { tree, root, history, kept: vec![top], way: vec![root], stepped_into: Vec::new() })
     }
 
     /// Returns the nodes.
@@ -140,14 +142,16 @@ impl GameTree {
         if way.end() != self.root {
             self.tree.end_pruning_walk();
         }
+        self.leave_way_for(&way.nodes);
         self.root = way.end();
         self.history = history;
         let released = if past == Past::Keep && !self.tree.is_short_of_memory() {
-            self.step_into(&way);
+            self.step_into(way);
             let excess = self.kept.len().saturating_sub(MAX_KEPT);
             self.kept.drain(..excess).collect()
         } else {
             self.stepped_into.clear();
+            self.way = vec![self.root];
             self.tree.pruned.store(false, Ordering::Relaxed);
             let top = KeptTree { top: self.root, run: way.run, history: self.history.clone() };
             std::mem::replace(&mut self.kept, vec![top])
@@ -165,28 +169,34 @@ impl GameTree {
         Ok(())
     }
 
-    /// Prepares the end of `way` to be searched as the root, and the nodes that are not above it any more to be visited from
-    /// above again.
-    fn step_into(&mut self, way: &Way) {
-        let tree = &self.tree;
-        self.stepped_into.retain(|(id, standing)| {
-            let is_on_the_way = way.nodes.contains(id);
-            if !is_on_the_way {
-                let node = tree.node(*id);
-                node.restore(*standing);
-                // As the root it was left open, whatever its moves prove.
-                if let Verdict::Proven(proof) = verdict::of_moves(tree, node) {
-                    node.prove(proof);
-                }
+    /// Prepares the nodes on the way to the present root that are not on the way to the next one to be visited from above again:
+    /// those that were searched as roots get their visits of before, and what was proven below them is known above.
+    fn leave_way_for(&mut self, next: &[NodeId]) {
+        // A search that is over may still be backing up a batch.
+        let _alone = self.tree.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let shared = self.way.iter().zip(next).take_while(|(a, b)| a == b).count();
+        // Nothing is above a top.
+        for depth in (shared.max(1)..self.way.len()).rev() {
+            if let Some((id, standing)) = self.stepped_into.pop_if(|(id, _)| *id == self.way[depth]) {
+                self.tree.node(id).restore(standing);
             }
-            is_on_the_way
-        });
+            // Visits to a root don't count above it, and what becomes of their worth does not either.
+            let root = self.stepped_into.last().map(|(id, _)| *id);
+            let from = self.way[..depth].iter().position(|id| Some(*id) == root).unwrap_or(0);
+            verdict::judge(&self.tree, &self.way[from..=depth]);
+        }
+    }
+
+    /// Prepares the end of `way` to be searched as the root.
+    fn step_into(&mut self, way: Way) {
+        let tree = &self.tree;
         let is_below_others = way.nodes.len() > 1;
         if is_below_others && self.stepped_into.iter().all(|(id, _)| *id != way.end()) {
             let root = tree.node(way.end());
             self.stepped_into.push((way.end(), root.standing()));
             root.count_visits_below(tree.children(root).map(|(_, child)| child));
         }
+        self.way = way.nodes;
     }
 
     /// Returns the way through `kept` to the last position of `history`, if the game led there through it.

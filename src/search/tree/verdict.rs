@@ -7,7 +7,7 @@
 use std::cmp::Ordering::Equal;
 
 use super::value::{Bounds, Proof, ProofOutcome};
-use super::{Node, Tree};
+use super::{Node, NodeId, NodeState, Tree};
 
 /// What is certain of one move, from the point of view of the side that makes it.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,33 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     let unvisited = (node.child_count() < node.edge_count()).then_some(MoveProof::OPEN);
     let children = tree.children(node).map(|(_, child)| MoveProof::of(child));
     verdict(unvisited.into_iter().chain(children))
+}
+
+/// Proves or bounds the last node of `path` if its moves do. The nodes before it see its visits at their new worth. Returns
+/// whether anything was learnt: of a proven node that can be a nearer mate.
+pub(crate) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
+    let Some((&last, ancestors)) = path.split_last() else { return false };
+    let node = tree.node(last);
+    if node.state() != NodeState::Expanded {
+        // Its moves are not listed.
+        return false;
+    }
+    match of_moves(tree, node) {
+        Verdict::Open => false,
+        Verdict::Bounded(bounds) => node.proof().is_none() && node.narrow(bounds),
+        Verdict::Proven(proof) => {
+            let Some(mut correction) = node.prove(proof).or_else(|| node.shorten(proof)) else {
+                return false;
+            };
+            for &ancestor in ancestors.iter().rev() {
+                correction = correction.at_parent();
+                if !tree.node(ancestor).correct(correction) {
+                    break;
+                }
+            }
+            true
+        }
+    }
 }
 
 /// Returns what `moves`, all of a position's legal moves, say of it.

@@ -1,7 +1,7 @@
 //! What is known of a node: its state from leaf to terminal, bounds and proofs of its result, and what they change in its sums.
 
 use super::standing::with_visits_below;
-use super::{Node, SUMS_LOCK, meta};
+use super::{Node, meta};
 use crate::search::sync::atomic::Ordering;
 use crate::search::tree::value::{Bounds, Correction, NodeValue, Proof, ProofOutcome, fixed};
 
@@ -25,7 +25,7 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes the claimed node terminal: the game is over here, for certain.
+    /// Makes the claimed node terminal: how the game ends is certain without an evaluation, and visits end here.
     pub(crate) fn set_terminal(&self, proof: Proof) {
         let NodeValue { d, m, .. } = proof.value();
         self.means.set(d, m);
@@ -158,8 +158,7 @@ impl Node {
         self.means.set(sum.d, sum.m);
         self.value_sum.store(sum.value_sum, Ordering::Relaxed);
         self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
-        let fewer = u64::from(visits.saturating_sub(sum.finished)) << 32;
-        self.counts.fetch_sub(fewer + SUMS_LOCK, Ordering::Release);
+        self.unlock_with_visits(visits, sum.finished);
     }
 
     /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where

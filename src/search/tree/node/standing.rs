@@ -2,7 +2,6 @@
 
 use super::{Node, meta};
 use crate::search::sync::atomic::Ordering;
-use crate::search::tree::edge::Edge;
 use crate::search::tree::value::{NodeValue, VisitSum};
 
 /// The visits of a node, their worth, and what is proven of it, at one moment.
@@ -12,7 +11,6 @@ pub(in crate::search::tree) struct Standing {
     value_sum: i64,
     means: (f32, f32),
     proof: u32,
-    edge: Edge,
 }
 
 impl Node {
@@ -23,37 +21,28 @@ impl Node {
             value_sum: self.value_sum.load(Ordering::Relaxed),
             means: self.means.get(),
             proof: self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE),
-            edge: self.edge(),
         }
     }
 
-    /// Makes the node what it was to those above it, but what has been proven since stays proven. Nobody else uses it.
+    /// Makes the node what it was to those above it. Visits under way go on.
     pub(in crate::search::tree) fn restore(&self, before: Standing) {
-        let found = self.proof();
+        let visits = self.lock_sums();
         self.value_sum.store(before.value_sum, Ordering::Relaxed);
         self.means.set(before.means.0, before.means.1);
-        self.edge.store(before.edge.0, Ordering::Relaxed);
-        self.set_visits(before.visits);
-        self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Relaxed);
         self.meta.fetch_or(before.proof, Ordering::Release);
-        if let Some(proof) = found.filter(|_| before.proof == 0) {
-            self.prove(proof);
-        }
+        self.unlock_with_visits(visits, before.visits);
     }
 
     /// Gives the node all visits of its `children` and one of its own, if it has fewer: they were made when it was the root.
-    /// Nobody else uses it.
+    /// Nobody else changes it or its children meanwhile.
     pub(in crate::search::tree) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
+            let visits = self.lock_sums();
             self.value_sum.store(sum.value_sum, Ordering::Relaxed);
             self.means.set(sum.d, sum.m);
-            self.set_visits(sum.finished);
+            self.unlock_with_visits(visits, sum.finished);
         }
-    }
-
-    fn set_visits(&self, visits: u32) {
-        self.counts.store(u64::from(visits) << 32 | u64::from(self.in_flight()), Ordering::Relaxed);
     }
 }
 
