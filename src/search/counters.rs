@@ -3,44 +3,45 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The counters of a search. Every visit is one of evaluation, cache hit or terminal; collisions are no visits.
+/// The counters of a search; [`CounterValues`] says what each counts.
 #[derive(Debug, Default)]
 pub(crate) struct SearchCounters {
-    /// Visits that the network evaluated.
     pub(crate) evaluations: AtomicU64,
-    /// Visits whose evaluation was in the cache.
     pub(crate) cache_hits: AtomicU64,
-    /// Visits that ended where the result is certain, or taken to be.
     pub(crate) terminals: AtomicU64,
-    /// Positions found in the endgame tables, leaves and root moves.
     pub(crate) tablebase_hits: AtomicU64,
-    /// Stops at leaves under evaluation.
     pub(crate) collisions: AtomicU64,
-    /// Positions evaluated for the cache alone.
     pub(crate) prefetched: AtomicU64,
-    /// Batches evaluated.
     pub(crate) batches: AtomicU64,
-    /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
     pub(crate) reverted: AtomicU32,
-    /// Sum of the depths of all visits: positions on their way, the root included.
     pub(crate) depth_sum: AtomicU64,
-    /// Depth of the deepest visit, counted likewise.
     pub(crate) max_depth: AtomicU32,
 }
 
-/// The values of [`SearchCounters`] at one moment; the fields have the same names and meanings.
+/// What a search has counted up to one moment. Every visit is one of evaluation, cache hit or terminal; collisions are no visits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct CounterValues {
-    pub(crate) evaluations: u64,
-    pub(crate) cache_hits: u64,
-    pub(crate) terminals: u64,
-    pub(crate) tablebase_hits: u64,
-    pub(crate) collisions: u64,
-    pub(crate) prefetched: u64,
-    pub(crate) batches: u64,
-    pub(crate) reverted: u32,
-    pub(crate) depth_sum: u64,
-    pub(crate) max_depth: u32,
+pub struct CounterValues {
+    /// Visits that the network evaluated.
+    pub evaluations: u64,
+    /// Visits whose evaluation was in the cache.
+    pub cache_hits: u64,
+    /// Visits that ended where the result is certain, or taken to be: in finished games, repetitions, proven nodes, at mates found
+    /// at a leaf, and in endgame tables.
+    pub terminals: u64,
+    /// Positions found in the endgame tables, leaves and root moves.
+    pub tablebase_hits: u64,
+    /// Descents that ended at a leaf under evaluation; the visits that they carried are given up.
+    pub collisions: u64,
+    /// Positions evaluated for the cache alone.
+    pub prefetched: u64,
+    /// Batches evaluated.
+    pub batches: u64,
+    /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
+    pub reverted: u32,
+    /// Sum of the depths of all visits: positions on their way, the root included.
+    pub depth_sum: u64,
+    /// Depth of the deepest visit, counted likewise.
+    pub max_depth: u32,
 }
 
 impl SearchCounters {

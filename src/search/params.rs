@@ -135,7 +135,7 @@ option_group! {
         max_collision_visits: u32 = 80_000, in 1..=100_000_000, "MaxCollisionVisits", "max-collision-visits";
         /// The growth of the visits that may be lost to collisions with the tree.
         collision_scaling: CollisionScaling;
-        /// Give no places in a batch to leaves whose value is known at once: finished games and positions in the cache. They are backed up on the spot in any case.
+        /// Give no places in a batch to leaves whose value is known at once: finished games, mates found at the leaf, positions in the tables and in the cache. They are backed up on the spot in any case.
         out_of_order_eval: bool = true, "OutOfOrderEval", "out-of-order-eval";
         /// Visits to such leaves, in batch sizes, after which a batch is evaluated however short it is.
         max_out_of_order_factor: f32 = 2.4, in 0.0..=100.0, "MaxOutOfOrderEvalsFactor", "max-out-of-order-evals-factor";

@@ -218,7 +218,7 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
     let fen = "3r2k1/8/8/8/8/8/P7/3Q2K1 w - - 0 1";
     let (mv, result) = Player::new(fetch::tables(), false).search(fen, &[], 500);
     assert_eq!(mv, "d1d8");
-    assert!(result.summary.tablebase_hits > 0);
+    assert!(result.summary.counts.tablebase_hits > 0);
     let line = &result.info.unwrap().lines[0];
     assert_eq!((line.q, line.mate), (1.0, None), "a win by the tables, but no mate is known");
 }
@@ -231,7 +231,7 @@ fn a_mate_goes_before_a_win_by_the_tables() {
     let mut settings = settings(fetch::tables());
     settings.stoppers.smart_pruning_factor = 0.0;
     let (mv, result) = Player::with(settings).search(fen, &[], 2000);
-    assert!(result.summary.tablebase_hits > 0);
+    assert!(result.summary.counts.tablebase_hits > 0);
     assert_eq!((mv.as_str(), result.info.unwrap().lines[0].mate), ("a1a8", Some(1)));
 }
 
@@ -272,5 +272,5 @@ fn a_wrong_path_is_told_once_and_the_search_goes_on() {
     assert!(note.starts_with("ERROR: SyzygyPath: cannot read the folder /no/such/folder"), "{note}");
     assert_eq!(player.0.open_tablebase(), None);
     let (_, result) = player.search("7k/8/6K1/8/8/8/8/R7 w - - 0 1", &[], 50);
-    assert_eq!((result.summary.nodes > 0, result.summary.tablebase_hits), (true, 0));
+    assert_eq!((result.summary.nodes > 0, result.summary.counts.tablebase_hits), (true, 0));
 }

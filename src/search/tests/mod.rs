@@ -26,7 +26,7 @@ fn visits_are_exact_on_any_number_of_threads() {
             let (search, result) = bench.search(5_000);
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
-            assert_eq!(counted.evaluations + counted.cache_hits + counted.terminals, 5_000);
+            assert_eq!(counted.counts.visits(), 5_000);
             check_tree(&search.context.tree, search.context.root, Kept::Whole);
             if backend == "random" {
                 check_own_visits(&search);
@@ -101,7 +101,7 @@ fn threads_share_the_visits_that_may_be_under_way() {
 fn a_batch_of_one_never_collides() {
     let mut bench = TestBench::new("random", 1, "startpos");
     bench.params.minibatch_size = NonZero::new(1);
-    assert_eq!(bench.search(2_000).1.summary.collisions, 0);
+    assert_eq!(bench.search(2_000).1.summary.counts.collisions, 0);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     // Any quiet move completes fifty moves; only the pawn's doesn't.
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
-    assert!(result.summary.terminals > 0);
+    assert!(result.summary.counts.terminals > 0);
     for (_, child) in search.context.tree.children(search.context.tree.node(search.context.root)) {
         let is_quiet = !search.context.history.format_move(child.edge().mv()).starts_with("a2");
         assert_eq!(child.is_terminal(), is_quiet);
@@ -215,7 +215,7 @@ fn proofs_reach_the_root() {
 fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (search, result) = bench.search(20_000);
-    assert!(result.summary.terminals > 0, "kings shuffle back and forth");
+    assert!(result.summary.counts.terminals > 0, "kings shuffle back and forth");
     check_tree(&search.context.tree, search.context.root, Kept::Whole);
     let mut history = search.context.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
@@ -316,15 +316,15 @@ fn prefetched_positions_are_found_in_the_cache() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = NonZero::new(4);
     let (_, plain) = bench.search(1_000);
-    assert_eq!(plain.summary.prefetched, 0);
+    assert_eq!(plain.summary.counts.prefetched, 0);
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = NonZero::new(4);
     bench.params.max_prefetch = 32;
     let (search, result) = bench.search(1_000);
-    let summary = result.summary;
-    assert!(summary.cache_hits > plain.summary.cache_hits + 200, "{summary:?}");
-    assert!(summary.evaluations + summary.prefetched <= 32 * summary.batches);
-    assert_eq!(summary.evaluations + summary.cache_hits + summary.terminals, 1_000);
+    let counts = result.summary.counts;
+    assert!(counts.cache_hits > plain.summary.counts.cache_hits + 200, "{counts:?}");
+    assert!(counts.evaluations + counts.prefetched <= 32 * counts.batches);
+    assert_eq!(counts.visits(), 1_000);
     check_tree(&search.context.tree, search.context.root, Kept::Whole);
 }
 

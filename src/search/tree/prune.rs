@@ -254,7 +254,7 @@ mod tests {
         while made < nodes {
             made += usize::from(grow(tree, &random_path(tree, root, &mut rng)).is_some());
         }
-        tree.full.store(true, Ordering::Relaxed);
+        tree.mark_full();
         root
     }
 
@@ -292,7 +292,7 @@ mod tests {
         let mut prunings = 0;
         while prunings == 0 || !tree.pruning.lock().unwrap().open.is_empty() {
             let before = tree.nodes.used();
-            tree.full.store(true, Ordering::Relaxed);
+            tree.mark_full();
             tree.walk_on(PruningBounds { freed: 500, seen: 1000 }, root, || false);
             let freed = before - tree.nodes.used();
             assert!(freed < 500 + MAX_PRUNED_VISITS as u64, "{freed}");
@@ -314,7 +314,7 @@ mod tests {
         grow(&tree, &[root, busy]).unwrap();
         grow(&tree, &[root, idle]).unwrap();
         tree.node(busy).start_visits(1);
-        tree.full.store(true, Ordering::Relaxed);
+        tree.mark_full();
         tree.prune(root, || false);
         assert_eq!(
             (tree.node(busy).state(), tree.node(idle).state()),

@@ -42,11 +42,11 @@ impl BenchFigures {
     pub(in crate::tools) fn add(&mut self, summary: &SearchSummary) {
         self.nodes += summary.new_nodes;
         self.time_ms += summary.time.as_secs_f64() * 1000.0;
-        self.evaluations += summary.evaluations;
-        self.cache_hits += summary.cache_hits;
-        self.terminals += summary.terminals;
-        self.collisions += summary.collisions;
-        self.batches += summary.batches;
+        self.evaluations += summary.counts.evaluations;
+        self.cache_hits += summary.counts.cache_hits;
+        self.terminals += summary.counts.terminals;
+        self.collisions += summary.counts.collisions;
+        self.batches += summary.counts.batches;
         self.tree_bytes += summary.tree_bytes;
         self.nps = (self.nodes as f64 / (self.time_ms / 1000.0).max(1e-9)) as u64;
         self.mean_batch = self.evaluations as f64 / self.batches.max(1) as f64;
