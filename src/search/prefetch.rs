@@ -4,6 +4,7 @@
 //! The descent goes where the next visits would go if all values stayed as they are. It changes nothing in the tree.
 //! Called by `worker` after a gathering.
 
+use super::context::SearchContext;
 use super::gather::Gatherer;
 use super::select::{Candidate, CandidateMove};
 use super::shared::Search;
@@ -75,9 +76,21 @@ impl Gatherer {
         let key = self.history.evaluation_key();
         let is_known = self.history.terminal(&moves).is_some()
             || self.batch.slots().iter().any(|slot| slot.key == key)
-            || search.context.cache.get(key, moves.len(), &mut self.policy).is_some();
+            || search.context.cache.get(key, moves.len(), &mut self.policy).is_some()
+            || self.is_decided(search);
         if !is_known {
             self.batch.push_extra().fill(&self.history, &moves, search.context.encoding());
         }
+    }
+
+    /// Returns whether the last position of `history`, one move after the last node of the path, will be decided by a mate, a
+    /// repetition or a table once the search comes there.
+    fn is_decided(&self, search: &Search) -> bool {
+        let SearchContext { params, tablebase, .. } = &search.context;
+        let repeats_within =
+            |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);
+        self.history.plies_to_mate_by_checks(params.leaf_mate_search).is_some()
+            || (params.two_fold_draws && repeats_within(self.path.len()))
+            || tablebase.as_ref().is_some_and(|tables| tables.probe(self.history.current()).is_some())
     }
 }

@@ -328,6 +328,23 @@ fn prefetched_positions_are_found_in_the_cache() {
     check_tree(&search.context.tree, search.context.root, Kept::Whole);
 }
 
+/// A regression: the network was asked for positions that are proven without it once the search comes there.
+#[test]
+fn positions_that_mate_by_checks_are_not_prefetched() {
+    // After Kh1 Black mates by Ra1. Positions with such counters have evaluations of their own.
+    for rule50 in 30..40 {
+        let position = format!("fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - {rule50} 30");
+        let mut bench = TestBench::new("random", 1, &position);
+        bench.params.max_prefetch = 32;
+        let (search, result) = bench.search(20);
+        assert!(result.summary.counts.prefetched > 0);
+        let mut history = search.context.history.clone();
+        history.push(history.parse_move("g1h1").unwrap());
+        let (key, moves) = (history.evaluation_key(), history.legal_moves().len());
+        assert!(search.context.cache.get(key, moves, &mut Vec::new()).is_none(), "{rule50}");
+    }
+}
+
 #[test]
 fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     // Qa8# at once, and many mates in more moves.
