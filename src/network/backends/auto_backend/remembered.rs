@@ -1,4 +1,5 @@
-//! Choices made at earlier starts, in a file of the cache folder: what `auto` took for each processor and network.
+//! Choices made at earlier starts, in a file of the cache folder: what `auto` took for each version of the program,
+//! processor and network.
 //!
 //! If the file is removed, all choices are made anew. An error with it only costs another measurement.
 
@@ -14,6 +15,7 @@ use crate::network::backends::onnxruntime::Provider;
 use crate::network::folders;
 use crate::network::weights::NetworkFile;
 use crate::proc_file;
+use crate::version::VERSION;
 
 /// The name of the file in the cache folder.
 const FILE: &str = "backends.json";
@@ -48,12 +50,11 @@ pub(super) struct ChoiceFile {
 }
 
 impl ChoiceFile {
-    /// Returns the place for `network` on this processor with these `gpus` in the cache folder.
+    /// Returns the place in the cache folder for `network` on this processor with these `gpus`, for this version of the program.
     pub(super) fn of(network: &NetworkFile, gpus: &[&'static str]) -> ChoiceFile {
-        let gpus: String = gpus.iter().map(|gpu| format!(", {gpu}")).collect();
         ChoiceFile {
             path: folders::cache().map(|cache| cache.join(FILE)),
-            key: format!("{}{gpus}, network {}", processor(), network.sha256),
+            key: key(VERSION, gpus, &network.sha256),
         }
     }
 
@@ -80,6 +81,13 @@ impl ChoiceFile {
             .and_then(|()| fs::write(&new, text))
             .and_then(|()| fs::rename(&new, path));
     }
+}
+
+/// Returns the name of the choice for a network on this processor with these `gpus`. Another version of the program may be faster
+/// with another backend.
+fn key(version: &str, gpus: &[&'static str], network: &str) -> String {
+    let gpus: String = gpus.iter().map(|gpu| format!(", {gpu}")).collect();
+    format!("{version}, {}{gpus}, network {network}", processor())
 }
 
 fn read_choices(file: &Path) -> Choices {
@@ -114,5 +122,14 @@ mod tests {
         assert_eq!(file("a").read(), None, "a name of another version");
         fs::write(&path, r#"{"b": "native"}"#).unwrap();
         assert_eq!(file("b").read(), None, "a file of another version");
+    }
+
+    /// A regression: what was measured with one version was taken for ever after, whatever had become faster.
+    #[test]
+    fn each_version_network_and_set_of_gpus_has_its_choice() {
+        let keys =
+            [("0.1.0", &[][..], "a"), ("0.2.0", &[], "a"), ("0.1.0", &["cuda"], "a"), ("0.1.0", &[], "b")]
+                .map(|(version, gpus, network)| key(version, gpus, network));
+        assert!((1..keys.len()).all(|index| !keys[..index].contains(&keys[index])), "{keys:?}");
     }
 }
