@@ -29,7 +29,7 @@ mod with_notes;
 
 use std::sync::Arc;
 
-use super::onnx::{self, BuildOptions};
+use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
@@ -148,7 +148,7 @@ fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, Bac
 /// Makes the backend `onnxruntime` for `network`, as an ONNX model in the precision and with the inputs that the options ask for.
 ///
 /// Where they leave these open and the device does not take the model, it gets one with inputs as planes, then one in
-/// single precision.
+/// single precision. A device that takes none of them, and is no plugin's, computes what it can, and the CPU the rest.
 fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     let name = network.path.display().to_string();
     let layers = match network.model {
@@ -156,12 +156,7 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
         Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_foreign_model(model, &name, options)?)),
     };
     let open = |layers, device: &DeviceOptions| {
-        let (precision, input) = (device.model_precision(), device.input);
-        OnnxRuntime::new(
-            onnx::build(layers, &BuildOptions { precision, input, ..Default::default() }),
-            &name,
-            device,
-        )
+        OnnxRuntime::new(onnx::build(layers, &device.build_options()), &name, device)
     };
     let DeviceChoices { first, last } = DeviceOptions::parse(options)?.choices(options);
     let mut refused = None;
@@ -179,7 +174,14 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
 /// Returns `backend` with a note on what it could not be made with first, if there was something.
 fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<String>) -> Arc<dyn Backend> {
     let inputs = if device.input == InputForm::Packed { "packed inputs" } else { "inputs as planes" };
-    let note = |reason| format!("the device takes {} with {inputs} only ({reason})", device.precision);
+    let note = |reason| {
+        if device.needs_cpu {
+            let provider = device.provider;
+            format!("ERROR: {provider} does not compute all of this model; the CPU does the rest ({reason})")
+        } else {
+            format!("the device takes {} with {inputs} only ({reason})", device.precision)
+        }
+    };
     with_notes::with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
 }
 

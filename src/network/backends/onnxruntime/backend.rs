@@ -164,8 +164,8 @@ impl OnnxRuntime {
         Ok(OnnxRuntime { info, sessions, notes: Mutex::new(vec![note]) })
     }
 
-    /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What a plugin's device
-    /// cannot compute of it, the CPU computes, and a note says so.
+    /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What the
+    /// device cannot compute of it, the CPU computes, and a note says so.
     ///
     /// # Errors
     /// As [`OnnxRuntime::new`], and [`BackendError::Params`] for other options.
@@ -176,7 +176,7 @@ impl OnnxRuntime {
     ) -> Result<OnnxRuntime, BackendError> {
         let device = DeviceOptions::parse(options)?;
         match OnnxRuntime::new(model.clone(), network, &device) {
-            Err(BackendError::Model { .. }) if device.provider.plugin().is_some() => {
+            Err(BackendError::Model { .. }) if device.must_compute_all() => {
                 let device = DeviceOptions { needs_cpu: true, ..device };
                 let backend = OnnxRuntime::new(model, network, &device)?;
                 let note = format!(
@@ -320,19 +320,18 @@ impl SessionPool {
             .with_config_entry("session.x64quantprecision", if sums_bytes_exactly() { "0" } else { "1" })?
             // Weights that can be sessions must not lie in a session's own arena.
             .with_config_entry("session.use_device_allocator_for_initializers", "0")?
-            .with_prepacked_weights(&self.prepacked)?;
+            .with_prepacked_weights(&self.prepacked)?
+            // What a device cannot compute would silently be computed by the processor.
+            .with_config_entry(
+                "session.disable_cpu_ep_fallback",
+                if self.device.must_compute_all() { "1" } else { "0" },
+            )?;
         let input = InputTensor { name: &self.interface.names.input, form: self.input };
         if let Some(provider) = self.device.registration(input, &self.engines) {
             builder = builder.with_execution_providers([provider])?;
         }
         if let Some(device) = device {
-            builder = builder
-                .with_devices([device], Some(&self.device.plugin_options()))?
-                // What the device cannot compute would silently be computed by the processor.
-                .with_config_entry(
-                    "session.disable_cpu_ep_fallback",
-                    if self.device.needs_cpu { "0" } else { "1" },
-                )?;
+            builder = builder.with_devices([device], Some(&self.device.plugin_options()))?;
         }
         builder.commit_from_memory(&self.model)
     }

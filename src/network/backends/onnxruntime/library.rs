@@ -72,9 +72,7 @@ impl Library {
         }
         Ok(Library { path: path.to_path_buf(), version: full_version(path, minor), source })
     }
-}
 
-impl Library {
     /// Returns whether the library was built with `provider`, or takes it as a plugin. Where a provider that is no plugin
     /// is a file of its own, that file must lie beside the library.
     pub fn has(&self, provider: Provider) -> bool {
@@ -260,6 +258,17 @@ mod tests {
         {
             assert!(!is_library_name(name), "{name}");
         }
+    }
+
+    /// A regression: every ONNX Runtime was taken for one with DirectML.
+    #[test]
+    fn a_runtime_has_directml_only_with_its_library_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("onnxruntime.dll");
+        let library = Library { path, version: "1.24".into(), source: LibrarySource::Cache };
+        assert!(library.has(Provider::Cpu) && !library.has(Provider::DirectMl));
+        std::fs::write(folder.path().join("DirectML.dll"), "").unwrap();
+        assert!(library.has(Provider::DirectMl));
     }
 
     #[test]

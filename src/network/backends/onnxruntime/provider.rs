@@ -10,12 +10,15 @@ use std::path::Path;
 use ort::ep::{self, ExecutionProviderDispatch};
 
 use super::backend::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
-use crate::network::onnx::Precision;
+use crate::network::onnx::{BuildOptions, Precision};
 use crate::network::weights::InputForm;
 use crate::params::{ParamError, Params};
 
 /// The option that says in which form positions travel.
 const INPUTS: &str = "inputs";
+
+/// The batch size of models for MIGraphX: large enough for a GPU's work on most networks, and not much lost on a short batch.
+const MIGRAPHX_BATCH: usize = 64;
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,10 +107,11 @@ impl Provider {
         self == Provider::WebGpu
     }
 
-    /// Returns the file beside ONNX Runtime that holds it; `None` if it is part of the library or a plugin.
+    /// Returns the file beside ONNX Runtime that holds it, or that it needs there; `None` if it is part of the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
         match self {
-            Provider::Cpu | Provider::CoreMl | Provider::DirectMl => None,
+            Provider::Cpu | Provider::CoreMl => None,
+            Provider::DirectMl => Some("DirectML.dll".into()),
             _ if self.plugin().is_some() => None,
             _ if cfg!(windows) => Some(format!("onnxruntime_providers_{self}.dll")),
             _ => Some(format!("libonnxruntime_providers_{self}.so")),
@@ -151,7 +155,7 @@ pub struct DeviceOptions {
     pub input: InputForm,
     /// True if NVIDIA's GPUs replay recorded work.
     pub cuda_graph: bool,
-    /// True if the CPU computes what a plugin's device cannot compute of a model; otherwise that is an error.
+    /// True if the CPU computes what the device cannot compute of a model; otherwise that is an error.
     pub needs_cpu: bool,
 }
 
@@ -227,9 +231,20 @@ impl DeviceOptions {
         })
     }
 
-    /// Returns the precision in which models must be built for it.
-    pub fn model_precision(&self) -> Precision {
-        if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 }
+    /// Returns the way in which models must be built for it.
+    pub fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            precision: if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 },
+            input: self.input,
+            // It compiles the network anew for each other size of batch, in the middle of a game.
+            fixed_batch: (self.provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH),
+            ..BuildOptions::default()
+        }
+    }
+
+    /// Returns whether it is an error that the device cannot compute all of a model. Otherwise the CPU silently computes the rest.
+    pub(super) fn must_compute_all(&self) -> bool {
+        (self.provider.is_accelerator() || self.provider.is_plugin()) && !self.needs_cpu
     }
 
     /// Returns these options, which were read from `given`, with what may be tried in their place where `given` leaves it
@@ -245,6 +260,11 @@ impl DeviceOptions {
             let in_single = |device: &DeviceOptions| DeviceOptions { precision: "fp32", ..device.clone() };
             let single: Vec<_> = first.iter().map(in_single).collect();
             first.extend(single);
+        }
+        // A device that computes a part is better than none. Of what plugins compute nothing is ever left.
+        let worst = &first[first.len() - 1];
+        if worst.must_compute_all() && !worst.provider.is_plugin() {
+            first.push(DeviceOptions { needs_cpu: true, ..worst.clone() });
         }
         let last = first.remove(first.len() - 1);
         DeviceChoices { first, last }
@@ -339,8 +359,37 @@ mod tests {
         assert_eq!(precision("provider=cuda"), "fp16");
         assert_eq!(precision("provider=tensorrt,precision=fp32"), "fp32");
         assert_eq!(precision("provider=openvino,precision=fp32"), "fp32");
-        assert_eq!(parse("provider=cuda,gpu=2").unwrap().model_precision(), Precision::Float16);
-        assert_eq!(parse("provider=openvino").unwrap().model_precision(), Precision::Float32);
+        let built = |options: &str| parse(options).unwrap().build_options();
+        assert_eq!(built("provider=cuda,gpu=2").precision, Precision::Float16);
+        assert_eq!(built("provider=openvino").precision, Precision::Float32);
+    }
+
+    /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one before.
+    #[test]
+    fn models_for_migraphx_have_one_batch_size() {
+        for provider in Provider::ALL {
+            let device = parse(&format!("provider={provider}")).unwrap();
+            let expected = (provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH);
+            assert_eq!(device.build_options().fixed_batch, expected, "{provider}");
+        }
+    }
+
+    /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word, unless the provider
+    /// was a plugin.
+    #[test]
+    fn a_gpu_must_compute_all_before_the_cpu_may_help() {
+        for provider in Provider::ALL {
+            let given = Params::parse(&format!("provider={provider}")).unwrap();
+            let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
+            let is_silent = provider == Provider::Cpu;
+            assert!(first.iter().all(DeviceOptions::must_compute_all), "{provider}");
+            let has_help = provider.is_accelerator() && !provider.is_plugin();
+            assert_eq!(
+                (last.needs_cpu, last.must_compute_all()),
+                (has_help, !has_help && !is_silent),
+                "{provider}"
+            );
+        }
     }
 
     #[test]
@@ -353,7 +402,8 @@ mod tests {
         let choices = |options: &str| {
             let given = Params::parse(options).unwrap();
             let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
-            first.into_iter().chain([last]).map(|device| (device.precision, device.input)).collect::<Vec<_>>()
+            let all = first.into_iter().chain([last]).filter(|device| !device.needs_cpu);
+            all.map(|device| (device.precision, device.input)).collect::<Vec<_>>()
         };
         let (packed, planes) = (InputForm::Packed, InputForm::Planes);
         let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
