@@ -12,40 +12,65 @@ const GRACE_SHARE: f64 = 0.1;
 /// thread has begun.
 const LEAST_GRACE: Millis = Millis(5.0);
 
+/// Lets a search go on beyond its budget until its first evaluation is back. A move chosen without any evaluation loses games, a
+/// tenth of the clock does not, and a clock that loses a tenth at a time never runs out. Where an earlier search has evaluated the
+/// root, only a budget of next to nothing is exceeded.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstEvaluationWait {
+    grace: Millis,
+    is_over: bool,
+}
+
+impl FirstEvaluationWait {
+    /// Begins to wait.
+    pub fn new(facts: &MoveFacts) -> Self {
+        let clock = facts.limits.mover_clock().unwrap_or_default();
+        let least = LEAST_GRACE.min(clock.time / 2.0);
+        let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
+        let grace = if facts.root.is_some() { least } else { share.max(least) };
+        FirstEvaluationWait { grace, is_over: false }
+    }
+
+    /// Ends the wait if an evaluation has come back.
+    pub fn observe(&mut self, stats: &SearchStats) {
+        self.is_over |= stats.since_first_eval.is_some();
+    }
+
+    /// Returns whether an evaluation has come back.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Returns when a search ends that has `budget`.
+    pub fn extend(&self, budget: Millis) -> Millis {
+        if self.is_over { budget } else { budget.max(self.grace) }
+    }
+}
+
 /// Stops when a fixed budget of time is spent.
 #[derive(Clone, Debug)]
 pub struct BudgetLimit {
     report: MoveReport,
-    grace: Millis,
-    evaluated: bool,
+    wait: FirstEvaluationWait,
 }
 
 impl BudgetLimit {
     /// Makes the rule for `report.budget`.
     pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
-        BudgetLimit { report, grace: first_evaluation_grace(facts), evaluated: false }
+        BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
     }
-}
-
-/// Returns how long a search may wait for its first evaluation even if its budget is smaller. A move chosen without any
-/// evaluation loses games, a tenth of the clock does not, and a clock that loses a tenth at a time never runs out.
-pub fn first_evaluation_grace(facts: &MoveFacts) -> Millis {
-    let clock = facts.limits.mover_clock().unwrap_or_default();
-    let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
-    share.max(LEAST_GRACE.min(clock.time / 2.0))
 }
 
 impl Stopper for BudgetLimit {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval.is_some();
+        self.wait.observe(stats);
         let deadline = self.deadline()?;
         hints.limit_remaining_time(deadline - stats.elapsed);
         (stats.elapsed >= deadline).then_some(StopReason::Budget)
     }
 
     fn deadline(&self) -> Option<Millis> {
-        let grace = if self.evaluated { Millis::ZERO } else { self.grace };
-        Some(self.report.budget.max(grace))
+        Some(self.wait.extend(self.report.budget))
     }
 
     fn report(&self) -> Option<MoveReport> {
@@ -56,6 +81,7 @@ impl Stopper for BudgetLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::facts::RootEvaluation;
     use crate::time::limits::GoLimits;
 
     fn stats(elapsed: f64, since_first_eval: Option<f64>) -> SearchStats {
@@ -86,6 +112,21 @@ mod tests {
         assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
         let mut late = BudgetLimit::new(&facts, MoveReport::default());
         assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
+    }
+
+    /// A regression: a move whose tree was kept waited up to a tenth of the clock for a batch, too.
+    #[test]
+    fn a_root_that_is_evaluated_already_is_not_waited_for() {
+        let deadline = |budget: f64| {
+            let limits = GoLimits { time: Some(Millis(6_000.0)), ..GoLimits::default() };
+            let facts = MoveFacts { limits, root: Some(RootEvaluation::default()), ..MoveFacts::default() };
+            let report = MoveReport { budget: Millis(budget), ..MoveReport::default() };
+            let mut stopper = BudgetLimit::new(&facts, report);
+            assert_eq!(stopper.should_stop(&stats(4.0, None), &mut Hints::default()), None);
+            stopper.deadline()
+        };
+        assert_eq!(deadline(89.0), Some(Millis(89.0)));
+        assert_eq!(deadline(0.0), Some(LEAST_GRACE));
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod mate;
 mod move_time;
 mod nodes;
 
-pub use budget::{BudgetLimit, first_evaluation_grace};
+pub use budget::{BudgetLimit, FirstEvaluationWait};
 pub use depth::DepthLimit;
 pub use kld_gain::KldGain;
 pub use mate::MateLimit;

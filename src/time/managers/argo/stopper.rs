@@ -5,7 +5,7 @@ use crate::time::managers::iterations::{Iteration, IterationTracker, centipawns}
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
-use crate::time::stoppers::first_evaluation_grace;
+use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::Millis;
 
 use super::limits::{ArgoClock, ArgoParams, MAX_BRANCH_FACTOR, MIN_BRANCH_FACTOR};
@@ -82,8 +82,7 @@ pub struct ArgoStopper {
     difficulty: Difficulty,
     maximum_ms: f64,
     optimum_ms: f64,
-    grace_ms: f64,
-    evaluated: bool,
+    wait: FirstEvaluationWait,
     iterations: IterationTracker,
     last: Option<Iteration>,
 }
@@ -97,8 +96,7 @@ impl ArgoStopper {
             difficulty,
             maximum_ms: clock.limit_ms(params.max_difficulty, MAX_BRANCH_FACTOR),
             optimum_ms: clock.limit_ms(difficulty.value, MIN_BRANCH_FACTOR),
-            grace_ms: first_evaluation_grace(facts).0,
-            evaluated: false,
+            wait: FirstEvaluationWait::new(facts),
             iterations: IterationTracker::default(),
             last: None,
         }
@@ -127,7 +125,7 @@ fn is_mate_near(stats: &SearchStats, iteration: &Iteration) -> bool {
 
 impl Stopper for ArgoStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval.is_some();
+        self.wait.observe(stats);
         let ended = self.iterations.observe(stats);
         if let Some(iteration) = ended {
             self.finish_iteration(iteration);
@@ -143,8 +141,7 @@ impl Stopper for ArgoStopper {
     }
 
     fn deadline(&self) -> Option<Millis> {
-        let deadline_ms = if self.evaluated { self.maximum_ms } else { self.maximum_ms.max(self.grace_ms) };
-        Some(Millis(deadline_ms))
+        Some(self.wait.extend(Millis(self.maximum_ms)))
     }
 
     fn report(&self) -> Option<MoveReport> {

@@ -1,7 +1,7 @@
 //! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the game.
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
-//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `stakes` the weight
+//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `move_weight` the weight
 //! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` and `visit_rates` belong to
 //! `preset=lc0`.
 
@@ -24,7 +24,7 @@ use crate::time::facts::MoveFacts;
 use crate::time::limits::MoverClock;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::stopper::Stopper;
-use crate::time::stoppers::first_evaluation_grace;
+use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::Millis;
 
 use piggybank::Piggybank;
@@ -131,7 +131,7 @@ impl Smooth {
             position,
             input,
             draw_ms: bank.max_use * piggybank_ms,
-            grace_ms: first_evaluation_grace(facts).0,
+            wait: FirstEvaluationWait::new(facts),
             began_ms: facts.elapsed.0,
             config: self.config.clone(),
         };

@@ -5,6 +5,7 @@ use crate::time::limits::GoLimits;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
+use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, PlannedMoves, SmoothConfig, SmoothParams};
@@ -27,8 +28,8 @@ pub struct MoveContext {
     pub input: PlanInput,
     /// Time that may be drawn from the reserve, ms.
     pub draw_ms: f64,
-    /// Wait for the first evaluation, ms.
-    pub grace_ms: f64,
+    /// The wait for the first evaluation.
+    pub wait: FirstEvaluationWait,
     /// Time on the move's clock when its search began, ms.
     pub began_ms: f64,
 }
@@ -51,7 +52,6 @@ pub struct SmoothStopper {
     nps: NpsEstimator,
     visit_rates: VisitRates,
     revised_at: f64,
-    evaluated: bool,
     may_draw: bool,
     drawn_ms: f64,
 }
@@ -67,7 +67,6 @@ impl SmoothStopper {
             nps,
             visit_rates: VisitRates::new(&context.config.piggybank),
             revised_at: 0.0,
-            evaluated: false,
             may_draw: false,
             drawn_ms: 0.0,
             context,
@@ -77,7 +76,7 @@ impl SmoothStopper {
     /// Plans again with what the search has found out about the game's length and its own speed: at the first
     /// evaluation, and then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
-        if !self.evaluated || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
+        if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
         }
         self.revised_at = (stats.nodes.as_f64()).max(1.0);
@@ -131,7 +130,7 @@ impl SmoothStopper {
 
 impl Stopper for SmoothStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval.is_some();
+        self.context.wait.observe(stats);
         self.nps.observe(stats);
         if self.context.draw_ms > 0.0 {
             self.visit_rates.observe(stats);
@@ -146,7 +145,7 @@ impl Stopper for SmoothStopper {
         hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {
             hints.limit_remaining_visits(nodes - stats.new_nodes.as_f64());
-            if self.evaluated && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
+            if self.context.wait.is_over() && stats.new_nodes.as_f64() >= nodes && !self.may_draw {
                 return Some(StopReason::TargetNodes);
             }
         }
@@ -155,9 +154,8 @@ impl Stopper for SmoothStopper {
 
     fn deadline(&self) -> Option<Millis> {
         let reserve = if self.may_draw { self.draw_limit_ms() } else { 0.0 };
-        let grace = if self.evaluated { 0.0 } else { self.context.grace_ms };
         let limit = (self.regular_ms() + reserve).min(self.context.input.available_ms());
-        Some(Millis(limit.max(grace)))
+        Some(self.context.wait.extend(Millis(limit)))
     }
 
     fn report(&self) -> Option<MoveReport> {

@@ -5,7 +5,7 @@ use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
-use crate::time::stoppers::first_evaluation_grace;
+use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::Millis;
 
 use super::limits::{StockfishParams, TimeLimits};
@@ -22,8 +22,7 @@ const FIRST_STABLE_ITERATION: u32 = 5;
 pub struct StockfishStopper {
     params: StockfishParams,
     limits: TimeLimits,
-    grace_ms: f64,
-    evaluated: bool,
+    wait: FirstEvaluationWait,
     iterations: IterationTracker,
     last: Option<Iteration>,
     best_move_changes: f64,
@@ -37,8 +36,7 @@ impl StockfishStopper {
         StockfishStopper {
             params,
             limits,
-            grace_ms: first_evaluation_grace(facts).0,
-            evaluated: false,
+            wait: FirstEvaluationWait::new(facts),
             iterations: IterationTracker::default(),
             last: None,
             best_move_changes: 0.0,
@@ -69,7 +67,7 @@ impl StockfishStopper {
 
 impl Stopper for StockfishStopper {
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
-        self.evaluated |= stats.since_first_eval.is_some();
+        self.wait.observe(stats);
         let q_before = self.last.map(|last| last.q);
         self.fails = match (q_before, stats.root) {
             (Some(before), Some(root)) => {
@@ -91,8 +89,7 @@ impl Stopper for StockfishStopper {
     }
 
     fn deadline(&self) -> Option<Millis> {
-        let grace_ms = if self.evaluated { 0.0 } else { self.grace_ms };
-        Some(Millis(self.budget_ms().max(grace_ms)))
+        Some(self.wait.extend(Millis(self.budget_ms())))
     }
 
     fn report(&self) -> Option<MoveReport> {
