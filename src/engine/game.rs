@@ -11,7 +11,7 @@ use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
-use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull};
+use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{
     EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
 };
@@ -51,6 +51,8 @@ pub(super) struct GameState {
     before_pondering: Option<BeforePondering>,
     /// Moves made with a clock running.
     moves_made: u32,
+    /// The game up to the last search with a clock.
+    last_clocked: Option<History>,
 }
 
 impl GameState {
@@ -73,6 +75,7 @@ impl GameState {
             timekeeper: Timekeeper::new(manager, settings.stoppers.clone()),
             before_pondering: None,
             moves_made: 0,
+            last_clocked: None,
         })
     }
 
@@ -111,6 +114,9 @@ impl GameState {
         let tables = resources.tables.filter_root_moves(&searched, wanted, &settings.tablebase);
         // The opponent may play any move.
         request.root_moves = if expected_move.is_some() { Vec::new() } else { tables.root_moves };
+        if request.limits.mover_clock().is_some() {
+            self.renew_timekeeper_in_a_new_game(position, resources.settings)?;
+        }
         let chain = self.start_move(&request, tables.sound_moves, resources);
         let limit = request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
             if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
@@ -184,6 +190,26 @@ impl GameState {
         if let Some(tree) = self.tree.take() {
             self.reclaimer.release_tree(tree);
         }
+    }
+
+    /// Forgets what the time management knows of another game, where a GUI has begun one without `ucinewgame`: `position`, which is
+    /// searched by the clock, does not continue the game of the last clock. A step back counts as a new game, too, as in Lc0; a
+    /// position without its game, as some GUIs send it, does not if it is a full move further on.
+    fn renew_timekeeper_in_a_new_game(
+        &mut self,
+        position: &History,
+        settings: &Settings,
+    ) -> Result<(), EngineError> {
+        let goes_on = |last: &History| {
+            let [before, now] = [last, position].map(History::game_ply);
+            continues(position, last) || now == before + 2
+        };
+        if self.last_clocked.as_ref().is_some_and(|last| !goes_on(last)) {
+            self.timekeeper = Timekeeper::new(time_manager(&settings.time)?, settings.stoppers.clone());
+            self.moves_made = 0;
+        }
+        self.last_clocked = Some(position.clone());
+        Ok(())
     }
 
     /// Takes the snapshot of facts and makes the chain of stoppers. `sound_moves` is the number of moves that the
@@ -298,6 +324,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
+    use crate::chess::Variant;
     use crate::network::{BackendError, EvalSlot, Evaluator, backends};
     use crate::search::{WorkerPool, run};
     use crate::time::GoLimits;
@@ -373,5 +400,44 @@ mod tests {
             ));
         }
         assert_eq!(failures, [(true, true, true), (false, false, true)]);
+    }
+
+    /// A regression: a game that began without `ucinewgame` went on with what the time management knew of the last one; under
+    /// `nodestime` that was a drained clock.
+    #[test]
+    fn a_position_that_does_not_continue_the_game_begins_another_one() {
+        let mut settings = Settings::default();
+        settings.stoppers.nodestime.nodes_per_ms = 1;
+        let config = backends::BackendConfig::parse("random", "").unwrap();
+        let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
+        let (tables, cache) = (RootTablebase::default(), Arc::new(EvalCache::new(0)));
+        let mut game = GameState::new(&settings).unwrap();
+        // Returns the nodes on the clock; each move uses 4,000.
+        let mut nodes_before_move = |position: &str, ponder| {
+            let position = History::from_uci_position(position, Variant::Standard).unwrap();
+            let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
+            let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
+            let resources = SearchResources {
+                settings: &settings,
+                tables: &tables,
+                cache: &cache,
+                backend: &backend,
+                draining: &[],
+            };
+            let search = game.begin_search(&position, request, &resources).unwrap();
+            let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
+            let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
+            game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);
+            nodes.map(|nodes| nodes.0)
+        };
+        assert_eq!(nodes_before_move("startpos", false), Some(10_000));
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5 g1f3 b8c6", true), None);
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5 g1f3 g8f6", false), Some(2_000), "a miss");
+        assert_eq!(nodes_before_move("fen 4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", false), Some(10_000));
+        assert_eq!(nodes_before_move("fen 3k4/8/8/8/8/8/4P3/3K4 w - - 2 2", false), Some(6_000));
+        assert_eq!(nodes_before_move("startpos", false), Some(10_000));
+        assert_eq!(nodes_before_move("startpos moves e2e4 e7e5", false), Some(6_000));
+        assert_eq!(nodes_before_move("startpos", false), Some(10_000), "a step back");
     }
 }

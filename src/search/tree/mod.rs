@@ -26,7 +26,7 @@ pub(crate) mod verdict;
 pub(crate) use edge::Edge;
 pub(crate) use node::{Node, NodeState};
 pub(crate) use reclaim::Reclaimer;
-pub(crate) use root::{GameTree, Past};
+pub(crate) use root::{GameTree, Past, continues};
 #[cfg(test)]
 pub(crate) use value::fixed;
 pub(crate) use value::{Bounds, MAX_VISITS, NodeValue, Proof, ProofOutcome, VisitSum};

@@ -224,7 +224,7 @@ impl GameTree {
 }
 
 /// Returns whether `history` begins with all positions of `earlier`.
-fn continues(history: &History, earlier: &History) -> bool {
+pub(crate) fn continues(history: &History, earlier: &History) -> bool {
     history.len() >= earlier.len()
         && (0..earlier.len()).all(|index| {
             let (a, b) = (history.position(index), earlier.position(index));
