@@ -57,12 +57,17 @@ impl NodeClock {
     /// Returns the facts with this clock in the place of the GUI's clock.
     pub fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
         let Some(gui) = facts.limits.mover_clock() else { return facts.clone() };
+        let movestogo = facts.limits.movestogo.filter(|&n| n > 0);
         if self.left.is_none() {
             self.period = gui.time;
-        } else if has_new_period(self.movestogo, facts.limits.movestogo) {
+        } else if has_new_period(self.movestogo, movestogo) {
             self.add(self.period);
+            if movestogo.is_none() {
+                // What is left for the rest of the game may be less than a period; only the GUI knows.
+                self.left = self.left.map(|left| left.min(gui.time));
+            }
         }
-        self.movestogo = facts.limits.movestogo;
+        self.movestogo = movestogo;
         let left = *self.left.get_or_insert(gui.time);
         let limits = GoLimits { time: Some(left), ..facts.limits.clone() };
         MoveFacts { limits, elapsed: Millis::ZERO, ..facts.clone() }
@@ -78,9 +83,9 @@ impl NodeClock {
     }
 }
 
-/// Returns true if there are more moves to go than before, because a time control was passed.
+/// Returns true if a time control was passed: there are more moves to go than before, or the last one before it was made.
 fn has_new_period(before: Option<u32>, now: Option<u32>) -> bool {
-    matches!((before, now), (Some(before), Some(now)) if now > before)
+    before == Some(1) || matches!((before, now), (Some(before), Some(now)) if now > before)
 }
 
 #[cfg(test)]
@@ -133,6 +138,27 @@ mod tests {
         clock.press(Millis(4_000.0), Millis(0.0));
         let next = clock.replace_clock(&facts(1.0, Some(40)));
         assert_eq!(next.limits.time, Some(Millis(12_000.0)));
+    }
+
+    /// A regression: periods of one move, and the end of the game without a time control, got nothing any more.
+    #[test]
+    fn the_last_move_before_a_time_control_is_followed_by_a_period() {
+        let play = |moves: &[(f64, Option<u32>)]| -> Vec<f64> {
+            let mut clock = NodeClock::default();
+            let play = |&(gui, movestogo)| {
+                let shown = clock.replace_clock(&facts(gui, movestogo)).limits.time.unwrap();
+                clock.press(shown * 0.9, Millis::ZERO);
+                shown.0.round()
+            };
+            moves.iter().map(play).collect()
+        };
+        let one = (2_000.0, Some(1));
+        assert_eq!(play(&[one, one, one]), [2_000.0, 2_200.0, 2_220.0]);
+        let two = (2_000.0, Some(2));
+        for none in [None, Some(0)] {
+            assert_eq!(play(&[two, one, (9_000.0, none), (9_000.0, none)]), [2_000.0, 200.0, 2_020.0, 202.0]);
+            assert_eq!(play(&[two, one, (500.0, none)])[2], 500.0, "no more than the GUI shows");
+        }
     }
 
     #[test]
