@@ -35,7 +35,10 @@ pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
             .max_by(|&a, &b| children[a].q.total_cmp(&children[b].q)),
         root: snapshot.evaluation,
         proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
-        root_is_certain: root.proof.is_some(),
+        // A result that only moves attain which may not be searched leaves the others open.
+        root_is_certain: root.proof.is_some_and(|proof| {
+            children.is_empty() || outcomes().any(|outcome| outcome == proof.outcome.flipped())
+        }),
         losing_moves: outcomes().filter(|outcome| *outcome == ProofOutcome::Loss).count() as u32,
         is_resignable: allowed()
             .filter(|root_move| root_move.is_visited())

@@ -77,6 +77,9 @@ impl Stopper for SmartPruning {
         if self.legal_moves > 1 && stats.losing_moves + left_open >= self.legal_moves {
             return Some(StopReason::OthersLose);
         }
+        if stats.root_is_certain && stats.root.is_some() {
+            return Some(StopReason::ProvenResult);
+        }
         hints.prunes_root_moves = true;
         let since_first_eval = stats.since_first_eval?;
         if since_first_eval < TOLERANCE || stats.new_nodes.0 == 0 {
@@ -208,5 +211,10 @@ mod tests {
         assert_eq!(ask(5, losing(3)), None);
         assert_eq!(ask(5, losing(4)), Some(StopReason::OthersLose));
         assert_eq!(ask(0, losing(0)), None, "an unknown number of moves");
+        // A regression: a position that was proven to be drawn was searched to the end of its budget.
+        let drawn = |root| SearchStats { root_is_certain: true, root, ..stats() };
+        let root = Some(RootEvaluation::default());
+        assert_eq!(ask(5, drawn(root)), Some(StopReason::ProvenResult));
+        assert_eq!(ask(5, drawn(None)), None, "no score yet");
     }
 }

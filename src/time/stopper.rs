@@ -33,6 +33,8 @@ pub enum StopReason {
     ProvenWin,
     /// All moves but one lose.
     OthersLose,
+    /// The root's result is certain.
+    ProvenResult,
 }
 
 impl fmt::Display for StopReason {
@@ -50,6 +52,7 @@ impl fmt::Display for StopReason {
             StopReason::OnlyMove => "only-move",
             StopReason::ProvenWin => "proven-win",
             StopReason::OthersLose => "others-lose",
+            StopReason::ProvenResult => "proven-result",
         })
     }
 }

@@ -87,3 +87,16 @@ fn only_moves_with_a_clock_take_the_first_moves_bonus_away() {
     let (budget, average) = (figure(&second, "budget_ms"), figure(&second, "average_ms"));
     assert!((budget - average - spared).abs() < 1.0, "no bonus: {second} after {first}");
 }
+
+/// A regression: a position that was proven to be drawn was searched to the end of its budget, and taught a speed of millions.
+#[test]
+fn a_proven_draw_is_played_at_once() {
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time"]);
+    // Every move completes fifty.
+    engine.send("position fen 8/8/8/3k4/8/8/8/R3K3 w - - 99 100");
+    let report = time_report(&mut engine, "go wtime 60000 btime 60000");
+    assert!(report.contains("end=proven-result"), "{report}");
+    engine.send("go ponder wtime 60000 btime 60000");
+    engine.assert_no_best_move(Duration::from_millis(300));
+    engine.best_move(&["ponderhit"]);
+}

@@ -205,8 +205,8 @@ impl ReplayedMove {
     /// Says whether the move was made at once without need. A move that smart pruning ends at once is one, too: that is what an
     /// estimate of nps or of the nodes to come does that is too low.
     pub fn is_instamove(&self) -> bool {
-        let was_proven =
-            matches!(self.reason, StopReason::OnlyMove | StopReason::ProvenWin | StopReason::OthersLose);
+        use StopReason::{OnlyMove, OthersLose, ProvenResult, ProvenWin};
+        let was_proven = matches!(self.reason, OnlyMove | ProvenWin | OthersLose | ProvenResult);
         let even_share_ms = self.clock_ms / EVEN_SHARE_MOVES;
         self.had_choice && !was_proven && self.used_ms < INSTANT_SHARE * even_share_ms
     }

@@ -359,6 +359,14 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     assert_ne!(search.stats().mate_in, Some(1), "the mate may not be played");
 }
 
+/// A regression: a win by a move that may not be searched made the result of the others certain.
+#[test]
+fn a_result_is_certain_by_moves_that_may_be_searched() {
+    let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    assert!(bench.search(2_000).0.stats().root_is_certain);
+    assert!(!bench.search_moves(2_500, &["h2h3"]).0.stats().root_is_certain);
+}
+
 /// A regression: a search for a depth that cannot be reached went on for ever once no more visits could be made.
 #[test]
 fn a_search_that_can_make_no_more_visits_ends() {
