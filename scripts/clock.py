@@ -36,7 +36,7 @@ def play(engines, opening, clock, inc, on_move, max_plies=500, flags=True):
     clock = [clock, clock]
     while not board.is_game_over(claim_draw=True) and len(board.move_stack) < max_plies:
         side = int(not board.turn)
-        white, black = (max(left, 0.1) for left in clock)
+        white, black = (max(left, 0.001) for left in clock)
         limit = chess.engine.Limit(white_clock=white, black_clock=black, white_inc=inc, black_inc=inc)
         began = time.perf_counter()
         result = engines[side].play(board, limit, game=game, info=chess.engine.INFO_ALL)

@@ -32,7 +32,11 @@ pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
         root_visits: children.iter().map(visits_in_the_race).collect(),
         best_by_q: (0..children.len())
             .filter(|&i| children[i].is_visited() && children[i].is_allowed)
-            .max_by(|&a, &b| children[a].q.total_cmp(&children[b].q)),
+            .max_by(|&a, &b| {
+                let [x, y] = [a, b].map(|i| &children[i]);
+                // Of equals the most visited one, and the first of those, as `most_visited` has it.
+                x.q.total_cmp(&y.q).then(x.node.visits.cmp(&y.node.visits)).then(b.cmp(&a))
+            }),
         root: snapshot.evaluation,
         proven_win: outcomes().any(|outcome| outcome == ProofOutcome::Win),
         // A result that only moves attain which may not be searched leaves the others open.

@@ -76,6 +76,11 @@ impl Timekeeper {
         Chain::new(facts, &self.options, stopper)
     }
 
+    /// Notes that the clock does not run on from our last move: what it shows next tells nothing of lag.
+    pub fn clock_was_set(&mut self) {
+        self.lag.clock_is_unwatched();
+    }
+
     /// Takes the message for the user that has come up since the last call, for an `info string`.
     pub fn take_message(&mut self) -> Option<String> {
         self.manager.take_message()

@@ -138,6 +138,7 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
     for (i, position) in game.moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
             clock.set_left(Millis(ms));
+            keeper.clock_was_set();
         }
         let reused_nodes = options.model.reused_nodes(nodes_before, &mut random);
         let facts = facts(position, &clock, reused_nodes, options);

@@ -208,3 +208,15 @@ fn recorded_clocks_can_drive_a_manager() {
     assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
     assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), [7_200.0, 2_400.0, 120.0]);
 }
+
+/// A regression: where the recorded engine took a little longer than the replayed one, that counted as our lag.
+#[test]
+fn recorded_clocks_show_no_lag() {
+    let control = TimeControl { time: Millis(1_000.0), ..TimeControl::default() };
+    let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
+    // 12 % of a second are 120 ms; the recorded engine took 400 ms.
+    let position = |clock_ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms, ..ReplayMove::default() };
+    let game = ReplayGame { moves: vec![position(Some(1_000.0)), position(Some(600.0))] };
+    let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
+    assert_eq!(replayed.moves[1].budget_ms, 72.0);
+}

@@ -359,6 +359,16 @@ fn stoppers_hear_of_the_shortest_mate_that_may_be_played() {
     assert_ne!(search.stats().mate_in, Some(1), "the mate may not be played");
 }
 
+/// A regression: of moves with the same Q the last one was the best, so that the most visited one never was in a dead draw.
+#[test]
+fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
+    // Every move completes fifty.
+    let bench = TestBench::new("random", 1, "fen 8/8/8/3k4/8/8/8/R3K3 w - - 99 100");
+    let stats = bench.search(500).0.stats();
+    assert!(stats.root_is_certain && !stats.proven_win);
+    assert_eq!(stats.best_by_q, stats.most_visited());
+}
+
 /// A regression: a win by a move that may not be searched made the result of the others certain.
 #[test]
 fn a_result_is_certain_by_moves_that_may_be_searched() {
