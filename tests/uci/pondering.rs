@@ -165,6 +165,7 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         let (reused, nodes) = (number(report, "reused_nodes"), number(report, "nodes"));
         // What was there after our last move, less what the reply has left of it.
         assert!(reused < nodes_before, "{report} after {nodes_before}");
+        assert!(reused > 0.0 || !hit, "{report}");
         let in_tree = nodes - number(report, "new_nodes");
         assert!(in_tree > reused, "{report}");
         // Learnt from the first guess of 0.2 towards the share that was kept.
@@ -172,4 +173,25 @@ fn nodes_made_while_pondering_are_told_from_those_kept() {
         let between = share.min(0.2) - 1e-3..=share.max(0.2) + 1e-3;
         assert!(between.contains(&learnt) && (hit || learnt < 0.2), "{share} {report}");
     }
+}
+
+/// A regression: no test noticed when the time manager was told that nothing of the tree is kept.
+#[test]
+fn without_pondering_all_nodes_that_were_kept_count_as_reused() {
+    let manager = "--time-manager=smooth(init-tree-reuse=0.9,max-tree-reuse=0.9)";
+    let mut engine = Engine::start(&["--backend=random", "--threads=1", "--verbose-time", manager]);
+    engine.send("position startpos");
+    engine.send("go wtime 4000 btime 4000");
+    let lines = engine.read_until("bestmove");
+    let nodes_before = number(last_info(&lines), "nodes");
+    let answer: Vec<_> = lines[lines.len() - 1].split(' ').collect();
+    engine.send(&format!("position startpos moves {} {}", answer[1], answer[3]));
+    engine.send("go wtime 3000 btime 3000");
+    let lines = engine.read_until("bestmove");
+    let report = time_report(&lines);
+    let reused = number(report, "reused_nodes");
+    assert!(reused > 0.0, "{report}");
+    assert_eq!(reused, number(report, "nodes") - number(report, "new_nodes"), "{report}");
+    let (share, learnt) = (reused / nodes_before, number(report, "tree_reuse"));
+    assert!(share < learnt && learnt < 0.899, "{share} {report}");
 }
