@@ -11,7 +11,8 @@ use shakmaty::{Role, Square};
 use crate::chess::{History, Move, Position};
 use crate::network::Evaluation;
 use crate::network::cache::EvalCache;
-use crate::search::{PvLine, SearchInfo, expected_result};
+use crate::search::{PvLine, SearchInfo};
+use crate::time::expected_result;
 
 /// The most positions that one look makes.
 const MAX_POSITIONS: u32 = 20_000;
@@ -187,7 +188,7 @@ fn centrality(square: Square) -> i32 {
 mod tests {
     use super::*;
     use crate::chess::Variant;
-    use crate::search::centipawns;
+    use crate::time::centipawns;
 
     fn look(fen: &str, allowed: &[&str], cache: &EvalCache) -> String {
         let game = History::from_fen(fen, Variant::Standard).unwrap();

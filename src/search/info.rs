@@ -56,16 +56,6 @@ pub struct PvLine {
     pub moves: Vec<Move>,
 }
 
-/// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
-pub fn centipawns(value: f64) -> f64 {
-    90.0 * (1.563_754_189_7 * value).tan()
-}
-
-/// Returns the expected result of `-1..=1` whose score is so many [`centipawns`].
-pub fn expected_result(centipawns: f64) -> f64 {
-    ((centipawns / 90.0).atan() / 1.563_754_189_7).clamp(-1.0, 1.0)
-}
-
 /// The state of a search at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchInfo {

@@ -47,7 +47,7 @@ mod worker_progress;
 pub use contempt::{ContemptError, ContemptMode, ContemptOptions};
 pub use controller::SearchResult;
 pub use counters::CounterValues;
-pub use info::{MoveStatsWhen, PvLine, Reporting, SearchInfo, centipawns, expected_result};
+pub use info::{MoveStatsWhen, PvLine, Reporting, SearchInfo};
 pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
 pub use noise::NoiseParams;
 pub use params::{Exploration, FirstPlayUrgency, FpuStrategy, RootFpuStrategy, SearchParams};

@@ -25,7 +25,6 @@ pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
         since_first_eval: snapshot.first_evaluation.map(|first| elapsed.saturating_sub(first).into()),
         nodes: snapshot.nodes.into(),
         new_nodes: Nodes(snapshot.new_nodes),
-        playouts: Nodes(snapshot.new_nodes),
         terminal_visits: Nodes(counts.terminals),
         batches: counts.batches,
         depth: counts.mean_depth(),

@@ -8,7 +8,7 @@ use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
 use super::stopper::{StopReason, Stopper};
-use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, PlayoutLimit};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit};
 use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
@@ -140,8 +140,8 @@ fn push_limits_before_manager(
     options: &StopperOptions,
 ) {
     match facts.limits.nodes {
-        Some(nodes) if options.nodes_as_playouts => stoppers.push(Box::new(PlayoutLimit::new(nodes))),
-        Some(nodes) => stoppers.push(Box::new(NodeLimit::new(nodes))),
+        Some(nodes) if options.nodes_as_playouts => stoppers.push(Box::new(NodeLimit::of_playouts(nodes))),
+        Some(nodes) => stoppers.push(Box::new(NodeLimit::of_visits(nodes))),
         None => {}
     }
     if let Some(movetime) = facts.limits.movetime {
@@ -188,7 +188,6 @@ mod tests {
             since_first_eval: Some(Millis(elapsed)),
             nodes: Nodes(nodes),
             new_nodes: Nodes(nodes),
-            playouts: Nodes(nodes),
             root_visits: vec![nodes as u32 / 2; 2],
             ..SearchStats::default()
         }

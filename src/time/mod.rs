@@ -16,6 +16,7 @@
 //! | `stopper`, `stoppers/`, `smart_pruning` | the trait and the rules that end a search |
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them |
 //! | `manager`, `managers/` | the trait, and one file per time manager |
+//! | `centipawns` | scores for expected results |
 //! | `nodestime` | nodes in the place of time, under every manager |
 //! | `lag` | what a move costs the clock beyond the time that the engine measured |
 //! | `move_start` | the moment from which a move's time counts |
@@ -25,6 +26,7 @@
 //! | `options` | the UCI options of the clock |
 //! | `parameters`, `documentation` | how managers and estimators declare their parameters, and the tables made from that |
 
+mod centipawns;
 mod chain;
 pub mod documentation;
 pub mod estimators;
@@ -47,6 +49,7 @@ mod time_control;
 mod timekeeper;
 pub mod units;
 
+pub use centipawns::{centipawns, expected_result};
 pub use chain::{Chain, StopperOptions};
 pub use facts::{MoveFacts, RootEvaluation};
 pub use game_clock::GameClock;

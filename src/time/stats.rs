@@ -12,11 +12,8 @@ pub struct SearchStats {
     pub since_first_eval: Option<Millis>,
     /// Visits under the root, reused ones included.
     pub nodes: Nodes,
-    /// Visits made by this search.
+    /// Visits made by this search: its playouts, also where one descent carries several visits.
     pub new_nodes: Nodes,
-    /// Playouts of this search, which `go nodes` counts with `NodesAsPlayouts`. The search counts one for each new visit, so
-    /// that this is the same number as `new_nodes`, also where one descent carries several visits.
-    pub playouts: Nodes,
     /// Visits made by this search that ended where the result is known: at terminals, proven nodes and in endgame tables.
     pub terminal_visits: Nodes,
     /// Batches that came back.

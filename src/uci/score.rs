@@ -2,7 +2,8 @@
 //! `format`.
 
 use crate::engine::ScoreType;
-use crate::search::{PvLine, centipawns};
+use crate::search::PvLine;
+use crate::time::centipawns;
 
 /// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing any more.
 const SURE_RESULT: f32 = 0.996;

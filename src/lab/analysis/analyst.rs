@@ -9,8 +9,8 @@ use crate::chess::{History, Move, Terminal, Variant};
 use crate::engine::{Engine, GoRequest, Listener, SearchAnswer};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
-use crate::search::{PvLine, SearchInfo, SearchResult, centipawns};
-use crate::time::GoLimits;
+use crate::search::{PvLine, SearchInfo, SearchResult};
+use crate::time::{GoLimits, centipawns};
 
 /// An engine that analyses games.
 #[derive(Debug)]

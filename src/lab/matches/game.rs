@@ -8,8 +8,8 @@ use super::{MatchError, Side, Team};
 use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, PlayerMove};
 use crate::network::EvalSlot;
-use crate::search::{NextStep, centipawns};
-use crate::time::{Millis, Nodes};
+use crate::search::NextStep;
+use crate::time::{Millis, Nodes, centipawns};
 
 /// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

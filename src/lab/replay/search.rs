@@ -108,7 +108,6 @@ impl<'a> VirtualSearch<'a> {
             Some(stats.since_first_eval.map_or(Millis::ZERO, |since| since + Millis(ms)));
         stats.new_nodes += Nodes(nodes);
         stats.nodes += Nodes(nodes);
-        stats.playouts += Nodes(nodes);
         stats.batches += u64::from(batches);
         self.course.advance(stats.nodes.0, self.random);
         stats.root = Some(drifted(self.root, self.course.drift));

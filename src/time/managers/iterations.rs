@@ -39,11 +39,6 @@ impl IterationTracker {
     }
 }
 
-/// Returns the centipawns for Q in `-1..=1`: 90·tan(1.5637541897·Q), the scale of Lc0's UCI scores.
-pub fn centipawns(q: f64) -> f64 {
-    90.0 * (1.563_754_189_7 * q.clamp(-1.0, 1.0)).tan()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,13 +72,5 @@ mod tests {
         let mut iterations = IterationTracker::default();
         assert_eq!(iterations.observe(&at(1_010, 10)), None);
         assert_eq!(iterations.observe(&at(1_024, 24)).map(|iteration| iteration.number), Some(10));
-    }
-
-    #[test]
-    fn a_pawn_up() {
-        assert_eq!(centipawns(0.0), 0.0);
-        // tan(1.5637541897·0.5) = tan(0.7818770949) = 0.99298
-        assert!((centipawns(0.5) - 89.37).abs() < 0.01);
-        assert!(centipawns(5.0).is_finite());
     }
 }

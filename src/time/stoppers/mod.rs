@@ -12,4 +12,4 @@ pub use depth::DepthLimit;
 pub use kld_gain::KldGain;
 pub use mate::MateLimit;
 pub use move_time::MoveTimeLimit;
-pub use nodes::{NodeLimit, PlayoutLimit};
+pub use nodes::NodeLimit;

@@ -1,7 +1,8 @@
 //! The stopper of `argo`: it rates the difficulty of a move, and decides at the end of each iteration.
 
+use crate::time::centipawns;
 use crate::time::facts::MoveFacts;
-use crate::time::managers::iterations::{Iteration, IterationTracker, centipawns};
+use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};

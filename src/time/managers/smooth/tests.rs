@@ -35,7 +35,6 @@ fn stats(elapsed_ms: f64, reused: u64) -> SearchStats {
         since_first_eval: (elapsed_ms >= 10.0).then_some(Millis(elapsed_ms - 10.0)),
         nodes: Nodes(reused + new_nodes),
         new_nodes: Nodes(new_nodes),
-        playouts: Nodes(new_nodes),
         batches: new_nodes / 10,
         root_visits: vec![(reused + new_nodes) as u32 / 2; 2],
         ..SearchStats::default()
