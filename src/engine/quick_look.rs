@@ -1,6 +1,6 @@
 //! Chooses a move without a search, where no evaluation has come back in time or there is no network.
 //!
-//! It takes a mate, else what the cache thinks of the position, else the move after which the captures that follow leave
+//! It takes a mate by checks, else what the cache thinks of the position, else the move after which the captures that follow leave
 //! most material, by at most [`MAX_POSITIONS`] positions: about a millisecond.
 
 use std::cmp::Reverse;
@@ -14,6 +14,8 @@ use crate::network::cache::EvalCache;
 use crate::search::{PvLine, SearchInfo};
 use crate::time::expected_result;
 
+/// The longest mate that is looked for, moves.
+const MATE_MOVES: u32 = 2;
 /// The most positions that one look makes.
 const MAX_POSITIONS: u32 = 20_000;
 /// The most plies of captures that follow a move.
@@ -29,7 +31,8 @@ pub(super) struct QuickLook {
     /// The worth of the position, from the point of view of the side to move: what the cache knows, or what the material after
     /// captures is worth in a score.
     value: Evaluation,
-    is_mate: bool,
+    /// The moves of the engine until a mate.
+    mate: Option<u32>,
 }
 
 impl QuickLook {
@@ -39,7 +42,7 @@ impl QuickLook {
             q: self.value.q,
             wl: self.value.q,
             d: self.value.d,
-            mate: self.is_mate.then_some(1),
+            mate: self.mate.map(u32::cast_signed),
             moves: vec![self.mv],
             ..PvLine::default()
         };
@@ -53,15 +56,21 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     let legal = game.legal_moves();
     let candidates = || legal.iter().copied().filter(|mv| allowed.is_empty() || allowed.contains(mv));
     let is_mate = |mv: &Move| is_mate(&game.current().play(*mv));
-    if let Some(mv) = candidates().find(is_mate) {
+    let in_one = candidates().find(is_mate).map(|mv| (mv, 1));
+    let in_more = || {
+        let line = game.mate_by_checks(MATE_MOVES);
+        line.first().map(|&mv| (mv, line.len().div_ceil(2) as u32))
+    };
+    let is_candidate = |&(mv, _): &(Move, u32)| candidates().any(|candidate| candidate == mv);
+    if let Some((mv, moves)) = in_one.or_else(in_more).filter(is_candidate) {
         let value = Evaluation { q: 1.0, ..Evaluation::default() };
-        return Some(QuickLook { mv, value, is_mate: true });
+        return Some(QuickLook { mv, value, mate: Some(moves) });
     }
     let mut policy = Vec::new();
     if let Some(value) = cache.get(game.evaluation_key(), legal.len(), &mut policy) {
         let rated = legal.iter().zip(policy).filter(|(mv, _)| allowed.is_empty() || allowed.contains(mv));
         let best = rated.max_by(|(_, a), (_, b)| a.total_cmp(b));
-        return best.map(|(&mv, _)| QuickLook { mv, value, is_mate: false });
+        return best.map(|(&mv, _)| QuickLook { mv, value, mate: None });
     }
     let mut exchanges = Exchanges { positions_left: MAX_POSITIONS };
     let mut game = game.clone();
@@ -74,7 +83,7 @@ pub(super) fn quick_look(game: &History, allowed: &[Move], cache: &EvalCache) ->
     });
     let ((balance, ..), mv) = rated.max_by_key(|(reasons, _)| *reasons)?;
     let value = Evaluation { q: expected_result(balance.into()) as f32, ..Evaluation::default() };
-    Some(QuickLook { mv, value, is_mate: false })
+    Some(QuickLook { mv, value, mate: None })
 }
 
 fn is_mate(position: &Position) -> bool {
@@ -205,6 +214,8 @@ mod tests {
         for (fen, expected) in [
             ("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "d1d8"),
             ("7k/5Q2/6K1/8/8/8/8/8 w - - 0 1", "f7g7"),
+            // Mate by Qg8, Rxg8; Nf7.
+            ("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1", "b3g8"),
             // The queen hangs.
             ("6k1/5ppp/8/q7/8/8/5PPP/R5K1 w - - 0 1", "a1a5"),
             ("8/P6k/8/8/8/8/8/K7 w - - 0 1", "a7a8q"),

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::root_snapshot::{NodeReading, RootMove, RootSnapshot};
+use super::root_snapshot::{FoundMate, NodeReading, RootMove, RootSnapshot};
 use super::select;
 use super::shared::Search;
 use super::stats;
@@ -48,17 +48,21 @@ fn draw_candidates(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove
 /// a mate that was found at its leaf.
 pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usize) -> Vec<Move> {
     let mut line = vec![first.mv];
+    let tree = &search.context.tree;
     let before = search.context.expected_move.filter(|_| plies > 0);
     let mate_after = |line: &[Move], plies_left: f32| {
         let mut history = search.context.history.clone();
         before.iter().chain(line).for_each(|&mv| history.push(mv));
         history.mate_by_checks(stats::moves_to_mate(plies_left))
     };
-    if let (None, Some(mate)) = (first.child, first.node.proof) {
+    let is_at_root =
+        |mate: FoundMate| plies == 0 && mate.mv == first.mv && first.node.proof == Some(mate.proof);
+    if let Some(mate) = first.node.proof
+        && (first.child.is_none() || search.mate.is_some_and(is_at_root))
+    {
         return mate_after(&[], mate.plies + 1.0);
     }
     let Some(mut id) = first.child.filter(|_| first.is_visited()) else { return line };
-    let tree = &search.context.tree;
     // Nobody waits for a tree that is being pruned, the clock least of all.
     let Some(_inside) = tree.try_enter() else { return line };
     while line.len() < MAX_PV {

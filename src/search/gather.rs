@@ -287,7 +287,7 @@ impl Gatherer {
         Some(self.candidates.len() - 1)
     }
 
-    /// Opens the claimed `node`: it is evaluated at once if it is terminal or in the cache, else with the batch.
+    /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else with the batch.
     fn open_leaf(&mut self, search: &Search, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;

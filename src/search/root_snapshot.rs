@@ -14,7 +14,7 @@ use super::select;
 use super::shared::Search;
 use super::stats::{moves_to_mate, root_evaluation};
 use super::tree::verdict::{self, MoveProof, Verdict};
-use super::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof};
+use super::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome};
 use crate::chess::{History, Move};
 use crate::time::RootEvaluation;
 
@@ -121,11 +121,37 @@ impl RootMove {
     /// with the visits that ended there.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
         let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
-        let mv = *history.mate_by_checks(moves_to_mate(loss.plies)).first()?;
-        let proof = loss.at_child();
-        let bounds = Bounds::certain(proof.outcome);
-        let node = NodeReading { mean: proof.value(), proof: Some(proof), bounds, ..*leaf };
-        Some(RootMove { node, q: proof.value().v, ..RootMove::unvisited(mv, 0.0) })
+        let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
+        let mut root_move = RootMove { node: *leaf, ..RootMove::unvisited(mate.mv, 0.0) };
+        root_move.prove(mate.proof);
+        Some(root_move)
+    }
+
+    /// Makes the move a visited one with this proof.
+    fn prove(&mut self, proof: Proof) {
+        let (mean, bounds) = (proof.value(), Bounds::certain(proof.outcome));
+        let visits = self.node.visits.max(1);
+        self.node = NodeReading { visits, mean, proof: Some(proof), bounds, is_certain: true, ..self.node };
+        self.q = mean.v;
+    }
+}
+
+/// A mate that was found without the tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundMate {
+    /// Its first move.
+    pub(crate) mv: Move,
+    /// What it proves of that move.
+    pub(crate) proof: Proof,
+}
+
+impl FoundMate {
+    /// Looks for a mate by checks in at most `moves` moves at the last position of `history`.
+    pub(crate) fn by_checks(history: &History, moves: u32) -> Option<FoundMate> {
+        let line = history.mate_by_checks(moves);
+        let plies = line.len() as f32 - 1.0;
+        let proof = Proof { outcome: ProofOutcome::Win, plies, is_mate: true };
+        line.first().map(|&mv| FoundMate { mv, proof })
     }
 }
 
@@ -150,7 +176,7 @@ impl RootSnapshot {
         let (tree, root) = (&context.tree, context.root_node());
         let draw_score = search.draw_score(0);
         let policies = &search.root_policy;
-        let children: Vec<RootMove> = tree
+        let mut children: Vec<RootMove> = tree
             .children(root)
             .map(|(id, child)| {
                 let (edge, node) = (child.edge(), NodeReading::of(child));
@@ -165,6 +191,7 @@ impl RootSnapshot {
                 }
             })
             .collect();
+        tell_mate(search, &mut children);
         let counts = search.counters.read();
         let proof = root_proof(search, &children);
         let root_reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(root) };
@@ -259,6 +286,25 @@ impl RootSnapshot {
     /// Returns `count` divided by the seconds since `go`.
     pub(crate) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
+    }
+}
+
+/// Tells `children`, the root's moves that have a child, of the mate that was found at the root, once that is evaluated and unless the
+/// tree knows one as near.
+fn tell_mate(search: &Search, children: &mut Vec<RootMove>) {
+    let is_evaluated = search.context.root_node().state() == NodeState::Expanded;
+    let Some(mate) = search.mate.filter(|mate| is_evaluated && search.root_policy.allows(mate.mv)) else {
+        return;
+    };
+    let is_first_move = |root_move: &RootMove| root_move.mv == mate.mv;
+    if !children.iter().any(is_first_move) {
+        children.extend(unvisited_moves(search).into_iter().find(is_first_move));
+    }
+    let is_as_near = |known: Proof| known.is_mate && known.plies <= mate.proof.plies;
+    if let Some(root_move) = children.iter_mut().find(|root_move| root_move.mv == mate.mv)
+        && !root_move.node.proof.is_some_and(is_as_near)
+    {
+        root_move.prove(mate.proof);
     }
 }
 

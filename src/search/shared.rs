@@ -10,7 +10,7 @@ use super::context::SearchContext;
 use super::counters::SearchCounters;
 use super::info::MoveStatsWhen;
 use super::root_policy::RootPolicy;
-use super::root_snapshot::RootSnapshot;
+use super::root_snapshot::{FoundMate, RootSnapshot};
 use super::stats;
 use super::stop_controller::StopController;
 use super::tree::{Node, NodeState, Unvisited};
@@ -49,6 +49,8 @@ pub(crate) struct Search {
     pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
     /// Decides when it ends.
     pub(crate) stop_controller: StopController,
+    /// The mate by checks at the root.
+    pub(crate) mate: Option<FoundMate>,
     /// Visits that the root had when the search began.
     pub(crate) reused_visits: u32,
     /// The worth of a draw to the side to move at the root.
@@ -61,6 +63,7 @@ impl Search {
         let SearchSpec { context, chain, visits, tablebase_hits } = spec;
         Search {
             root_policy: RootPolicy::new(&context),
+            mate: FoundMate::by_checks(&context.history, context.params.leaf_mate_search),
             budget: CachePadded::new(VisitBudget::new(visits)),
             counters: CachePadded::new(SearchCounters::new(tablebase_hits)),
             progress: Arc::default(),

@@ -105,6 +105,38 @@ fn a_line_goes_on_to_the_mate_that_was_found_at_its_leaf() {
     assert_eq!(history.terminal(&history.legal_moves()), Some(Terminal::Checkmate));
 }
 
+/// A regression: a leaf with a mate has no children; where the game came to it, the search began anew and had forgotten the mate.
+#[test]
+fn a_mate_that_was_found_at_a_leaf_is_known_where_the_game_comes_to_it() {
+    let mut bench = TestBench::new("random", 1, "fen 3K4/8/8/8/8/7k/2r4q/8 b - - 0 1");
+    let mut history = bench.tree.history().clone();
+    let mut moves_left = 100;
+    while moves_left > 1 {
+        let (search, result) = bench.search(u64::from(bench.root_visits()) + 50);
+        let line = result.info.unwrap().lines.remove(0);
+        let mate = line.mate.expect("a mate once told is not forgotten");
+        assert!(mate > 0 && mate < moves_left, "{mate} after {moves_left}");
+        assert_eq!((result.best, line.moves.len() as i32), (line.moves.first().copied(), 2 * mate - 1));
+        assert!(search.stats().proven_win);
+        moves_left = mate;
+        line.moves.iter().take(2).for_each(|&mv| history.push(mv));
+        bench.tree.advance(history.clone(), Past::Release, &Reclaimer::in_place(), || {}).unwrap();
+    }
+}
+
+#[test]
+fn a_mate_at_the_root_counts_where_it_may_be_played() {
+    // Qg8, Rxg8; Nf7.
+    let bench = TestBench::new("random", 1, "fen 5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - 0 1");
+    let mate_of = |nodes, root_moves: &[&str]| {
+        let (_, result) = bench.search_moves(nodes, root_moves);
+        result.info.unwrap().lines[0].mate
+    };
+    assert_eq!(mate_of(3, &[]), Some(2));
+    assert_eq!(mate_of(20, &["g2g3", "h2h3"]), None);
+    assert_eq!(mate_of(25, &["g2g3", "b3g8"]), Some(2));
+}
+
 /// A regression: bounds were not known, and a position where no move can win was not proven drawn by a move that draws for sure.
 #[test]
 fn a_draw_is_proven_where_no_move_can_win() {

@@ -10,7 +10,7 @@ impl TestBench {
         self.tree.advance(history.clone(), past, &Reclaimer::in_place(), || {}).unwrap();
     }
 
-    fn root_visits(&self) -> u32 {
+    pub(super) fn root_visits(&self) -> u32 {
         self.tree.tree().node(self.tree.root()).visits()
     }
 

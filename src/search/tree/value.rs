@@ -87,11 +87,6 @@ impl Proof {
         self.outcome == ProofOutcome::Loss
     }
 
-    /// Returns the proof of the same end, seen one ply nearer to it and by the other side.
-    pub(crate) fn at_child(self) -> Proof {
-        Proof { outcome: self.outcome.flipped(), plies: self.plies - 1.0, ..self }
-    }
-
     /// Returns the value of every visit.
     pub(crate) fn value(self) -> NodeValue {
         let (v, d) = match self.outcome {
