@@ -9,7 +9,7 @@ from table import Batch, Rows
 #: Temperature of the teacher's policy, in compressed centipawns.
 POLICY_TEMPERATURE = 35.0
 #: Share of the result in the value target, the rest is the evaluation.
-RESULT_SHARE = 0.5
+RESULT_SHARE = 0.25
 #: Offset and scale in centipawns of P(win) = 1 / (1 + exp((a - cp) / b)), by source; fitted to results by `fit_wdl.py`.
 WDL_TOURNAMENT = (132.0, 60.0)
 WDL_TEACHER = (128.0, 124.0)

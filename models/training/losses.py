@@ -12,8 +12,8 @@ import table
 from network import PLIES_PER_UNIT, Network
 from table import Batch
 
-#: Weights of the three losses.
-POLICY_WEIGHT, VALUE_WEIGHT, MOVES_LEFT_WEIGHT = 1.0, 1.0, 0.2
+#: Weights of the losses of policy, value and moves left.
+WEIGHTS = [1.0, 1.0, 0.2]
 
 
 @dataclass
@@ -29,17 +29,15 @@ class Outputs:
     has_value: Tensor  #: bool [N]
     has_moves_left: Tensor  #: bool [N]
 
+    def means(self) -> Tensor:
+        """Losses of policy, value and moves left, each the mean over the positions that have the label, f4 [3]."""
+        losses = torch.stack([self.policy.sum(), self.value.sum(), self.moves_left.sum()])
+        counts = torch.stack([self.has_policy.sum(), self.has_value.sum(), self.has_moves_left.sum()])
+        return losses / counts.clamp(min=1)
+
     def total(self) -> Tensor:
-        """The training loss: means over the positions that have the label."""
-
-        def mean(loss: Tensor, mask: Tensor) -> Tensor:
-            return loss.sum() / mask.sum().clamp(min=1)
-
-        return (
-            POLICY_WEIGHT * mean(self.policy, self.has_policy)
-            + VALUE_WEIGHT * mean(self.value, self.has_value)
-            + MOVES_LEFT_WEIGHT * mean(self.moves_left, self.has_moves_left)
-        )
+        """The training loss."""
+        return self.means() @ torch.tensor(WEIGHTS, device=self.policy.device)
 
 
 def planes_tensor(batch: Batch) -> Tensor:

@@ -13,24 +13,34 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
         for group in self.param_groups:
-            for parameter in group["params"]:
-                average = self.state[parameter].setdefault("average", torch.zeros_like(parameter))
-                average.lerp_(parameter.grad, 1 - group["momentum"])
-                update = orthogonal(parameter.grad.lerp(average, group["momentum"]).flatten(1))
-                parameter.mul_(1 - group["lr"] * group["weight_decay"])
-                gain = max(1.0, update.shape[0] / update.shape[1]) ** 0.5
-                parameter.add_(update.reshape(parameter.shape), alpha=-group["lr"] * gain)
+            parameters, momentum = group["params"], group["momentum"]
+            gradients = [parameter.grad for parameter in parameters]
+            averages = [self.state[p].setdefault("average", torch.zeros_like(p)) for p in parameters]
+            torch._foreach_lerp_(averages, gradients, 1 - momentum)
+            updates = torch._foreach_lerp(gradients, averages, momentum)
+            torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
+            matrices = [update.flatten(1) for update in updates]
+            # Matrices of one shape are computed together.
+            for shape in {matrix.shape for matrix in matrices}:
+                members = [number for number, matrix in enumerate(matrices) if matrix.shape == shape]
+                results = orthogonal(torch.stack([matrices[number] for number in members]))
+                for number, result in zip(members, results, strict=True):
+                    parameters[number].sub_(result.view_as(updates[number]), alpha=group["lr"])
 
 
-def orthogonal(matrix: Tensor) -> Tensor:
-    """Five steps towards the nearest matrix with orthonormal rows or columns."""
-    x = matrix / (matrix.norm() + 1e-7)
-    tall = x.shape[0] > x.shape[1]
-    x = x.T if tall else x
+def orthogonal(matrices: Tensor) -> Tensor:
+    """Takes matrices `[N, rows, columns]`, rows <= columns, five steps towards the nearest ones with orthonormal rows.
+
+    Each step multiplies by a polynomial of the product with the own transpose, which is small and follows from the one before."""
+    x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    square = x @ x.mT
+    identity = torch.eye(square.shape[1], device=x.device)
+    product = None
     for _ in range(5):
-        square = x @ x.T
-        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
-    return x.T if tall else x
+        factor = 3.4445 * identity - 4.7750 * square + 2.0315 * square @ square
+        product = factor if product is None else factor @ product
+        square = factor @ square @ factor
+    return product @ x
 
 
 class Optimizers:
@@ -42,7 +52,7 @@ class Optimizers:
         rest = [p for p in network.parameters() if id(p) not in chosen]
         self.members = [
             (Muon(convolutions, muon_lr), muon_lr),
-            (torch.optim.AdamW(rest, adam_lr, weight_decay=1e-2, betas=(0.9, 0.98)), adam_lr),
+            (torch.optim.AdamW(rest, adam_lr, weight_decay=1e-2, betas=(0.9, 0.98), fused=True), adam_lr),
         ]
 
     def step(self, factor: float) -> None:

@@ -14,6 +14,7 @@ import json
 import os
 import signal
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,8 @@ GRADIENT_NORM = 5.0
 #: Averaged over about so many last steps.
 EMA_STEPS = 400
 LOG_EVERY_STEPS = 100
+#: The processes wait for each other while one measures, rests or gets little of the machine.
+PATIENCE = timedelta(days=30)
 #: Positions that batch norm's statistics are made of where a run begins with a network file.
 NORM_POSITIONS = 1024
 
@@ -134,7 +137,9 @@ class Trainer:
         self.optimizers.load_state_dict(state["optimizers"])
         self.average = state["average"]
         self.step, self.seen, self.seconds = state["step"], state["seen"], state["seconds"]
-        self.left = self.left_at_start = state["left"]
+        # Another length of the run makes another schedule, also of one that was over.
+        is_longer = state.get("positions", self.arguments.positions) != self.arguments.positions or state["left"] <= 0
+        self.left = self.left_at_start = 1 - self.seen / self.arguments.positions if is_longer else state["left"]
 
     def save(self) -> None:
         state = {
@@ -145,6 +150,7 @@ class Trainer:
             "optimizers": self.optimizers.state_dict(),
             "step": self.step,
             "seen": self.seen,
+            "positions": self.arguments.positions,
             "seconds": self.seconds,
             "left": self.left,
         }
@@ -180,7 +186,8 @@ class Trainer:
         self.optimizers.step(self.rate())
         self.step += 1
         self.seen += len(indices) * self.world
-        self.update_average()
+        if self.rank == 0:
+            self.update_average()
         return out
 
     def share_gradients(self) -> None:
@@ -236,7 +243,7 @@ class Trainer:
             if self.rank > 0:
                 continue
             # They are read once in many steps, so that a GPU need not wait for it.
-            sums += torch.stack([loss.detach().mean() for loss in (out.policy, out.value, out.moves_left)])
+            sums += out.means().detach()
             count += 1
             if self.step % LOG_EVERY_STEPS == 0:
                 policy, value, moves_left = (sums / count).tolist()
@@ -261,7 +268,7 @@ def work(rank: int, arguments: argparse.Namespace, parent: int) -> None:
     """The main function of one process, which ends when the process `parent` does."""
     if arguments.processes > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(arguments.port))
-        dist.init_process_group("gloo", rank=rank, world_size=arguments.processes)
+        dist.init_process_group("gloo", rank=rank, world_size=arguments.processes, timeout=PATIENCE)
     Trainer(arguments, rank, parent).run()
     if arguments.processes > 1:
         dist.barrier()
