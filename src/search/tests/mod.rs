@@ -332,7 +332,7 @@ fn prefetched_positions_are_found_in_the_cache() {
 #[test]
 fn positions_that_mate_by_checks_are_not_prefetched() {
     // After Kh1 Black mates by Ra1. Positions with such counters have evaluations of their own.
-    for rule50 in 30..40 {
+    for rule50 in 50..60 {
         let position = format!("fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - {rule50} 30");
         let mut bench = TestBench::new("random", 1, &position);
         bench.params.max_prefetch = 32;
