@@ -49,10 +49,10 @@ fn managers_by_time_control() {
             cell["nodes_cv"].as_f64().unwrap() > 0.0 && cell["min_clock_ms"].as_f64().unwrap() > 0.0,
             "{cell}"
         );
-        // Two moves in three of these games have no rival; nothing said before how often smart pruning ends a move.
-        for key in ["pruned", "pruning_saved"] {
-            assert!((0.01..1.0).contains(&cell[key].as_f64().unwrap()), "{key} {cell}");
-        }
+        // Two moves in three of these games have no rival, and near its end any move is decided by a small lead; nothing said
+        // before how often smart pruning ends a move.
+        assert!((0.01..=1.0).contains(&cell["pruned"].as_f64().unwrap()), "{cell}");
+        assert!((0.01..1.0).contains(&cell["pruning_saved"].as_f64().unwrap()), "{cell}");
         assert!(cell["moves_left_mae"]["opening"].as_f64().is_some(), "{cell}");
     }
 }
