@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use super::row_file::RowError;
+use super::error::RowError;
 
 /// The column that names the version of the program which wrote a row. Rows of versions before it was there lack it, and have an
 /// empty version when they are read.

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use parquet::record::RecordWriter;
 
 use super::columns::{are_columns_of, columns_of_file};
-use super::row_file::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};
+use super::error::RowError;
+use super::row_file::{Row, RowReader, RowWriter, make_folder, write_parquet};
 
 /// A row that belongs to a game.
 pub trait RowOfGame: Row {

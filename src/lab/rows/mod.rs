@@ -5,9 +5,11 @@
 //! [`MergedGames`] goes through the rows of several files game by game. This module uses nothing else of the engine.
 
 mod columns;
+mod error;
 mod merge;
 mod row_file;
 
 pub use columns::{are_columns_of, columns_of_file};
+pub use error::RowError;
 pub use merge::{MergedGames, RowOfGame, files_of, write_merged, write_merged_rows};
-pub use row_file::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};
+pub use row_file::{Row, RowReader, RowWriter, make_folder, write_parquet};

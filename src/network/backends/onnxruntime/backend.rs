@@ -17,10 +17,11 @@ use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use super::device_options::{DeviceOptions, InputTensor};
 use super::evaluator::{self, ModelInterface, RunBatch};
 use super::nvidia;
 use super::progress_message::ProgressMessage;
-use super::provider::{DeviceOptions, InputTensor, Provider};
+use super::provider::Provider;
 use super::runtime::Runtime;
 use crate::network::weights::{DataType, InputForm, OnnxModel, ValueOutput};
 use crate::network::{

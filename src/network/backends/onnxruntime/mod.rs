@@ -3,7 +3,7 @@
 //! [`OnnxRuntime`] is the backend. The library is loaded at run time, when the first backend is made: [`Runtime`] is the
 //! one that serves the whole process, [`finder`] finds it, `nvidia` loads what a GPU needs beside it,
 //! `plugin` adds providers that are libraries of their own.
-//! [`provider`] knows the kinds of devices.
+//! [`provider`] knows the kinds of devices, [`DeviceOptions`] what users choose of them.
 
 pub mod finder;
 pub mod library;
@@ -11,6 +11,7 @@ pub mod provider;
 
 mod backend;
 mod bound;
+mod device_options;
 mod evaluator;
 mod fetch;
 mod graphs;
@@ -25,9 +26,10 @@ mod runtime;
 mod tensors;
 
 pub use backend::{NAME, OnnxRuntime};
+pub use device_options::{DeviceChoices, DeviceOptions};
 pub use fetch::{FetchError, UnpackError};
 pub use library::LibraryError;
 pub use observe::observe;
-pub use provider::{DeviceChoices, DeviceOptions, Provider};
+pub use provider::Provider;
 pub use python::{DownloadError, PythonError};
 pub use runtime::Runtime;

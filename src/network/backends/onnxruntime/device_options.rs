@@ -1,0 +1,326 @@
+//! The options of the backend: the device that evaluates, and how it is to do that.
+
+use std::path::Path;
+
+use ort::ep::{self, ExecutionProviderDispatch};
+
+use super::backend::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
+use super::provider::Provider;
+use crate::network::onnx::{BuildOptions, Precision};
+use crate::network::weights::InputForm;
+use crate::params::{ParamError, Params};
+
+/// The option that says in which form positions travel.
+const INPUTS: &str = "inputs";
+
+/// The batch size of models for MIGraphX: large enough for a GPU's work on most networks, and not much lost on a short batch.
+const MIGRAPHX_BATCH: usize = 64;
+
+/// The input of a model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InputTensor<'a> {
+    pub name: &'a str,
+    pub form: InputForm,
+}
+
+impl InputTensor<'_> {
+    /// Returns name and shape as TensorRT's options have them: `input:16x112x8x8`.
+    fn shape(&self, batch: usize) -> String {
+        let sizes = self.form.sizes().iter().map(|size| format!("x{size}"));
+        format!("{}:{batch}{}", self.name, sizes.collect::<String>())
+    }
+}
+
+/// The options of the backend `onnxruntime`: the device, and how it is to evaluate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// The kind of device.
+    pub provider: Provider,
+    /// The number of the device among several; CPUs are one.
+    pub gpu: u32,
+    /// `fp32`, `fp16` or `bf16`. A ready ONNX model keeps its own.
+    pub precision: &'static str,
+    /// Threads that work on one batch on a CPU.
+    pub threads: usize,
+    /// The form in which positions travel to it. A ready ONNX model keeps its own.
+    pub input: InputForm,
+    /// True if NVIDIA's GPUs replay recorded work.
+    pub cuda_graph: bool,
+    /// True if the CPU computes what the device cannot compute of a model; otherwise that is an error.
+    pub needs_cpu: bool,
+}
+
+/// Options to be tried one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceChoices {
+    /// What is tried first, in this order.
+    pub first: Vec<DeviceOptions>,
+    /// What remains.
+    pub last: DeviceOptions,
+}
+
+impl Default for DeviceOptions {
+    /// Returns the options of the CPU: single precision on one thread.
+    fn default() -> Self {
+        DeviceOptions {
+            provider: Provider::Cpu,
+            gpu: 0,
+            precision: "fp32",
+            threads: 1,
+            input: InputForm::Planes,
+            cuda_graph: false,
+            needs_cpu: false,
+        }
+    }
+}
+
+impl DeviceOptions {
+    /// Reads the backend's options.
+    ///
+    /// | option | values | meaning |
+    /// |---|---|---|
+    /// | `provider` | names of [`Provider::ALL`]; `cpu` | the kind of device |
+    /// | `gpu` | 0… | which one of several |
+    /// | `precision` | `auto`, `fp32`, `fp16`, `bf16` | `auto`: fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32 |
+    /// | `inputs` | `auto`, `packed`, `planes` | `packed`: 896 bytes a position, which the device expands; `planes`: 28 KB in fp32. `auto`: packed on GPUs |
+    /// | `cuda-graph` | `false`, `true` | with `cuda` and `tensorrt`: record the work of each batch size once and replay it |
+    /// | `threads` | 1… | threads that work on one batch on a CPU; 1 is best, for the search has threads of its own |
+    ///
+    /// # Errors
+    /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
+    pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
+        options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph", INPUTS], &[])?;
+        let names = Provider::ALL.map(Provider::name);
+        let provider = Provider::named(options.choice("provider", "cpu", &names)?).unwrap_or(Provider::Cpu);
+        let (best, precisions): (_, &[&'static str]) = match provider {
+            Provider::Cpu => ("fp32", &["auto", "fp32"]),
+            Provider::OpenVino if computes_bfloat16() => ("bf16", &["auto", "fp32", "bf16"]),
+            Provider::OpenVino => ("fp32", &["auto", "fp32"]),
+            _ => ("fp16", &["auto", "fp32", "fp16"]),
+        };
+        let precision = match options.choice("precision", "auto", precisions)? {
+            "auto" => best,
+            precision => precision,
+        };
+        let input = match options.choice(INPUTS, "auto", &["auto", "packed", "planes"])? {
+            "packed" => InputForm::Packed,
+            "planes" => InputForm::Planes,
+            _ => provider.usual_input(),
+        };
+        let graph_values: &[&'static str] = match provider {
+            Provider::Cuda | Provider::TensorRt => &["false", "true"],
+            _ => &["false"],
+        };
+        Ok(DeviceOptions {
+            cuda_graph: options.choice("cuda-graph", "false", graph_values)? == "true",
+            needs_cpu: false,
+            input,
+            provider,
+            gpu: options.integer("gpu", 0, 0..=255)? as u32,
+            precision,
+            threads: options.integer("threads", 1, 1..=256)? as usize,
+        })
+    }
+
+    /// Returns the way in which models must be built for it.
+    pub fn build_options(&self) -> BuildOptions {
+        BuildOptions {
+            precision: if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 },
+            input: self.input,
+            // It compiles the network anew for each other size of batch, in the middle of a game.
+            fixed_batch: (self.provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH),
+            ..BuildOptions::default()
+        }
+    }
+
+    /// Returns whether it is an error that the device cannot compute all of a model. Otherwise the CPU silently computes the rest.
+    pub(super) fn must_compute_all(&self) -> bool {
+        (self.provider.is_accelerator() || self.provider.is_plugin()) && !self.needs_cpu
+    }
+
+    /// Returns these options, which were read from `given`, with what may be tried in their place where `given` leaves it
+    /// open: first the best, last what any device should take.
+    pub fn choices(self, given: &Params) -> DeviceChoices {
+        let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
+        let mut first = vec![self];
+        if first[0].input == InputForm::Packed && is_open(INPUTS) {
+            first.push(DeviceOptions { input: InputForm::Planes, ..first[0].clone() });
+        }
+        // Some of the devices that it drives do not compute in half precision.
+        if first[0].provider == Provider::WebGpu && is_open("precision") {
+            let in_single = |device: &DeviceOptions| DeviceOptions { precision: "fp32", ..device.clone() };
+            let single: Vec<_> = first.iter().map(in_single).collect();
+            first.extend(single);
+        }
+        // A device that computes a part is better than none; one of a plugin computes all or is refused.
+        let worst = &first[first.len() - 1];
+        if worst.must_compute_all() && !worst.provider.is_plugin() {
+            first.push(DeviceOptions { needs_cpu: true, ..worst.clone() });
+        }
+        let last = first.remove(first.len() - 1);
+        DeviceChoices { first, last }
+    }
+
+    /// Returns the registration of the provider with a session; `None` for the CPU, which is always registered, and for
+    /// plugins, whose devices are given to the session. `input` is the model's, `engines` the folder for what a provider
+    /// builds once.
+    pub(super) fn registration(
+        &self,
+        input: InputTensor<'_>,
+        engines: &Path,
+    ) -> Option<ExecutionProviderDispatch> {
+        let gpu = self.gpu as i32;
+        let dispatch = match self.provider {
+            Provider::Cpu | Provider::OpenVino | Provider::WebGpu | Provider::TensorRtRtx => return None,
+            Provider::Cuda => ep::CUDA::default()
+                .with_device_id(gpu)
+                .with_tf32(true)
+                .with_cuda_graph(self.cuda_graph)
+                // The exhaustive search takes seconds for each size of batch, in the middle of a game.
+                .with_conv_algorithm_search(ep::cuda::ConvAlgorithmSearch::Heuristic)
+                .build(),
+            Provider::TensorRt => {
+                let shapes = |batch: usize| input.shape(batch);
+                ep::TensorRT::default()
+                    .with_device_id(gpu)
+                    .with_fp16(self.precision == "fp16")
+                    .with_layer_norm_fp32_fallback(true)
+                    .with_cuda_graph(self.cuda_graph)
+                    .with_engine_cache(true)
+                    .with_engine_cache_path(engines.display())
+                    .with_timing_cache(true)
+                    .with_timing_cache_path(engines.display())
+                    .with_profile_min_shapes(shapes(1))
+                    .with_profile_opt_shapes(shapes(PREFERRED_GPU_BATCH))
+                    .with_profile_max_shapes(shapes(MAX_BATCH))
+                    .build()
+            }
+            Provider::MiGraphX => ep::MIGraphX::default().with_device_id(gpu).build(),
+            Provider::CoreMl => {
+                ep::CoreML::default().with_model_format(ep::coreml::ModelFormat::MLProgram).build()
+            }
+            Provider::DirectMl => ep::DirectML::default().with_device_id(gpu).build(),
+        };
+        Some(dispatch.error_on_failure())
+    }
+
+    /// Returns the options of a plugin's provider, under their full names.
+    pub(super) fn plugin_options(&self) -> Vec<(String, String)> {
+        let options = match self.provider {
+            Provider::OpenVino => vec![("load_config", self.openvino_config())],
+            _ => Vec::new(),
+        };
+        let ep_name = self.provider.plugin().map_or("", |plugin| plugin.ep_name);
+        options.into_iter().map(|(key, value)| (format!("{ep_name}.{key}"), value)).collect()
+    }
+
+    /// Returns OpenVINO's configuration. Threads are not pinned: each session would pin its own to the same core.
+    fn openvino_config(&self) -> String {
+        let hint = if self.precision == "bf16" { "bf16" } else { "f32" };
+        let config = serde_json::json!({"CPU": {
+            "INFERENCE_PRECISION_HINT": hint,
+            "INFERENCE_NUM_THREADS": self.threads.to_string(),
+            "NUM_STREAMS": "1",
+            "ENABLE_CPU_PINNING": "NO",
+        }});
+        config.to_string()
+    }
+}
+
+/// Returns whether the processor multiplies numbers in bfloat16.
+fn computes_bfloat16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(options: &str) -> Result<DeviceOptions, ParamError> {
+        DeviceOptions::parse(&Params::parse(options).unwrap())
+    }
+
+    #[test]
+    fn providers_choose_their_precision() {
+        let precision = |options: &str| parse(options).unwrap().precision;
+        assert_eq!(precision(""), "fp32");
+        assert_eq!(precision("provider=cuda"), "fp16");
+        assert_eq!(precision("provider=tensorrt,precision=fp32"), "fp32");
+        assert_eq!(precision("provider=openvino,precision=fp32"), "fp32");
+        let built = |options: &str| parse(options).unwrap().build_options();
+        assert_eq!(built("provider=cuda,gpu=2").precision, Precision::Float16);
+        assert_eq!(built("provider=openvino").precision, Precision::Float32);
+    }
+
+    /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one before.
+    #[test]
+    fn models_for_migraphx_have_one_batch_size() {
+        for provider in Provider::ALL {
+            let device = parse(&format!("provider={provider}")).unwrap();
+            let expected = (provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH);
+            assert_eq!(device.build_options().fixed_batch, expected, "{provider}");
+        }
+    }
+
+    /// A regression: what a GPU's provider did not take of a network was computed by the CPU without a word, unless the provider
+    /// was a plugin.
+    #[test]
+    fn a_gpu_must_compute_all_before_the_cpu_may_help() {
+        for provider in Provider::ALL {
+            let given = Params::parse(&format!("provider={provider}")).unwrap();
+            let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
+            let is_silent = provider == Provider::Cpu;
+            assert!(first.iter().all(DeviceOptions::must_compute_all), "{provider}");
+            let has_help = provider.is_accelerator() && !provider.is_plugin();
+            assert_eq!(
+                (last.needs_cpu, last.must_compute_all()),
+                (has_help, !has_help && !is_silent),
+                "{provider}"
+            );
+        }
+    }
+
+    #[test]
+    fn gpus_get_packed_inputs_unless_the_user_says_otherwise() {
+        let input = |options: &str| parse(options).unwrap().input;
+        assert_eq!(input("provider=webgpu"), InputForm::Packed);
+        assert_eq!(input("provider=webgpu,inputs=planes"), InputForm::Planes);
+        assert_eq!(input(""), InputForm::Planes);
+        assert_eq!(input("provider=openvino,inputs=packed"), InputForm::Packed);
+        let choices = |options: &str| {
+            let given = Params::parse(options).unwrap();
+            let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
+            let all = first.into_iter().chain([last]).filter(|device| !device.needs_cpu);
+            all.map(|device| (device.precision, device.input)).collect::<Vec<_>>()
+        };
+        let (packed, planes) = (InputForm::Packed, InputForm::Planes);
+        let all = [("fp16", packed), ("fp16", planes), ("fp32", packed), ("fp32", planes)];
+        assert_eq!(choices("provider=webgpu"), all);
+        assert_eq!(choices("provider=webgpu,precision=fp32,inputs=packed"), [("fp32", packed)]);
+        assert_eq!(choices("provider=cuda"), all[..2]);
+        assert_eq!(choices(""), [("fp32", planes)]);
+        assert_eq!(InputTensor { name: "in", form: InputForm::Packed }.shape(16), "in:16x112x8");
+        assert_eq!(InputTensor { name: "in", form: InputForm::Planes }.shape(1), "in:1x112x8x8");
+    }
+
+    #[test]
+    fn what_a_provider_cannot_do_is_refused() {
+        let error_of = |options: &str| parse(options).unwrap_err().to_string();
+        assert_eq!(error_of("precision=fp16"), "precision=fp16: expected one of auto, fp32");
+        assert_eq!(
+            error_of("provider=abacus"),
+            "provider=abacus: expected one of cpu, openvino, cuda, tensorrt, tensorrt-rtx, webgpu, migraphx, coreml, \
+             directml"
+        );
+        assert_eq!(
+            error_of("batch=3"),
+            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph, \
+             inputs"
+        );
+        assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected one of false");
+        assert!(parse("provider=tensorrt,cuda-graph=true").unwrap().cuda_graph);
+    }
+}
