@@ -106,10 +106,10 @@ impl StopController {
     }
 
     /// Asks the chain as [`StopController::check`] does, but because time has passed. Which root moves are searched stays as
-    /// it is: that only workers decide, when a batch is backed up. Where nodes are the clock only they ask at all: in the
-    /// middle of a backup the figures depend on chance.
+    /// it is: that only workers decide, when a batch is backed up. Where no clock runs, as under `go depth` or where nodes are
+    /// the clock, only they ask at all: in the middle of a batch the figures depend on chance.
     pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64) -> bool {
-        !self.with_chain(|chain| chain.counts_nodes_as_time()) && self.ask(stats, visits_left).is_over
+        self.with_chain(|chain| chain.deadline().is_some()) && self.ask(stats, visits_left).is_over
     }
 
     fn ask(&self, stats: &SearchStats, visits_left: u64) -> Checked {

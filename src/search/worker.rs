@@ -156,9 +156,9 @@ fn take_part(search: &Search, evaluator: &mut dyn Evaluator) {
         let progress = gatherer.gather(search);
         if gatherer.batch.leaves.is_empty() {
             backup::release_collisions(search, &gatherer.batch);
-            if progress {
-                search.check_stoppers();
-            } else {
+            // Also without progress: the tree may have all that is asked for from the start.
+            search.check_stoppers();
+            if !progress && !search.progress.is_stopped() {
                 search.progress.wait_for_change(epoch, IDLE_WAIT);
             }
             continue;

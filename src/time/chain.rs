@@ -99,11 +99,6 @@ impl Chain {
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
     }
 
-    /// Returns true under `nodestime`, where the time that has passed depends on nodes alone.
-    pub fn counts_nodes_as_time(&self) -> bool {
-        self.node_rate.is_some()
-    }
-
     /// Returns true while `bestmove` must wait for `stop` or `ponderhit` even if the search has ended: no rule ends an infinite or
     /// ponder search, but it may run out of visits or fail.
     pub fn is_open_ended(&self) -> bool {

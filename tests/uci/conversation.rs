@@ -286,18 +286,22 @@ fn castling_follows_the_variant() {
     assert_eq!(engine.best_move(&[position, "go searchmoves e1h1 nodes 20"]), "e1h1");
 }
 
+/// A regression: under nodestime a search whose limit the tree had reached already never ended.
 #[test]
 fn the_tree_is_kept_from_move_to_move() {
-    let mut engine = Engine::random();
-    let line = engine.ask(&["position startpos", "go nodes 20000"], "bestmove");
-    let words: Vec<_> = line.split(' ').collect();
-    engine.send(&format!("position startpos moves {} {}", words[1], words[3]));
-    // The visits that are there already count: a limit below them is reached at once.
-    engine.send("go nodes 2");
-    let lines = engine.read_until("bestmove");
-    let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
-    let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
-    assert!(nodes.parse::<u32>().unwrap() > 100, "{info}");
+    for nodestime in [0, 10] {
+        let mut engine = Engine::random();
+        engine.send(&format!("setoption name nodestime value {nodestime}"));
+        let line = engine.ask(&["position startpos", "go nodes 20000"], "bestmove");
+        let words: Vec<_> = line.split(' ').collect();
+        engine.send(&format!("position startpos moves {} {}", words[1], words[3]));
+        // The visits that are there already count: a limit below them is reached at once.
+        engine.send("go nodes 2");
+        let lines = engine.read_until("bestmove");
+        let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+        let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap();
+        assert!(nodes.parse::<u32>().unwrap() > 100, "{info}");
+    }
 }
 
 #[test]

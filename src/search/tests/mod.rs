@@ -285,29 +285,32 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
-/// A regression: the controller's tick asked the chain in the middle of a backup, and the same game under nodestime ended a
-/// search elsewhere on a loaded machine.
+/// A regression: the controller's tick asked the chain in the middle of a batch, and the same game under nodestime, or the same
+/// `go depth`, ended a search elsewhere on a loaded machine.
 #[test]
-fn where_nodes_are_the_clock_only_whole_batches_are_judged() {
-    use crate::time::{NodesTimeOptions, StopReason};
+fn rules_without_a_clock_are_asked_by_workers_only() {
+    use crate::time::{Millis, NodesTimeOptions, StopReason};
 
-    let nodestime = NodesTimeOptions { nodes_per_ms: 1, dynamic: false };
-    for (options, by_clock) in [
-        (StopperOptions { nodestime, ..StopperOptions::default() }, None),
-        (StopperOptions::default(), Some(EndReason::Rule(StopReason::Nodes))),
+    let bench = TestBench::new("random", 1, "startpos");
+    let done = bench.search(50).0.stats();
+    let without_clock = GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() };
+    let with_clock = GoLimits { movetime: Some(Millis(1e6)), ..without_clock.clone() };
+    let nodestime = StopperOptions {
+        nodestime: NodesTimeOptions { nodes_per_ms: 1, dynamic: false },
+        ..StopperOptions::default()
+    };
+    let by_nodes = Some(EndReason::Rule(StopReason::Nodes));
+    for (limits, options, by_clock) in [
+        (&with_clock, StopperOptions::default(), by_nodes),
+        (&without_clock, StopperOptions::default(), None),
+        (&with_clock, nodestime, None),
     ] {
-        let bench = TestBench::new("random", 1, "startpos");
-        let (done, _) = bench.search(50);
-        let facts = MoveFacts {
-            limits: GoLimits { nodes: Some(Nodes(10)), ..GoLimits::default() },
-            legal_moves: 20,
-            ..MoveFacts::default()
-        };
+        let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
         let stop_controller = super::stop_controller::StopController::new(Chain::new(&facts, &options, None));
-        stop_controller.check_by_clock(&done.stats(), 1_000);
+        stop_controller.check_by_clock(&done, 1_000);
         assert_eq!(stop_controller.end_reason(), by_clock);
-        stop_controller.check(&done.stats(), 1_000);
-        assert_eq!(stop_controller.end_reason(), Some(EndReason::Rule(StopReason::Nodes)));
+        stop_controller.check(&done, 1_000);
+        assert_eq!(stop_controller.end_reason(), by_nodes);
     }
 }
 
