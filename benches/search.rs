@@ -8,13 +8,10 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use zeitnot::chess::History;
-use zeitnot::engine::Settings;
-use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
-use zeitnot::search::{SearchInfo, SearchSummary};
+use zeitnot::engine::{Engine, Settings};
+use zeitnot::search::SearchSummary;
 use zeitnot::time::{GoLimits, Nodes};
 
 const POSITION: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
@@ -162,28 +159,10 @@ struct MeasuredSearch {
 /// Searches until the tree has `nodes`; goes on from the last search unless a new game was begun.
 fn search(engine: &mut Engine, nodes: u64) -> MeasuredSearch {
     engine.set_position(POSITION).expect("the position is legal");
-    let (sender, summaries) = channel();
     let cpu = cpu_time();
     let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
-    let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(SummaryCollector(sender))).unwrap();
-    let summary = summaries.recv().expect("every search answers");
-    engine.wait();
-    MeasuredSearch { summary, cpu: cpu_time() - cpu }
-}
-
-/// Passes on what a search counted.
-struct SummaryCollector(Sender<SearchSummary>);
-
-impl Listener for SummaryCollector {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-
-    fn note(&mut self, _: &str) {}
-
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
-        let summary = answer.result.map(|result| result.summary).unwrap_or_default();
-        self.0.send(summary).expect("the receiver waits");
-    }
+    let found = engine.search(limits).expect("the position has moves");
+    MeasuredSearch { summary: found.result.summary, cpu: cpu_time() - cpu }
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

@@ -3,45 +3,22 @@
 //! Load the network that comes with it, search the start position, print the best move:
 //!
 //! ```
-//! use std::sync::mpsc::{Sender, channel};
-//! use std::time::Instant;
-//!
-//! use zeitnot::chess::History;
-//! use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
-//! use zeitnot::search::SearchInfo;
+//! use zeitnot::engine::{Engine, Settings};
 //! use zeitnot::time::{GoLimits, Nodes};
-//!
-//! /// Passes the answer on to whoever waits for it.
-//! struct AnswerListener(Sender<SearchAnswer>);
-//!
-//! impl Listener for AnswerListener {
-//!     fn info(&mut self, _root: &History, info: &SearchInfo) {
-//!         eprintln!("{info:?}");
-//!     }
-//!
-//!     fn note(&mut self, text: &str) {
-//!         eprintln!("{text}");
-//!     }
-//!
-//!     fn answer(&mut self, _root: &History, answer: SearchAnswer) {
-//!         let _receiver_gone = self.0.send(answer);
-//!     }
-//! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut engine = Engine::new(Settings::default())?;
 //! engine.set_option("WeightsFile", "models/zeitnot-small.pb.gz")?;
 //! engine.set_position("startpos")?;
 //! let limits = GoLimits { nodes: Some(Nodes(100)), ..GoLimits::default() };
-//! let (sender, answers) = channel();
-//! let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-//! engine.go(request, Box::new(AnswerListener(sender)))?;
-//! let best = answers.recv()?.best.ok_or("the game is over")?;
-//! println!("{}", engine.position().format_move(best));
-//! # assert_eq!(engine.position().format_move(best).len(), 4);
+//! let found = engine.search(limits)?;
+//! println!("{}", engine.position().format_move(found.best));
+//! # assert_eq!(engine.position().format_move(found.best).len(), 4);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Engine::go`](engine::Engine::go) returns at once and reports to a [`Listener`](engine::Listener) instead.
 //!
 //! # Layers
 //!

@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod epd;
 mod fen;
 mod history;
 mod mate;
@@ -24,6 +25,7 @@ mod perft;
 mod position;
 mod terminal;
 
+pub use epd::split_epd;
 pub use fen::PositionError;
 pub use history::History;
 pub use moves::{Move, MoveList};

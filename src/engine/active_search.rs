@@ -221,8 +221,7 @@ mod tests {
             engine.set_position("startpos").unwrap();
             let (sender, answers) = channel();
             let limits = GoLimits { infinite: true, ..GoLimits::default() };
-            let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-            engine.go(request, Box::new(PanickingListener(sender))).unwrap();
+            engine.go(GoRequest::new(limits), Box::new(PanickingListener(sender))).unwrap();
             let answer = answers.recv_timeout(Duration::from_secs(60)).unwrap();
             assert!(answer.best.is_some());
             assert!(answer.result.unwrap().failure.unwrap().contains("panicked"));

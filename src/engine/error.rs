@@ -37,6 +37,14 @@ pub enum EngineError {
     /// The network that the options ask for was refused before; the text says why.
     #[error("{0}")]
     NetworkRefused(String),
+    /// A search ended without a move that one can rely on.
+    #[error("no result for {position}: {reason}")]
+    NoResult {
+        /// The position, as FEN.
+        position: String,
+        /// What was wrong.
+        reason: String,
+    },
     /// The tree has no room left.
     #[error("{0}; send ucinewgame")]
     Tree(String),

@@ -17,8 +17,15 @@ pub struct GoRequest {
     pub received: Instant,
 }
 
+impl GoRequest {
+    /// Returns the command, given now, to search all moves.
+    pub fn new(limits: GoLimits) -> GoRequest {
+        GoRequest { limits, root_moves: Vec::new(), received: Instant::now() }
+    }
+}
+
 /// The engine's answer to a command to search: UCI's `bestmove`, and the search's result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SearchAnswer {
     /// The move to play; `None` only where there is no legal move, or the search failed before it had evaluated
     /// anything. No move is made up then: the `failure` of `result` says what was wrong.

@@ -6,6 +6,7 @@
 mod active_search;
 mod before_pondering;
 mod error;
+mod finished_search;
 mod game;
 mod info_options;
 mod listener;
@@ -32,6 +33,7 @@ use crate::search::{Search, WorkerProgress};
 
 use active_search::{ActiveSearch, SearchOrder, SearchReporter};
 pub use error::EngineError;
+pub use finished_search::FinishedSearch;
 use game::{GameState, SearchResources};
 pub use info_options::{InfoOptions, ScoreType};
 pub use listener::{GoRequest, Listener, SearchAnswer};

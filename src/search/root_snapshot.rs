@@ -117,6 +117,13 @@ impl RootMove {
         RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
     }
 
+    /// Returns the move that leads to `child`, with the network's policy and no noise.
+    fn of_child(id: NodeId, child: &Node, draw_score: f32) -> RootMove {
+        let (edge, node) = (child.edge(), NodeReading::of(child));
+        let q = select::child_q(node.mean, draw_score);
+        RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
+    }
+
     /// Returns the move that mates at the last position of `history`, where that was found when `leaf`, its node, was opened,
     /// with the visits that ended there.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
@@ -178,17 +185,10 @@ impl RootSnapshot {
         let policies = &search.root_policy;
         let mut children: Vec<RootMove> = tree
             .children(root)
-            .map(|(id, child)| {
-                let (edge, node) = (child.edge(), NodeReading::of(child));
-                RootMove {
-                    mv: edge.mv(),
-                    child: Some(id),
-                    node,
-                    q: select::child_q(node.mean, draw_score),
-                    network_policy: edge.policy(),
-                    policy: policies.of_child(child),
-                    is_allowed: policies.allows(edge.mv()),
-                }
+            .map(|(id, child)| RootMove {
+                policy: policies.of_child(child),
+                is_allowed: policies.allows(child.edge().mv()),
+                ..RootMove::of_child(id, child, draw_score)
             })
             .collect();
         tell_mate(search, &mut children);
@@ -242,19 +242,8 @@ impl RootSnapshot {
             .unvisited(node)
             .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
         let mut unvisited: Vec<_> = unvisited.collect();
-        let child_move = |(id, child): (NodeId, &Node)| {
-            let (edge, node) = (child.edge(), NodeReading::of(child));
-            RootMove {
-                mv: edge.mv(),
-                child: Some(id),
-                node,
-                q: select::child_q(node.mean, draw_score),
-                network_policy: edge.policy(),
-                policy: edge.policy(),
-                is_allowed: true,
-            }
-        };
-        let children: Vec<_> = tree.children(node).map(child_move).collect();
+        let children = tree.children(node).map(|(id, child)| RootMove::of_child(id, child, draw_score));
+        let children: Vec<_> = children.collect();
         unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
         Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self })
     }

@@ -8,16 +8,8 @@ use std::fmt;
 use clap::Args;
 use serde::Serialize;
 
-use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chess::{History, Variant};
-use crate::network::encode::InputFormat;
-use crate::network::{Backend, EvalSlot, Evaluator};
-
-const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
-/// Games that are played side by side; also the batch size.
-const GAMES: usize = 32;
-/// The greatest length of a game, plies.
-const GAME_PLIES: usize = 120;
+use super::{ExitStatus, Failure, NetworkArgs, Output, self_play};
+use crate::network::{Backend, EvalSlot};
 
 #[derive(Debug, Args)]
 pub(super) struct AccuracyArgs {
@@ -43,10 +35,10 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     if format != other {
         return Err(Failure::Input("the two backends want positions encoded differently".into()));
     }
-    let expected = play(&mut *reference.evaluator()?, format, args.positions as usize)?;
+    let expected = self_play::positions(&mut *reference.evaluator()?, format, args.positions as usize)?;
     let mut found = expected.clone();
     let mut evaluator = tested.evaluator()?;
-    for batch in found.chunks_mut(GAMES.min(tested.info().max_batch)) {
+    for batch in found.chunks_mut(self_play::GAMES.min(tested.info().max_batch)) {
         evaluator.evaluate(batch)?;
     }
     let report = AccuracyReport::new(
@@ -55,42 +47,6 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     );
     output.write(&report, &report)?;
     Ok(ExitStatus::Success)
-}
-
-/// Returns `count` positions of games that `evaluator` plays, evaluated.
-fn play(evaluator: &mut dyn Evaluator, format: InputFormat, count: usize) -> Result<Vec<EvalSlot>, Failure> {
-    let start = || match History::from_fen(START, Variant::Standard) {
-        Ok(history) => history,
-        Err(error) => unreachable!("START is legal: {error}"),
-    };
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut games: Vec<(History, usize)> = (0..GAMES).map(|_| (start(), 0)).collect();
-    let mut positions = Vec::with_capacity(count + GAMES);
-    while positions.len() < count {
-        let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
-        evaluator.evaluate(&mut batch)?;
-        for ((game, plies), slot) in games.iter_mut().zip(&batch) {
-            let legal = game.legal_moves();
-            game.push(legal[draw(&slot.policy(), random.f32())]);
-            *plies += 1;
-            if *plies >= GAME_PLIES || game.legal_moves().is_empty() {
-                (*game, *plies) = (start(), 0);
-            }
-        }
-        positions.append(&mut batch);
-    }
-    positions.truncate(count);
-    Ok(positions)
-}
-
-/// Returns the place in `probabilities` at which their sum passes `share` (`0..1`).
-fn draw(probabilities: &[f32], share: f32) -> usize {
-    let mut sum = 0.0;
-    let passed = probabilities.iter().position(|p| {
-        sum += p;
-        sum > share
-    });
-    passed.unwrap_or(probabilities.len().saturating_sub(1))
 }
 
 /// The mean and the largest of some errors.
@@ -197,12 +153,6 @@ mod tests {
         assert_eq!(divergence(&p, &p), 0.0);
         assert!((divergence(&[1.0, 0.0], &[0.5, 0.5]) - std::f64::consts::LN_2).abs() < 1e-6);
         assert!(divergence(&p, &[0.1, 0.6, 0.3]) > divergence(&p, &[0.4, 0.3, 0.3]));
-    }
-
-    #[test]
-    fn draws_follow_the_probabilities() {
-        let p = [0.25, 0.5, 0.25];
-        assert_eq!([0.0, 0.24, 0.26, 0.74, 0.76, 1.0].map(|share| draw(&p, share)), [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod network_args;
 mod options;
 mod output;
 mod perft;
+mod self_play;
 mod setup;
 mod shell;
 mod solve;

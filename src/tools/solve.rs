@@ -8,14 +8,13 @@ use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
-use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
 use super::output::{OutputFormat, eprint_message};
 use super::{ExitStatus, Failure, Output, fixed_search};
-use crate::chess::{History, Move, Variant};
+use crate::chess::{History, Move, Variant, split_epd};
 use crate::engine::{Engine, GoRequest, Listener, SearchAnswer, Settings};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, Nodes};
@@ -81,21 +80,13 @@ struct Problem {
 impl Problem {
     /// Reads a line of the file, the `number`th.
     fn parse(line: &str, number: usize) -> Result<Problem, String> {
-        let mut rest = line.trim();
-        let mut fields: Vec<_> = (0..4).map(|_| take_word(&mut rest)).collect();
-        // The two counters of a FEN may stand before the operations.
-        let mut behind = rest;
-        let counters = [take_word(&mut behind), take_word(&mut behind)];
-        if counters.iter().all(|word| word.parse::<u32>().is_ok()) {
-            fields.extend(counters);
-            rest = behind;
-        }
-        let position = format!("fen {}", fields.join(" "));
+        let (fen, operations) = split_epd(line);
+        let position = format!("fen {fen}");
         let game =
             History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
         let mut problem =
             Problem { id: format!("line {number}"), position, goal: Goal::default(), asked: String::new() };
-        for operation in rest.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
+        for operation in operations.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
             let (code, operands) = operation.split_once(' ').unwrap_or((operation, ""));
             match code {
                 "bm" => problem.goal.best = moves(&game, operands)?,
@@ -118,13 +109,6 @@ impl Problem {
         }
         Ok(problem)
     }
-}
-
-/// Takes the first word off a text.
-fn take_word<'a>(text: &mut &'a str) -> &'a str {
-    let (word, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    *text = behind.trim_start();
-    word
 }
 
 /// Reads moves, in algebraic or UCI's notation.
@@ -218,8 +202,7 @@ fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<Sol
     engine.set_position(&problem.position)?;
     let (sender, answers) = channel();
     let watcher = Watcher { goal: problem.goal.clone(), since: None, answers: sender };
-    let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(watcher))?;
+    engine.go(GoRequest::new(limits), Box::new(watcher))?;
     engine.wait();
     let failed = || Failure::Input(format!("{}: the search failed", problem.id));
     let Watched { answer, since } = answers.recv().map_err(|_| failed())?;
@@ -340,7 +323,9 @@ mod tests {
     /// A regression: the counters were taken for an operation, and what followed them was lost.
     #[test]
     fn counters_may_stand_before_the_operations() {
-        for (counters, position) in [("", ""), (" 3 40", " 3 40"), (" 3", ""), (" hmvc 3; fmvn 40;", "")] {
+        for (counters, position) in
+            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 0 1"), (" hmvc 3; fmvn 40;", " 0 1")]
+        {
             let problem = Problem::parse(&format!("{MATE}{counters} ; bm Rd8#;"), 1).unwrap();
             assert_eq!(problem.position, format!("fen {MATE}{position}"));
             assert_eq!(problem.asked, "bm Rd8#");

@@ -4,13 +4,10 @@ mod fetch;
 
 use std::fs;
 use std::num::NonZero;
-use std::sync::mpsc::{Sender, channel};
-use std::time::Instant;
 
 use zeitnot::chess::{Color, History, Position, Terminal, Variant};
-use zeitnot::engine::Settings;
-use zeitnot::engine::{Engine, GoRequest, Listener, SearchAnswer};
-use zeitnot::search::{SearchInfo, SearchResult};
+use zeitnot::engine::{Engine, Settings};
+use zeitnot::search::SearchResult;
 use zeitnot::tablebase::{ProbeResult, RootPace, RootTables, Tablebase};
 use zeitnot::time::{GoLimits, Nodes};
 
@@ -125,18 +122,6 @@ fn without_distances_results_choose_the_root_moves() {
 /// A player with the backend `random`, so that all sense in its moves comes from the tables.
 struct Player(Engine);
 
-struct Reporter(Sender<SearchAnswer>);
-
-impl Listener for Reporter {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-    fn note(&mut self, text: &str) {
-        assert!(!text.contains("ERROR"), "{text}");
-    }
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
-        self.0.send(answer).unwrap();
-    }
-}
-
 fn settings(folders: &str) -> Settings {
     let mut settings = Settings::default();
     settings.network.backend = "random".into();
@@ -160,12 +145,9 @@ impl Player {
     fn search(&mut self, fen: &str, moves: &[String], nodes: u64) -> (String, SearchResult) {
         self.0.set_position(&format!("fen {fen} moves {}", moves.join(" "))).unwrap();
         let limits = GoLimits { nodes: Some(Nodes(nodes)), ..GoLimits::default() };
-        let (sender, answers) = channel();
-        let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-        self.0.go(request, Box::new(Reporter(sender))).unwrap();
-        self.0.wait();
-        let answer = answers.recv().unwrap();
-        (self.0.position().format_move(answer.best.unwrap()), answer.result.unwrap())
+        let found = self.0.search(limits).unwrap();
+        assert!(!found.notes.concat().contains("ERROR"), "{:?}", found.notes);
+        (self.0.position().format_move(found.best), found.result)
     }
 }
 

@@ -41,6 +41,16 @@ impl Evaluator for PanickingEvaluator {
     }
 }
 
+/// Returns what searches need, with no search of before under way.
+fn resources<'a>(
+    settings: &'a Settings,
+    tables: &'a RootTablebase,
+    cache: &'a Arc<EvalCache>,
+    backend: &'a Arc<dyn Backend>,
+) -> SearchResources<'a> {
+    SearchResources { settings, tables, cache, backend, draining: &[] }
+}
+
 /// A regression: the claims and visits under way of a search thread that had panicked stayed in the tree for the rest of
 /// the game, so that no search ever came to what they held.
 #[test]
@@ -56,17 +66,11 @@ fn a_tree_in_which_a_search_thread_died_is_dropped() {
     let position = History::start();
     let tables = RootTablebase::default();
     let cache = Arc::new(EvalCache::new(0));
+    let resources = resources(&settings, &tables, &cache, &backend);
     let mut failures = Vec::new();
     for _ in 0..2 {
         let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
-        let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-        let resources = SearchResources {
-            settings: &settings,
-            tables: &tables,
-            cache: &cache,
-            backend: &backend,
-            draining: &[],
-        };
+        let request = GoRequest::new(limits);
         let search = Arc::new(game.begin_search(&position, request, &resources).unwrap());
         workers.assign(&search);
         let result = run(&search, &mut |_| {});
@@ -90,19 +94,13 @@ fn a_position_that_does_not_continue_the_game_begins_another_one() {
     let config = backends::BackendConfig::parse("random", "").unwrap();
     let backend: Arc<dyn Backend> = backends::create(&config, None).unwrap();
     let (tables, cache) = (RootTablebase::default(), Arc::new(EvalCache::new(0)));
+    let resources = resources(&settings, &tables, &cache, &backend);
     let mut game = GameState::new(&settings).unwrap();
     // Returns the nodes on the clock; each move uses 4,000.
     let mut nodes_before_move = |position: &str, ponder| {
         let position = History::from_uci_position(position, Variant::Standard).unwrap();
         let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
-        let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-        let resources = SearchResources {
-            settings: &settings,
-            tables: &tables,
-            cache: &cache,
-            backend: &backend,
-            draining: &[],
-        };
+        let request = GoRequest::new(limits);
         let search = game.begin_search(&position, request, &resources).unwrap();
         let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
         let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };

@@ -1,15 +1,13 @@
 //! Searches the positions of games, one after the other.
 
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
-use std::time::Instant;
 
-use super::{AnalysedGame, AnalysedLine, AnalysedPosition, AnalysisError, SpendingPlan, history_of};
-use crate::chess::{History, Move, Terminal, Variant};
-use crate::engine::{Engine, GoRequest, Listener, SearchAnswer};
+use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan, history_of};
+use crate::chess::{Terminal, Variant};
+use crate::engine::{Engine, EngineError, FinishedSearch};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
-use crate::search::{PvLine, SearchInfo, SearchResult};
+use crate::search::PvLine;
 use crate::time::{GoLimits, centipawns};
 
 /// An engine that analyses games.
@@ -44,7 +42,7 @@ impl Analyst {
         game: RecordedGame,
         plan: &SpendingPlan,
         mut progress: impl FnMut(),
-    ) -> Result<AnalysedGame, AnalysisError> {
+    ) -> Result<AnalysedGame, EngineError> {
         let chess960 = if game.variant == Variant::Chess960 { "true" } else { "false" };
         self.engine.set_option("UCI_Chess960", chess960)?;
         self.engine.new_game();
@@ -75,37 +73,31 @@ impl Analyst {
         1000.0 * nodes as f64 / ms.max(1.0)
     }
 
-    fn search(&mut self, position: &str) -> Result<AnalysedPosition, AnalysisError> {
+    fn search(&mut self, position: &str) -> Result<AnalysedPosition, EngineError> {
         self.engine.set_position(position)?;
-        let (answers, answered) = channel();
-        let request =
-            GoRequest { limits: self.limits.clone(), root_moves: Vec::new(), received: Instant::now() };
-        self.engine.go(request, Box::new(Reader { answers }))?;
-        self.engine.wait();
-        let answer = answered.recv().ok();
-        let result = answer.as_ref().and_then(|answer| answer.result.as_ref());
-        let failure = result.and_then(|result| result.failure.clone());
-        let best = answer.as_ref().and_then(|answer| answer.best);
-        let found = best.zip(result).and_then(|(best, result)| Some((lines(best, result)?, result)));
-        let (lines, result) = found.filter(|_| failure.is_none()).ok_or_else(|| AnalysisError::Search {
-            position: position.to_owned(),
-            reason: failure.clone().unwrap_or_else(|| "the search found no move".into()),
-        })?;
+        let found = self.engine.search(self.limits.clone())?;
+        let lines = lines(&found);
+        if lines.is_empty() {
+            let reason = "no evaluation has come back in time".to_owned();
+            return Err(EngineError::NoResult { position: position.to_owned(), reason });
+        }
+        let summary = &found.result.summary;
         Ok(AnalysedPosition {
             lines,
-            nodes: result.summary.nodes,
-            new_nodes: result.summary.new_nodes,
-            time_ms: result.summary.time.as_secs_f64() * 1e3,
+            nodes: summary.nodes,
+            new_nodes: summary.new_nodes,
+            time_ms: summary.time.as_secs_f64() * 1e3,
         })
     }
 }
 
-/// Returns the lines of a search that plays `best`, that of this move first.
-fn lines(best: Move, result: &SearchResult) -> Option<Vec<AnalysedLine>> {
-    let mut lines: Vec<_> = result.info.as_ref()?.lines.iter().map(line).collect();
+/// Returns the lines of a search, that of the move to play first.
+fn lines(found: &FinishedSearch) -> Vec<AnalysedLine> {
+    let info = found.result.info.iter();
+    let mut lines: Vec<_> = info.flat_map(|info| &info.lines).map(line).collect();
     // Temperature may have chosen another move than the most visited one.
-    lines.sort_by_key(|line| line.moves.first() != Some(&best));
-    (!lines.is_empty()).then_some(lines)
+    lines.sort_by_key(|line| line.moves.first() != Some(&found.best));
+    lines
 }
 
 fn line(line: &PvLine) -> AnalysedLine {
@@ -129,20 +121,4 @@ fn game_over(terminal: Terminal) -> AnalysedPosition {
     };
     let line = AnalysedLine { wl, d, score, moves_left: Some(0.0), moves: Vec::new() };
     AnalysedPosition { lines: vec![line], nodes: 0, new_nodes: 0, time_ms: 0.0 }
-}
-
-/// Passes the answer of a search on.
-struct Reader {
-    answers: Sender<SearchAnswer>,
-}
-
-impl Listener for Reader {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-
-    fn note(&mut self, _: &str) {}
-
-    fn answer(&mut self, _: &History, answer: SearchAnswer) {
-        // The receiver waits for the answer.
-        let _ = self.answers.send(answer);
-    }
 }

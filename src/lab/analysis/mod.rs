@@ -18,28 +18,9 @@ pub use page::page;
 pub use spending::SpendingPlan;
 pub use summary::{AnalysisSummary, SideSummary, table};
 
-use thiserror::Error;
-
 use crate::chess::{History, Move, Position};
-use crate::engine::EngineError;
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
-
-/// The reason why a game could not be analysed.
-#[derive(Debug, Error)]
-pub enum AnalysisError {
-    /// The engine refuses an option, a network or a position.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A search ended without a result.
-    #[error("no result for {position}: {reason}")]
-    Search {
-        /// The position, as after UCI's `position`.
-        position: String,
-        /// What was wrong.
-        reason: String,
-    },
-}
 
 /// A line that a search found, from the point of view of the side that moves first in it.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::chess::{History, Move, Position, PositionError, Variant};
+use crate::chess::{History, Move, Position, PositionError, Variant, split_epd};
 use crate::lab::compressed;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 
@@ -159,7 +159,7 @@ fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, Openin
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let fen = fen_of_line(line);
+        let (fen, _) = split_epd(line);
         Position::from_fen(&fen).map_err(|error| OpeningsError::Position {
             path: path.into(),
             line: index + 1,
@@ -168,16 +168,6 @@ fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, Openin
         list.push(Opening { fen: Some(fen), moves: Vec::new() });
     }
     Ok(list)
-}
-
-/// Returns the FEN of an EPD or FEN line. After the four fields of an EPD come operations, not the two counters.
-fn fen_of_line(line: &str) -> String {
-    let words: Vec<_> = line.split_ascii_whitespace().collect();
-    let is_counter = |index: usize| words.get(index).is_some_and(|word| word.parse::<u32>().is_ok());
-    if is_counter(4) && is_counter(5) {
-        return words[..6].join(" ");
-    }
-    format!("{} 0 1", words[..words.len().min(4)].join(" "))
 }
 
 fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {

@@ -105,10 +105,8 @@ impl MatchFiles {
     /// [`RowError`] if a file cannot be read or written.
     pub fn finish(mut self) -> Result<(), RowError> {
         self.flush()?;
-        let games = RowReader::<MatchGameRow>::open(&self.folder.join("games.csv"))?;
-        write_parquet(&self.folder.join("games.parquet"), games)?;
-        let moves = RowReader::<MatchMoveRow>::open(&self.folder.join("moves.csv"))?;
-        write_parquet(&self.folder.join("moves.parquet"), moves)
+        write_parquet::<MatchGameRow>(&self.folder.join("games.csv"))?;
+        write_parquet::<MatchMoveRow>(&self.folder.join("moves.csv"))
     }
 }
 

@@ -68,15 +68,15 @@ pub enum MovesLeftError {
         /// The file of settings beside the rows.
         path: PathBuf,
     },
-    /// A search ended without an answer.
-    #[error("game {game}, ply {ply}: the search ended without an answer: {notes}")]
+    /// A position could not be searched.
+    #[error("game {game}, ply {ply}: {source}")]
     Search {
         /// The game's number.
         game: u64,
         /// Plies played before the position.
         ply: u32,
-        /// The engine's messages.
-        notes: String,
+        /// What was wrong.
+        source: EngineError,
     },
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::replayer::ReplayRows;
 use super::rows::{ReplayGameRow, ReplayMoveRow};
-use crate::lab::rows::{Row, RowError, RowReader, RowWriter, make_folder, write_parquet};
+use crate::lab::rows::{Row, RowError, RowWriter, make_folder, write_parquet};
 
 /// The open files `games.csv` and `moves.csv`; at the end the same rows are written as Parquet.
 #[derive(Debug)]
@@ -44,10 +44,8 @@ impl ReplayFiles {
     pub fn finish(mut self) -> Result<(), RowError> {
         self.games.flush()?;
         self.moves.flush()?;
-        let games = RowReader::<ReplayGameRow>::open(&self.folder.join("games.csv"))?;
-        write_parquet(&self.folder.join("games.parquet"), games)?;
-        let moves = RowReader::<ReplayMoveRow>::open(&self.folder.join("moves.csv"))?;
-        write_parquet(&self.folder.join("moves.parquet"), moves)
+        write_parquet::<ReplayGameRow>(&self.folder.join("games.csv"))?;
+        write_parquet::<ReplayMoveRow>(&self.folder.join("moves.csv"))
     }
 }
 

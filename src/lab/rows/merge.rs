@@ -162,7 +162,7 @@ where
         game?.iter().try_for_each(|row| writer.write(row))?;
     }
     writer.flush()?;
-    write_parquet(&path.with_extension("parquet"), RowReader::<R>::open(path)?)
+    write_parquet::<R>(path)
 }
 
 #[cfg(test)]

@@ -210,25 +210,24 @@ impl<R: Row> Iterator for RowReader<R> {
     }
 }
 
-/// Writes rows as a Parquet file (compressed with Snappy), in groups, so that any number of them needs little memory.
+/// Writes the rows of the CSV file `csv` as Parquet (compressed with Snappy) beside it, in groups, so that any number of them
+/// needs little memory. The file's name differs in its ending, `.parquet`.
 ///
 /// # Errors
-/// Errors that `rows` yields; [`RowError::Io`] and [`RowError::Parquet`] if writing fails.
-pub fn write_parquet<R>(
-    path: &Path,
-    rows: impl IntoIterator<Item = Result<R, RowError>>,
-) -> Result<(), RowError>
+/// Errors of reading the rows; [`RowError::Io`] and [`RowError::Parquet`] if writing fails.
+pub fn write_parquet<R>(csv: &Path) -> Result<(), RowError>
 where
     R: Row,
     for<'a> &'a [R]: RecordWriter<R>,
 {
+    let mut rows = RowReader::<R>::open(csv)?;
+    let path = &csv.with_extension("parquet");
     let none: &[R] = &[];
     let schema = none.schema().map_err(RowError::parquet(path))?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let file = BufWriter::new(File::create(path).map_err(RowError::io(path))?);
     let mut writer =
         SerializedFileWriter::new(file, schema, Arc::new(properties)).map_err(RowError::parquet(path))?;
-    let mut rows = rows.into_iter();
     loop {
         let group = rows.by_ref().take(ROW_GROUP).collect::<Result<Vec<R>, _>>()?;
         if group.is_empty() {
@@ -307,7 +306,7 @@ mod tests {
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
         assert_eq!(read(&path), []);
         drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
-        write_parquet(&path.with_extension("parquet"), RowReader::<Sample>::open(&path).unwrap()).unwrap();
+        write_parquet::<Sample>(&path).unwrap();
         assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
     }
 
@@ -367,9 +366,11 @@ mod tests {
     #[test]
     fn parquet_has_the_same_rows_with_types_and_nulls() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rows.parquet");
-        write_parquet(&path, samples().into_iter().map(Ok)).unwrap();
-        let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+        let path = folder.path().join("rows.csv");
+        write(&path, &samples());
+        write_parquet::<Sample>(&path).unwrap();
+        let parquet = File::open(path.with_extension("parquet")).unwrap();
+        let reader = SerializedFileReader::new(parquet).unwrap();
         assert_eq!(reader.metadata().file_metadata().num_rows(), 100);
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert!(rows[1].contains("game: 1,") && rows[1].contains("m_plies: null"), "{}", rows[1]);

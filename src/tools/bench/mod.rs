@@ -5,7 +5,6 @@ mod positions;
 mod report;
 mod spoil;
 
-use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use clap::Args;
@@ -13,11 +12,10 @@ use clap::Args;
 use super::output::{OutputFormat, eprint_message};
 use super::{ExitStatus, Failure, Output};
 use crate::chess::History;
-use crate::engine::{Engine, EngineError, GoRequest, Listener, SearchAnswer};
-use crate::engine::{NetworkOptions, Settings};
+use crate::engine::{Engine, EngineError, FinishedSearch, NetworkOptions, Settings};
 use crate::network::discover::DiscoverError;
 use crate::network::{BackendInfo, Processor};
-use crate::search::{SearchInfo, SearchResult, SearchSummary};
+use crate::search::{SearchResult, SearchSummary};
 use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
 
@@ -164,7 +162,7 @@ fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
 /// Searches one position with nothing kept from before.
 ///
 /// # Errors
-/// If the position is refused or the search fails, the notes that the engine sent.
+/// [`Failure`] if the position is refused or the search fails.
 pub(super) fn search(
     engine: &mut Engine,
     position: String,
@@ -172,14 +170,8 @@ pub(super) fn search(
 ) -> Result<(BenchRow, SearchResult), Failure> {
     engine.new_game();
     engine.set_position(&position)?;
-    let (sender, answers) = channel();
-    let request = GoRequest { limits, root_moves: Vec::new(), received: Instant::now() };
-    engine.go(request, Box::new(AnswerCollector { answers: sender, notes: Vec::new() }))?;
-    engine.wait();
-    let (best_move, result) = answers
-        .recv()
-        .map_err(|_| Failure::Input(format!("{position}: the search ended without an answer")))?
-        .map_err(|notes| Failure::Input(format!("{position}: {notes}")))?;
+    let FinishedSearch { best, result, .. } = engine.search(limits)?;
+    let best_move = engine.position().format_move(best);
     let visits = root_moves(engine.position(), &result.summary);
     let row = BenchRow { position, best_move, figures: BenchFigures::of(&result.summary), visits };
     Ok((row, result))
@@ -194,29 +186,4 @@ fn root_moves(root: &History, summary: &SearchSummary) -> Vec<MoveVisits> {
         .collect();
     moves.sort_by(|a, b| b.visits.cmp(&a.visits).then_with(|| a.r#move.cmp(&b.r#move)));
     moves
-}
-
-/// The best move and the result of a search, or the notes that came instead.
-type Collected = Result<(String, SearchResult), String>;
-
-struct AnswerCollector {
-    answers: Sender<Collected>,
-    notes: Vec<String>,
-}
-
-impl Listener for AnswerCollector {
-    fn info(&mut self, _: &History, _: &SearchInfo) {}
-
-    fn note(&mut self, text: &str) {
-        self.notes.push(text.into());
-    }
-
-    fn answer(&mut self, root: &History, answer: SearchAnswer) {
-        let collected = match (answer.best, answer.result) {
-            (Some(best), Some(result)) if result.failure.is_none() => Ok((root.format_move(best), result)),
-            _ => Err(self.notes.join("; ")),
-        };
-        // The receiver waits for the answer.
-        let _ = self.answers.send(collected);
-    }
 }

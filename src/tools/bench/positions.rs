@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::super::Failure;
+use crate::chess::split_epd;
 
 /// The built-in positions: an opening, a tactical mess, and positions of the Bratko–Kopec test from middlegame to endgame.
 pub(super) const BUILT_IN: [&str; 10] = [
@@ -95,15 +96,12 @@ fn parse(text: &str) -> Vec<String> {
     lines.map(uci_position).collect()
 }
 
-/// Returns a line as UCI's `position` takes it. After the four fields of an EPD come operations, not the two counters.
+/// Returns a line as UCI's `position` takes it.
 fn uci_position(line: &str) -> String {
-    let words: Vec<_> = line.split_ascii_whitespace().collect();
-    if matches!(words.first(), Some(&"startpos" | &"fen")) {
+    if matches!(line.split_ascii_whitespace().next(), Some("startpos" | "fen")) {
         return line.into();
     }
-    let is_counter = |index: usize| words.get(index).is_some_and(|word| word.parse::<u32>().is_ok());
-    let fields = if is_counter(4) && is_counter(5) { 6 } else { 4 };
-    format!("fen {}", words[..fields.min(words.len())].join(" "))
+    format!("fen {}", split_epd(line).0)
 }
 
 #[cfg(test)]
@@ -124,7 +122,7 @@ mod tests {
     #[test]
     fn epd_operations_are_cut_off() {
         let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
-        assert_eq!(uci_position(&format!("{fen} bm b4f4; id \"x\";")), format!("fen {fen}"));
+        assert_eq!(uci_position(&format!("{fen} bm b4f4; id \"x\";")), format!("fen {fen} 0 1"));
         assert_eq!(uci_position(&format!("{fen} 0 1")), format!("fen {fen} 0 1"));
         assert_eq!(uci_position("startpos moves e2e4"), "startpos moves e2e4");
     }

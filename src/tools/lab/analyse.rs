@@ -11,9 +11,7 @@ use serde::Serialize;
 
 use super::report::check_overwriting;
 use crate::engine::Settings;
-use crate::lab::analysis::{
-    self, AnalysedGame, AnalysisError, AnalysisSummary, Analyst, SpendingPlan, write_pgn,
-};
+use crate::lab::analysis::{self, AnalysedGame, AnalysisSummary, Analyst, SpendingPlan, write_pgn};
 use crate::lab::pgn::{GameError, Games};
 use crate::lab::rows::make_folder;
 use crate::report::Table;
@@ -180,10 +178,4 @@ fn write_games(path: &Path, games: &[AnalysedGame], backend: &str) -> Result<(),
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     let mut games = games.iter();
     games.try_for_each(|game| write_pgn(&mut file, game, backend)).and_then(|()| file.flush()).map_err(failed)
-}
-
-impl From<AnalysisError> for Failure {
-    fn from(error: AnalysisError) -> Failure {
-        Failure::Measurement(Box::new(error))
-    }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use ort::ep::{self, ExecutionProviderDispatch};
 
-use super::backend::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
 use super::provider::Provider;
+use super::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
 use crate::network::onnx::{BuildOptions, Precision};
 use crate::network::weights::InputForm;
 use crate::params::{ParamError, Params};

@@ -5,7 +5,7 @@ use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::TensorRef;
 
-use super::backend::NAME;
+use super::NAME;
 use super::provider::Provider;
 use super::runtime::Runtime;
 use super::tensors::{input_shape, write_batch};

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::DatagenSummary;
 use super::files::fault;
-use crate::chess::Position;
+use crate::chess::{Position, split_epd};
 use crate::lab::training::TrainingDataError;
 use crate::lab::training::play::{PlayOptions, play_game};
 use crate::lab::training::record::{RecordReader, RecordWriter};
@@ -87,10 +87,9 @@ fn read_openings(path: &Path) -> Result<Vec<String>, Failure> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let openings: Vec<String> = lines
         .map(|(i, line)| {
-            // An EPD's operations follow its four fields; counters matter little here.
-            let fen = line.split_ascii_whitespace().take(4).collect::<Vec<_>>().join(" ");
+            let (fen, _) = split_epd(line);
             match Position::from_fen(&fen) {
-                Ok(_) => Ok(format!("{fen} 0 1")),
+                Ok(_) => Ok(fen),
                 Err(error) => Err(Failure::Input(format!("{} line {}: {error}", path.display(), i + 1))),
             }
         })

@@ -24,9 +24,8 @@ use crate::lab::training::game::Ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 
-/// Names of the files in the folder of `--out`.
+/// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
-const PARQUET: &str = "movesleft.parquet";
 /// The longest time for which rows wait before they are written to the disk.
 const FLUSH_EVERY: Duration = Duration::from_secs(2);
 
@@ -366,8 +365,7 @@ pub(super) fn report(
         std::fs::create_dir_all(folder)?;
         let rows = folder.join(ROWS);
         if files == [rows.as_path()] {
-            let reader = RowReader::<PositionRow>::open(&rows)?;
-            write_parquet(&folder.join(PARQUET), reader)?;
+            write_parquet::<PositionRow>(&rows)?;
         } else {
             facts.iter().try_for_each(|facts| facts.check_but_for_the_shard(folder))?;
             write_merged::<PositionRow>(files, &rows)?;
