@@ -78,8 +78,10 @@ impl Analyst {
         let found = self.engine.search(self.limits.clone())?;
         let lines = lines(&found);
         if lines.is_empty() {
-            let reason = "no evaluation has come back in time".to_owned();
-            return Err(EngineError::NoResult { position: position.to_owned(), reason });
+            return Err(EngineError::NoResult {
+                position: self.engine.position().current().to_fen(),
+                reason: "no evaluation has come back in time".into(),
+            });
         }
         let summary = &found.result.summary;
         Ok(AnalysedPosition {
