@@ -4,7 +4,8 @@
 #   models/training/make_network.sh WORK_FOLDER PGN TEACHER_GAMES [train.py's options]
 #
 # PGN: tournament games with evaluations (.pgn or .pgn.zst). TEACHER_GAMES: see src/lab/training/teacher.rs (.bin or .bin.zst).
-# $RECORDS: more files of records (.zng or .zng.zst) by `zeitnot datagen play`, separated by blanks.
+# $RECORDS: more files of records (.zng or .zng.zst) by `zeitnot datagen play` and `blunders`, separated by blanks; one that stands twice is
+# trained on twice as often.
 # Needs cargo, and a Python with models/training/requirements.txt ($PYTHON, default python3).
 set -eu
 work=$1 pgn=$2 teacher=$3

@@ -110,7 +110,9 @@ impl GameState {
         if request.limits.ponder {
             self.note_replies(&searched);
         }
-        let wanted = if expected_move.is_some() { Vec::new() } else { request.root_moves };
+        let wanted = std::mem::take(&mut request.root_moves);
+        let (wanted, reply_moves) =
+            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
         let tables = resources.tables.filter_root_moves(&searched, wanted, &settings.tablebase);
         // The opponent may play any move.
         request.root_moves = if expected_move.is_some() { Vec::new() } else { tables.root_moves };
@@ -129,6 +131,7 @@ impl GameState {
             history: searched,
             expected_move,
             root_moves: request.root_moves,
+            reply_moves,
             params: params.clone(),
             rescale,
             cache: resources.cache.clone(),

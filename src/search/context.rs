@@ -23,6 +23,8 @@ pub(crate) struct SearchContext {
     pub(crate) expected_move: Option<Move>,
     /// Root moves that may be searched; empty means all.
     pub(crate) root_moves: Vec<Move>,
+    /// While pondering, the moves that may be played after the expected one; empty means all. All are searched.
+    pub(crate) reply_moves: Vec<Move>,
     /// The options of the search.
     pub(crate) params: SearchParams,
     /// The change of the network's values for accuracy of play and contempt.

@@ -221,7 +221,7 @@ impl RootSnapshot {
 
     /// Returns the position after the root move `mv` as if it were the root; the counts stay those of the whole search.
     fn after(&self, mv: Move, search: &Search) -> Option<RootSnapshot> {
-        let SearchContext { tree, history, backend_info, .. } = &search.context;
+        let SearchContext { tree, history, reply_moves, backend_info, .. } = &search.context;
         // Nobody waits for a tree that is being pruned.
         let _inside = tree.try_enter()?;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
@@ -231,18 +231,21 @@ impl RootSnapshot {
         let moves = after.legal_moves();
         let evaluation = root_evaluation(tree, id, backend_info);
         let reading = NodeReading::of(node);
+        let allows = |mv: Move| reply_moves.is_empty() || reply_moves.contains(&mv);
+        let limited = |root_move: RootMove| RootMove { is_allowed: allows(root_move.mv), ..root_move };
         if node.state() != NodeState::Expanded {
-            let mate = RootMove::mating(&after, &reading)?;
+            let mate = RootMove::mating(&after, &reading).filter(|mate| allows(mate.mv))?;
             let others = moves.into_iter().filter(|&mv| mv != mate.mv);
-            let unvisited = others.map(|mv| RootMove::unvisited(mv, 0.0)).collect();
+            let unvisited = others.map(|mv| limited(RootMove::unvisited(mv, 0.0))).collect();
             let children = vec![mate];
             return Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self });
         }
         let unvisited = tree
             .unvisited(node)
-            .map(|edge| RootMove::unvisited(moves[usize::from(edge.index)], edge.policy()));
+            .map(|edge| limited(RootMove::unvisited(moves[usize::from(edge.index)], edge.policy())));
         let mut unvisited: Vec<_> = unvisited.collect();
-        let children = tree.children(node).map(|(id, child)| RootMove::of_child(id, child, draw_score));
+        let children =
+            tree.children(node).map(|(id, child)| limited(RootMove::of_child(id, child, draw_score)));
         let children: Vec<_> = children.collect();
         unvisited.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
         Some(RootSnapshot { root: reading, evaluation, children, unvisited, plies: 1, ..*self })

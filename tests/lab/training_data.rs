@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use zeitnot::chess::{History, Move};
+use zeitnot::lab::training::cursor::GameCursor;
 use zeitnot::lab::training::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use zeitnot::lab::training::record::{MAX_CANDIDATES, RecordReader, RecordWriter, gap_code, gap_of};
 use zeitnot::lab::training::table::{ROW, TableWriter};
@@ -294,23 +295,15 @@ fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Lets the engine itself, on the backend that needs no network, play as the teacher.
+/// Lets the engine itself, on the backend that needs no network, be the teacher in the step `step` of `datagen`.
+fn teach(step: &[&str], games: &str, out: &str) -> (Option<i32>, String, String) {
+    let teacher = ["--json", "--teacher", env!("CARGO_BIN_EXE_zeitnot"), "--teacher-arg=--backend=trivial"];
+    let amount = ["--nodes", "8", "--games", games, "--out", out];
+    run(&[&["datagen"], step, &teacher, &amount].concat())
+}
+
 fn play(games: &str, out: &str) -> (Option<i32>, String, String) {
-    let teacher = env!("CARGO_BIN_EXE_zeitnot");
-    run(&[
-        "datagen",
-        "play",
-        "--json",
-        "--teacher",
-        teacher,
-        "--teacher-arg=--backend=trivial",
-        "--nodes",
-        "8",
-        "--games",
-        games,
-        "--out",
-        out,
-    ])
+    teach(&["play"], games, out)
 }
 
 #[test]
@@ -339,6 +332,46 @@ fn a_teacher_plays_and_an_interrupted_run_goes_on() {
     let positions: usize = games.iter().map(|game| game.plies.len()).sum();
     assert!(summary.contains(&format!("\"positions\":{positions},")), "{summary}");
     assert_eq!(std::fs::metadata(table.join("rows.bin")).unwrap().len(), (positions * ROW) as u64);
+}
+
+#[test]
+fn lines_with_blunders_begin_in_games_and_are_labelled() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (source, out) = (path("games.zng"), path("blunders.zng"));
+    assert_eq!(play("2", &source).0, Some(0));
+    let games = read_records(&std::fs::read(&source).unwrap()).unwrap();
+    let mut places = Vec::new();
+    for game in &games {
+        let mut cursor = GameCursor::new(game.start.as_deref()).unwrap();
+        for ply in &game.plies {
+            let fen = cursor.history().current().to_fen();
+            places.push((fen, game.held_out, ply.candidates.clone()));
+            cursor.play(ply.played).unwrap();
+        }
+    }
+
+    let (code, _, errors) = teach(&["blunders", "--from", &source], "20", &out);
+    assert_eq!(code, Some(0), "{errors}");
+    let lines = read_records(&std::fs::read(&out).unwrap()).unwrap();
+    assert_eq!(lines.len(), 20);
+    for line in &lines {
+        let start = line.start.clone().unwrap();
+        let place = (start, line.held_out, line.plies[0].candidates.clone());
+        assert!(places.contains(&place), "labels and games are the source's: {place:?}");
+        assert!((1..=5).contains(&line.plies.len()));
+        assert!(line.plies.iter().all(|ply| !ply.candidates.is_empty() && ply.centipawns.is_some()));
+        assert!(!line.ending.result_counts() && !line.ending.length_counts());
+    }
+    let plies = lines.iter().flat_map(|line| &line.plies);
+    let (blunders, best): (Vec<_>, Vec<_>) = plies.partition(|ply| ply.choice == MoveChoice::Blunder);
+    assert!(blunders.len() > 20 && best.len() > 10, "{} {}", blunders.len(), best.len());
+
+    std::fs::write(path("pgn.zng"), write_records(&pgn::read_games(PGN.as_bytes()).unwrap().games)).unwrap();
+    let (code, _, errors) = teach(&["blunders", "--from", &path("pgn.zng")], "1", &path("none.zng"));
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("has labelled no position of these games"), "{errors}");
+    assert!(!folder.path().join("none.zng").exists(), "nothing half-made stays");
 }
 
 #[test]

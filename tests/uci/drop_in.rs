@@ -1,6 +1,7 @@
 //! Tests that hosts and users of Lc0 find what they know: options, configuration files, commands, positions.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -182,7 +183,6 @@ impl Installed {
 
     /// Runs the program with `arguments` and `input`, which may not need more than its end.
     fn run(&self, arguments: &[&str], input: &str) -> std::process::Output {
-        use std::io::Write;
         let mut process = std::process::Command::new(self.program())
             .args(arguments)
             .current_dir(Path::new(env!("CARGO_TARGET_TMPDIR")))
@@ -191,7 +191,10 @@ impl Installed {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        // A regression: a program that refuses its command line may be gone before anything is written.
+        let written = process.stdin.take().unwrap().write_all(input.as_bytes());
+        let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        assert!(written.as_ref().err().is_none_or(is_gone), "{written:?}");
         process.wait_with_output().unwrap()
     }
 

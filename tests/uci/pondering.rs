@@ -67,6 +67,23 @@ fn what_is_shown_while_pondering_is_of_the_position_that_was_sent() {
     assert_eq!(engine.best_move(&["stop"]), "d1d8");
 }
 
+/// A regression: `searchmoves` was forgotten while pondering.
+#[test]
+fn pondering_keeps_to_the_moves_of_searchmoves() {
+    let mut engine = Engine::random();
+    engine.ask(&["isready"], "readyok");
+    engine.send("position fen 6k1/p4ppp/8/8/8/8/5PPP/3R2K1 b - - 0 1 moves a7a6");
+    for command in ["stop", "ponderhit"] {
+        engine.send("go ponder nodes 2000 searchmoves d1d2 g1f1");
+        std::thread::sleep(WHILE);
+        engine.send(command);
+        let lines = engine.read_until("bestmove");
+        let best = lines[lines.len() - 1].split(' ').nth(1).unwrap();
+        assert!(["d1d2", "g1f1"].contains(&best), "{lines:#?}");
+        assert_eq!(first_move(last_info(&lines)), best);
+    }
+}
+
 #[test]
 fn a_hit_goes_on_with_the_tree_and_a_clock_of_its_own() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1", "--smart-pruning-factor=0"]);

@@ -1,9 +1,10 @@
 //! Training data: games with labels, from the sources they come from to the tables that the trainer reads.
 //!
-//! The way of a game: [`play`] makes it, or [`pgn`] or [`teacher`] imports it, [`record`] keeps it in few bytes, [`table`] expands it to one
+//! The way of a game: [`play`] makes it, [`blunders`] makes lines that leave it, or [`pgn`] or [`teacher`] imports it, [`record`] keeps it in few bytes, [`table`] expands it to one
 //! row per position. The command `datagen` calls it; the trainer in `models/training` reads the tables. It uses the rules
 //! of [`chess`](crate::chess) and nothing else of the engine.
 
+pub mod blunders;
 mod bytes;
 pub mod cursor;
 pub mod game;
@@ -57,6 +58,9 @@ pub enum TrainingDataError {
         /// The number of openings that were tried.
         attempts: u64,
     },
+    /// No position of the games has a teacher's labels.
+    #[error("a teacher has labelled no position of these games; name files that `datagen play` wrote")]
+    NoLabels,
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -83,6 +83,7 @@ impl TestBench {
             root,
             history,
             expected_move: None,
+            reply_moves: Vec::new(),
             params: self.params.clone(),
             rescale: Rescale::default(),
             cache: Arc::new(EvalCache::new(10_000)),

@@ -1,9 +1,11 @@
 //! `zeitnot datagen`: makes training data: plays or imports labelled games, and expands them to the trainer's tables.
 
+mod blunders;
 mod files;
 mod import;
 mod play;
 mod table;
+mod teaching;
 
 use std::fmt;
 
@@ -23,6 +25,8 @@ pub(in crate::tools) struct DatagenArgs {
 enum DatagenStep {
     /// Let a UCI engine play and label games, and write them as records
     Play(play::PlayArgs),
+    /// Let a UCI engine label what follows random moves in games that it has labelled
+    Blunders(blunders::BlundersArgs),
     /// Read labelled games and write them as records, at most 12 bytes per position
     Import(import::ImportArgs),
     /// Expand records to tables, one row per position, for models/training/train.py
@@ -59,6 +63,7 @@ impl fmt::Display for DatagenSummary {
 pub(super) fn run(args: &DatagenArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let summary = match &args.step {
         DatagenStep::Play(args) => play::play(args)?,
+        DatagenStep::Blunders(args) => blunders::play(args)?,
         DatagenStep::Import(args) => import::import(args)?,
         DatagenStep::Table(args) => table::expand(args)?,
     };

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Runs tests under a sanitizer or under Miri, which need a nightly compiler with its sources:
+#   rustup toolchain install nightly && rustup component add --toolchain nightly rust-src miri
+#   scripts/sanitize.sh thread|address|miri [cargo test's arguments]
+# Without arguments it runs the tests that docs/reliability.md names. What it builds goes to target/sanitizers.
+set -eu
+cd "$(dirname "$0")/.."
+kind=${1:-}
+[ $# -eq 0 ] || shift
+target=$(rustc +nightly --version --verbose | sed -n 's/^host: //p')
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target/sanitizers/$kind}" CARGO_INCREMENTAL=0
+# Debug assertions and overflow checks stay on.
+export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only
+case $kind in
+thread | address)
+    export RUSTFLAGS="-Zsanitizer=$kind ${RUSTFLAGS:-}"
+    [ $# -gt 0 ] || set -- --lib --test uci --test bad_networks
+    exec cargo +nightly test -Zbuild-std --target "$target" "$@"
+    ;;
+miri)
+    [ $# -gt 0 ] || set -- --lib -- search::tree:: kernels::
+    exec cargo +nightly miri test "$@"
+    ;;
+*)
+    echo "$0: say thread, address or miri" >&2
+    exit 2
+    ;;
+esac
