@@ -3,6 +3,7 @@
 mod analysis;
 #[path = "../common/mod.rs"]
 mod common;
+mod datagen;
 mod faults;
 mod hostile_names;
 mod matches;
