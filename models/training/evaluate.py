@@ -91,7 +91,9 @@ def report(network: Network, data: table.Table, rows: np.ndarray) -> dict[str, d
     table_of_groups = {}
     for name, mask in groups(facts).items():
         if mask.any():
-            means = {measure: round(float(np.nanmean(values[mask])), 4) for measure, values in results.items()}
+            # Where no position has a label, there is no mean.
+            labelled = {measure: values[mask][~np.isnan(values[mask])] for measure, values in results.items()}
+            means = {measure: round(float(values.mean()), 4) for measure, values in labelled.items() if len(values)}
             table_of_groups[name] = {"positions": int(mask.sum()), **means}
     return table_of_groups
 
