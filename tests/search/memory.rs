@@ -9,11 +9,13 @@ fn resident(engine: &Engine) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// Returns an engine with this limit and these flags, ready to search, and the memory of its process: program, network and threads.
+/// Returns an engine with this limit and these flags, ready to search, and the memory of its process: program, network, threads and, once
+/// they have searched, their batches.
 fn limited(megabytes: u64, flags: &[&str]) -> (Engine, u64) {
     let ram = format!("--ramlimit-mb={megabytes}");
     let mut engine = Engine::start(&[&["--smart-pruning-factor=0", &ram], flags].concat());
-    engine.ask(&["isready"], "readyok");
+    engine.best_move(&["position startpos", "go nodes 5000"]);
+    engine.ask(&["ucinewgame", "isready"], "readyok");
     let before = resident(&engine);
     (engine, before)
 }
