@@ -165,9 +165,7 @@ impl SearchReporter {
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
             );
         }
-        // The root moves of a ponder search are the opponent's.
-        let allowed = if is_pondering { &order.request.root_moves } else { &search.context.root_moves };
-        let guess = must_guess.then(|| quick_look(position, allowed, cache)).flatten();
+        let guess = must_guess.then(|| quick_look(position, search.context.answer_moves(), cache)).flatten();
         if let Some(guess) = guess.filter(|_| !is_pondering) {
             self.listener.info(position, &guess.info(result.summary.time));
         }

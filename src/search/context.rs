@@ -50,6 +50,11 @@ impl SearchContext {
         self.tree.node(self.root)
     }
 
+    /// Returns the moves that may be answered with, one of which is played; empty means all.
+    pub(crate) fn answer_moves(&self) -> &[Move] {
+        if self.expected_move.is_some() { &self.reply_moves } else { &self.root_moves }
+    }
+
     /// Returns how the positions of the search are encoded for the network.
     pub(crate) fn encoding(&self) -> PositionEncoding {
         PositionEncoding { format: self.backend_info.input_format, history_fill: self.params.history_fill }

@@ -14,7 +14,7 @@ fn resident(engine: &Engine) -> u64 {
 fn limited(megabytes: u64, flags: &[&str]) -> (Engine, u64) {
     let ram = format!("--ramlimit-mb={megabytes}");
     let mut engine = Engine::start(&[&["--smart-pruning-factor=0", &ram], flags].concat());
-    engine.best_move(&["position startpos", "go nodes 5000"]);
+    engine.best_move(&["position startpos", "go nodes 600"]);
     engine.ask(&["ucinewgame", "isready"], "readyok");
     let before = resident(&engine);
     (engine, before)

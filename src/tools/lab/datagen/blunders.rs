@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::DatagenSummary;
-use super::files::{fault, read};
+use super::files::each_game;
 use super::teaching::TeachingArgs;
 use crate::lab::training::blunders::{SourceGames, play_line};
-use crate::lab::training::record::RecordReader;
 use crate::tools::Failure;
 
 #[derive(Debug, Args)]
@@ -23,12 +22,10 @@ pub(super) struct BlundersArgs {
 /// Runs the step.
 pub(super) fn play(args: &BlundersArgs) -> Result<DatagenSummary, Failure> {
     let mut games = Vec::new();
-    for path in &args.from {
-        let bytes = read(path)?;
-        for game in RecordReader::new(&bytes).map_err(|error| fault(path, error))? {
-            games.push(game.map_err(|error| fault(path, error))?);
-        }
-    }
+    each_game(&args.from, |_, game| {
+        games.push(game);
+        Ok(())
+    })?;
     let sources = SourceGames::new(games).map_err(|error| Failure::Input(error.to_string()))?;
     let TeachingArgs { nodes, seed, .. } = args.teaching;
     args.teaching.run(|teacher, number| play_line(teacher, &sources, nodes, seed, number))

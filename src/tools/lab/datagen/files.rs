@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::lab::compressed;
 use crate::lab::training::TrainingDataError;
+use crate::lab::training::game::LabelledGame;
+use crate::lab::training::record::RecordReader;
 use crate::tools::Failure;
 
 /// The compression level of `.zst` files; a higher one gains a few percent and takes minutes.
@@ -31,6 +33,20 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| fault(path, error.into()))?;
     Ok(bytes)
+}
+
+/// Reads files of records and gives each game to `take` with the path of its file.
+pub(super) fn each_game(
+    paths: &[PathBuf],
+    mut take: impl FnMut(&Path, LabelledGame) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    for path in paths {
+        let bytes = read(path)?;
+        for game in RecordReader::new(&bytes).map_err(|error| fault(path, error))? {
+            take(path, game.map_err(|error| fault(path, error))?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes a new file, compressed if its ending says so.

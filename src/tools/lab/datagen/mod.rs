@@ -24,6 +24,8 @@ pub(in crate::tools) struct DatagenArgs {
 #[derive(Debug, Subcommand)]
 enum DatagenStep {
     /// Let a UCI engine play and label games, and write them as records
+    ///
+    /// Once a game is decided, half the nodes per move do.
     Play(play::PlayArgs),
     /// Let a UCI engine label what follows random moves in games that it has labelled
     Blunders(blunders::BlundersArgs),

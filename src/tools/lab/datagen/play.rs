@@ -12,7 +12,6 @@ use crate::chess::{Position, split_epd};
 use crate::lab::training::play::{PlayOptions, play_game};
 use crate::tools::Failure;
 
-/// Once a game is decided, half the nodes per move do.
 #[derive(Debug, Args)]
 pub(super) struct PlayArgs {
     #[command(flatten)]

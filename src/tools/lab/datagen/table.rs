@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::DatagenSummary;
-use super::files::{create, fault, read};
-use crate::lab::training::record::RecordReader;
+use super::files::{create, each_game, fault};
 use crate::lab::training::table::TableWriter;
 use crate::tools::Failure;
 
@@ -27,14 +26,11 @@ pub(super) fn expand(args: &TableArgs) -> Result<DatagenSummary, Failure> {
     let mut table =
         TableWriter::new(create(&args.out.join("rows.bin"))?, create(&args.out.join("moves.bin"))?);
     let mut summary = DatagenSummary::default();
-    for path in &args.records {
-        let bytes = read(path)?;
-        for game in RecordReader::new(&bytes).map_err(|error| fault(path, error))? {
-            let game = game.map_err(|error| fault(path, error))?;
-            table.write_game(&game).map_err(|error| fault(path, error))?;
-            summary.count(&game);
-        }
-    }
+    each_game(&args.records, |path, game| {
+        table.write_game(&game).map_err(|error| fault(path, error))?;
+        summary.count(&game);
+        Ok(())
+    })?;
     table.finish().map_err(|error| fault(&args.out, error))?;
     Ok(summary)
 }
