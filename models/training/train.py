@@ -33,8 +33,6 @@ from optimizer import Optimizers
 
 WARMUP_STEPS = 200
 GRADIENT_NORM = 5.0
-#: Averaged over about so many last steps.
-EMA_STEPS = 400
 LOG_EVERY_STEPS = 100
 #: The processes wait for each other while one measures, rests or gets little of the machine.
 PATIENCE = timedelta(days=30)
@@ -62,6 +60,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu or cuda; a GPU is worked by one process")
     parser.add_argument("--adam-lr", type=float, default=2e-3)
     parser.add_argument("--muon-lr", type=float, default=0.02)
+    parser.add_argument("--average-steps", type=float, default=400, help="the file's weights are averaged over about so many steps")
     parser.add_argument("--fp32", action="store_true", help="don't compute in bfloat16")
     parser.add_argument("--winograd", action="store_true", help="compute with winograd.cpp, in float32; needs a C++ compiler")
     parser.add_argument("--measure-every", type=float, default=500e3, help="positions between measurements")
@@ -209,7 +208,7 @@ class Trainer:
 
     @torch.no_grad()
     def update_average(self) -> None:
-        weight = 1 / min(EMA_STEPS, 1 + self.step / 4)
+        weight = 1 / min(self.arguments.average_steps, 1 + self.step / 4)
         current = self.network.state_dict()
         real = [name for name, value in current.items() if value.dtype.is_floating_point]
         torch._foreach_lerp_([self.average[name] for name in real], [current[name] for name in real], weight)
