@@ -2,7 +2,8 @@
 # Runs tests under a sanitizer or under Miri, which need a nightly compiler with its sources:
 #   rustup toolchain install nightly && rustup component add --toolchain nightly rust-src miri
 #   scripts/sanitize.sh thread|address|miri [cargo test's arguments]
-# Without arguments it runs the tests that docs/reliability.md names. What it builds goes to target/sanitizers, 1 to 2 GB.
+# Without arguments it runs the search's unit tests, under Miri those of the tree and the kernels; docs/reliability.md tells what has been run.
+# What it builds goes to target/sanitizers, more than 1 GB.
 set -eu
 cd "$(dirname "$0")/.."
 kind=${1:-}
@@ -14,8 +15,6 @@ export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only
 case $kind in
 thread | address)
     export RUSTFLAGS="-Zsanitizer=$kind ${RUSTFLAGS:-}"
-    # What the process keeps to its end would be reported as leaks; that memory stays flat is shown by scripts/soak.py.
-    export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}"
     [ $# -gt 0 ] || set -- --no-default-features --lib -- search::
     exec cargo +nightly test -Zbuild-std --target "$target" "$@"
     ;;
