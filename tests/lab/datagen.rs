@@ -1,7 +1,7 @@
 //! Tests the command `datagen`.
 
 use zeitnot::lab::training::cursor::GameCursor;
-use zeitnot::lab::training::game::{LabelSource, MoveChoice};
+use zeitnot::lab::training::game::{LabelSource, LabelledGame, MoveChoice};
 use zeitnot::lab::training::pgn;
 use zeitnot::lab::training::table::ROW;
 
@@ -86,6 +86,15 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     let plies = lines.iter().flat_map(|line| &line.plies);
     let (blunders, best): (Vec<_>, Vec<_>) = plies.partition(|ply| ply.choice == MoveChoice::Blunder);
     assert!(blunders.len() > 20 && best.len() > 10, "{} {}", blunders.len(), best.len());
+
+    let plausible = path("plausible.zng");
+    let (code, _, errors) =
+        teach(&["blunders", "--from", &source, "--moves", "plausible", "--backend", "random"], "20", &plausible);
+    assert_eq!(code, Some(0), "{errors}");
+    let plausible = read_records(&std::fs::read(&plausible).unwrap()).unwrap();
+    let starts = |lines: &[LabelledGame]| lines.iter().map(|line| line.start.clone()).collect::<Vec<_>>();
+    assert_eq!(starts(&plausible), starts(&lines), "lines begin at the same places");
+    assert!(plausible.iter().any(|line| !lines.contains(line)), "but other moves are played");
 
     std::fs::write(path("pgn.zng"), write_records(&pgn::read_games(PGN.as_bytes()).unwrap().games)).unwrap();
     let (code, _, errors) = teach(&["blunders", "--from", &path("pgn.zng")], "1", &path("none.zng"));

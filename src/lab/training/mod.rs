@@ -2,7 +2,7 @@
 //!
 //! The way of a game: [`play`] makes it, [`blunders`] makes lines that leave it, or [`pgn`] or [`teacher`] imports it, [`record`] keeps it in few bytes, [`table`] expands it to one
 //! row per position. The command `datagen` calls it; the trainer in `models/training` reads the tables. It uses the rules
-//! of [`chess`](crate::chess) and nothing else of the engine.
+//! of [`chess`](crate::chess) and, for moves that look good, an evaluator of [`network`](crate::network).
 
 pub mod blunders;
 mod bytes;
@@ -18,6 +18,7 @@ pub mod uci_teacher;
 use thiserror::Error;
 
 use crate::chess::PositionError;
+use crate::network::BackendError;
 
 /// The reason why training data could not be read or written.
 #[derive(Debug, Error)]
@@ -52,6 +53,9 @@ pub enum TrainingDataError {
         /// The problem with it.
         reason: String,
     },
+    /// The network that draws moves failed.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
     /// The teacher thinks one side is better in all of them.
     #[error("none of {attempts} openings is balanced; give balanced ones")]
     Openings {
