@@ -1,9 +1,9 @@
-"""Compares networks of any kind with a teacher's labels: held-out positions of games, and after so many random moves.
+"""Compares networks of any kind with a teacher's labels: held-out positions of games, and after so many random or plausible moves.
 
 Usage: python compare_networks.py ZEITNOT LINES.zng NETWORK… [--lines 2000]
 
-LINES.zng is written by `zeitnot datagen blunders`. Each line begins in a game; a group is named by the random moves since then. Printed by group
-and network: mean squared error of q, the same after the cubic of q that fits best (networks differ in how sure they are), and how
+LINES.zng is written by `zeitnot datagen blunders`. Each line begins in a game; a group is named by the moves since then that were drawn
+and are not the teacher's best. Printed by group and network: mean squared error of q, the same after the cubic of q that fits best (networks differ in how sure they are), and how
 often the likeliest move is the teacher's best.
 """
 
@@ -33,10 +33,12 @@ def positions(path: Path, lines: int) -> list[tuple[str, str, int, str]]:
         board = chess.Board(game.start)
         played, blunders = [], 0
         for ply in game.plies:
-            text = f"fen {game.start} moves {' '.join(played)}" if played else f"fen {game.start}"
-            best = board.uci(ply.candidates[0][0], chess960=False)
-            found.append((f"{blunders} random moves", text, ply.centipawns, best))
-            blunders += ply.choice == "blunder"
+            # The game before the line has no labels.
+            if ply.candidates:
+                text = f"fen {game.start} moves {' '.join(played)}" if played else f"fen {game.start}"
+                best = board.uci(ply.candidates[0][0], chess960=False)
+                found.append((f"{blunders} drawn moves", text, ply.centipawns, best))
+                blunders += ply.choice == "blunder"
             played.append(board.uci(ply.played, chess960=False))
             board.push(ply.played)
     return found

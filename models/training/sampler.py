@@ -10,6 +10,11 @@ import table
 NO_HISTORY_SHARE = 0.1
 
 
+def has_label(labels: np.ndarray) -> np.ndarray:
+    """Which rows are to learn from; the others are there as their past."""
+    return labels & (table.POLICY | table.RESULT | table.MOVES_LEFT) != 0
+
+
 class Source:
     """The rows of one kind; every pass over them is a new permutation, divided among the processes."""
 
@@ -31,7 +36,7 @@ class Sampler:
     """Endless batches of row numbers with a fixed share of the teacher's positions, drawn without replacement."""
 
     def __init__(self, labels: np.ndarray, teacher_share: float, batch: int, rank: int, world: int) -> None:
-        training = np.flatnonzero(labels & table.HELD_OUT == 0).astype(np.uint32)
+        training = np.flatnonzero(has_label(labels) & (labels & table.HELD_OUT == 0)).astype(np.uint32)
         is_teacher = labels[training] & table.TEACHER != 0
         kinds = [training[~is_teacher], training[is_teacher]]
         shares = [1 - teacher_share, teacher_share]
@@ -58,5 +63,5 @@ class Sampler:
 def held_out(labels: np.ndarray, flags: int, count: int) -> np.ndarray:
     """At most `count` held-out row numbers whose `TEACHER` and `REFERENCE` flags are `flags`, evenly spread."""
     mask = table.HELD_OUT | table.TEACHER | (flags & table.REFERENCE)
-    rows = np.flatnonzero(labels & mask == table.HELD_OUT | flags)
+    rows = np.flatnonzero(has_label(labels) & (labels & mask == table.HELD_OUT | flags))
     return rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)]

@@ -1,9 +1,9 @@
 //! Tests the command `datagen`.
 
 use zeitnot::lab::training::cursor::GameCursor;
-use zeitnot::lab::training::game::{LabelSource, LabelledGame, MoveChoice};
+use zeitnot::lab::training::game::{LabelSource, LabelledGame, LabelledPly, MoveChoice};
 use zeitnot::lab::training::pgn;
-use zeitnot::lab::training::table::ROW;
+use zeitnot::lab::training::table::{MAX_PAST, ROW};
 
 use crate::common;
 use crate::training_data::{PGN, read_records, teacher_bytes, write_records};
@@ -76,20 +76,31 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     let lines = read_records(&std::fs::read(&out).unwrap()).unwrap();
     assert_eq!(lines.len(), 20);
     for line in &lines {
-        let start = line.start.clone().unwrap();
-        let place = (start, line.held_out, line.plies[0].candidates.clone());
+        let is_past = |ply: &&LabelledPly| ply.choice == MoveChoice::Book;
+        let past = line.plies.iter().take_while(is_past).count();
+        assert!(past <= MAX_PAST, "{past}");
+        let mut cursor = GameCursor::new(line.start.as_deref()).unwrap();
+        line.plies[..past].iter().for_each(|ply| cursor.play(ply.played).unwrap());
+        let fen = cursor.history().current().to_fen();
+        let place = (fen, line.held_out, line.plies[past].candidates.clone());
         assert!(places.contains(&place), "labels and games are the source's: {place:?}");
-        assert!((1..=5).contains(&line.plies.len()));
-        assert!(line.plies.iter().all(|ply| !ply.candidates.is_empty() && ply.centipawns.is_some()));
+        assert!((1..=5).contains(&(line.plies.len() - past)));
+        assert!(line.plies[past..].iter().all(|ply| !ply.candidates.is_empty() && ply.centipawns.is_some()));
+        assert!(line.plies[..past].iter().all(|ply| ply.candidates.is_empty() && ply.centipawns.is_none()));
         assert!(!line.ending.result_counts() && !line.ending.length_counts());
     }
-    let plies = lines.iter().flat_map(|line| &line.plies);
+    let with_past = lines.iter().filter(|line| line.plies[0].choice == MoveChoice::Book).count();
+    assert!(with_past > 10, "{with_past} of 20 lines have a past");
+    let plies = lines.iter().flat_map(|line| &line.plies).filter(|ply| ply.choice != MoveChoice::Book);
     let (blunders, best): (Vec<_>, Vec<_>) = plies.partition(|ply| ply.choice == MoveChoice::Blunder);
     assert!(blunders.len() > 20 && best.len() > 10, "{} {}", blunders.len(), best.len());
 
     let plausible = path("plausible.zng");
-    let (code, _, errors) =
-        teach(&["blunders", "--from", &source, "--moves", "plausible", "--backend", "random"], "20", &plausible);
+    let (code, _, errors) = teach(
+        &["blunders", "--from", &source, "--moves", "plausible", "--backend", "random"],
+        "20",
+        &plausible,
+    );
     assert_eq!(code, Some(0), "{errors}");
     let plausible = read_records(&std::fs::read(&plausible).unwrap()).unwrap();
     let starts = |lines: &[LabelledGame]| lines.iter().map(|line| line.start.clone()).collect::<Vec<_>>();

@@ -7,6 +7,7 @@
 use super::TrainingDataError;
 use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use super::play::compress;
+use super::table::MAX_PAST;
 use super::uci_teacher::UciTeacher;
 use crate::chess::{History, Move, Variant};
 use crate::network::{BatchEvaluator, approximate_softmax};
@@ -134,7 +135,7 @@ pub fn play_line(
     line_from(teacher, drawn_moves, (game, ply), nodes, &mut rng)
 }
 
-/// Makes a line that begins before ply `ply` of `game`.
+/// Makes a line that leaves `game` at ply `ply`; what the game played before comes first, without labels.
 fn line_from(
     teacher: &mut UciTeacher,
     drawn_moves: &mut DrawnMoves,
@@ -146,32 +147,42 @@ fn line_from(
         Some(fen) => History::from_fen(fen, Variant::Standard)?,
         None => History::start(),
     };
-    for ply in &game.plies[..ply] {
+    // What a network sees of the game's past belongs to the line: a past that begins with the line would tell a network in
+    // training that mistakes are about, and in a search, where it never does, they would go unseen.
+    let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));
+    for ply in unseen {
         before.push(ply.played);
     }
     let start = before.current().to_fen();
     let mut history = History::from_fen(&start, Variant::Standard)?;
     let mut text = format!("fen {start} moves");
-    let mut plies: Vec<LabelledPly> = Vec::with_capacity(1 + LABELLED_PLIES);
-    while plies.len() <= LABELLED_PLIES {
+    let mut plies: Vec<LabelledPly> = Vec::with_capacity(seen.len() + 1 + LABELLED_PLIES);
+    let play = |played: Move, history: &mut History, text: &mut String| {
+        text.push(' ');
+        text.push_str(&history.format_move(played));
+        history.push(played);
+    };
+    for ply in seen {
+        play(ply.played, &mut history, &mut text);
+        plies.push(LabelledPly::new(ply.played, MoveChoice::Book));
+    }
+    while plies.len() <= seen.len() + LABELLED_PLIES {
         let legal = history.legal_moves();
         if history.terminal(&legal).is_some() {
             break;
         }
-        let candidates = match plies.is_empty() {
+        let is_first = plies.len() == seen.len();
+        let candidates = match is_first {
             true => game.plies[ply].candidates.clone(),
             false => teacher.candidates(&text, &history, nodes)?,
         };
         let best = candidates[0];
-        let is_first = plies.is_empty();
         let played = match is_first || rng.f64() < DRAWN_SHARE {
             true => drawn_moves.draw(&history, &legal, &candidates, is_first, rng)?,
             false => best.r#move,
         };
         let choice = if played == best.r#move { MoveChoice::Best } else { MoveChoice::Blunder };
-        text.push(' ');
-        text.push_str(&history.format_move(played));
-        history.push(played);
+        play(played, &mut history, &mut text);
         plies.push(LabelledPly { played, choice, centipawns: Some(best.centipawns), candidates });
     }
     Ok(LabelledGame {
@@ -188,8 +199,8 @@ fn line_from(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::encode::HistoryFill;
     use crate::network::backends::{BackendConfig, create};
+    use crate::network::encode::HistoryFill;
 
     /// Returns a game of `book` plies without labels and `labelled` others.
     fn game(book: usize, labelled: usize) -> LabelledGame {
@@ -241,7 +252,8 @@ mod tests {
     #[test]
     fn plausible_moves_follow_the_policy_and_prefer_mistakes_at_first() {
         let backend = create(&BackendConfig::parse("random", "").unwrap(), None).unwrap();
-        let mut moves = DrawnMoves::Plausible(BatchEvaluator::new(&*backend, HistoryFill::default(), 1).unwrap());
+        let mut moves =
+            DrawnMoves::Plausible(BatchEvaluator::new(&*backend, HistoryFill::default(), 1).unwrap());
         let history = History::start();
         let legal = history.legal_moves();
         let mut slot = crate::network::EvalSlot::of(&history, backend.info().input_format.into());
@@ -253,10 +265,14 @@ mod tests {
         let candidates = [TeacherMove { r#move: legal[likeliest], centipawns: 0 }];
         let mut rng = fastrand::Rng::with_seed(1);
         let mut share = |is_first: bool| {
-            let draws = (0..4000).map(|_| moves.draw(&history, &legal, &candidates, is_first, &mut rng).unwrap());
+            let draws =
+                (0..4000).map(|_| moves.draw(&history, &legal, &candidates, is_first, &mut rng).unwrap());
             draws.filter(|&played| played == legal[likeliest]).count() as f64 / 4000.0
         };
         assert!((share(false) - policy).abs() < 0.03, "a later move follows the policy");
-        assert!((share(true) - policy.powi(3)).abs() < 0.03, "a first one only if all draws were no mistakes");
+        assert!(
+            (share(true) - policy.powi(3)).abs() < 0.03,
+            "a first one only if all draws were no mistakes"
+        );
     }
 }

@@ -32,6 +32,8 @@ use crate::chess::{CastlingSide, Color, Move, Role};
 
 /// Bytes of a row.
 pub const ROW: usize = 128;
+/// Earlier rows of a game that a network sees with a row.
+pub const MAX_PAST: usize = 7;
 
 /// Writes tables.
 #[derive(Debug)]
@@ -137,7 +139,7 @@ fn write_labels(row: &mut [u8; ROW], game: &LabelledGame, ply: usize, result_cou
     row[100..102].copy_from_slice(&left.to_le_bytes());
     row[102..104].copy_from_slice(&(ply.min(usize::from(u16::MAX)) as u16).to_le_bytes());
     row[104..106].copy_from_slice(&game.plies[ply].centipawns.unwrap_or(i16::MIN).to_le_bytes());
-    row[125] = ply.min(7) as u8;
+    row[125] = ply.min(MAX_PAST) as u8;
     let black = row[124] & 16 != 0;
     row[126] = if black { -game.result } else { game.result } as u8;
     let teacher = game.source == LabelSource::Teacher;
