@@ -28,7 +28,7 @@ enum DatagenStep {
     /// Once a game is decided, half the nodes per move do.
     Play(play::PlayArgs),
     /// Let a UCI engine label what follows random or plausible moves in games that it has labelled
-    Blunders(blunders::BlundersArgs),
+    Blunders(Box<blunders::BlundersArgs>),
     /// Read labelled games and write them as records, at most 12 bytes per position
     Import(import::ImportArgs),
     /// Expand records to tables, one row per position, for models/training/train.py
