@@ -1,10 +1,10 @@
-"""Compares networks of any kind with a teacher's labels: held-out positions of games, and after so many random or plausible moves.
+"""Compares networks of any kind with a teacher's labels: held-out positions of games, and after random or plausible moves.
 
 Usage: python compare_networks.py ZEITNOT LINES.zng NETWORK… [--lines 2000]
 
-LINES.zng is written by `zeitnot datagen blunders`. Each line begins in a game; a group is named by the moves since then that were drawn
-and are not the teacher's best. Printed by group and network: mean squared error of q, the same after the cubic of q that fits best (networks differ in how sure they are), and how
-often the likeliest move is the teacher's best.
+LINES.zng is written by `zeitnot datagen blunders`. Each line begins in a game; a group is named by the moves since then that
+were drawn and are not the teacher's best. Printed by group and network: mean squared error of q, the same after the cubic of q
+that fits best (networks differ in how sure they are), and how often the likeliest move is the teacher's best.
 """
 
 import argparse
