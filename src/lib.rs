@@ -43,6 +43,7 @@
 //! | `huge_pages` | huge pages of memory |
 //! | `proc_file` | the files in which Linux tells of machine and process |
 //! | [`version`] | the version of the program, with its commit |
+//! | `weighted_draw` | drawing one of several things by weights |
 
 // Tests may unwrap; everything else says what went wrong.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -64,3 +65,4 @@ pub mod time;
 pub mod tools;
 pub mod uci;
 pub mod version;
+mod weighted_draw;

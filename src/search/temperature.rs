@@ -1,6 +1,7 @@
 //! Drawing the move to play instead of taking the best, so that games differ. The rules are those of Lc0.
 
 use crate::options::option_group;
+use crate::weighted_draw;
 
 option_group! {
     /// The options for drawing the move. By default, with all 0 but the cutoff of values, the best move is played.
@@ -58,16 +59,7 @@ impl TemperatureParams {
             libm::pow(share.max(0.0).into(), power)
         };
         let weights: Vec<f64> = candidates.iter().map(weight).collect();
-        let mut toss = rng.f64() * weights.iter().sum::<f64>();
-        let mut drawn = None;
-        for (index, &weight) in weights.iter().enumerate().filter(|&(_, &weight)| weight > 0.0) {
-            drawn = Some(index);
-            toss -= weight;
-            if toss < 0.0 {
-                break;
-            }
-        }
-        drawn
+        weighted_draw::draw(&weights, rng.f64())
     }
 }
 

@@ -96,6 +96,9 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     assert!(blunders.len() > 20 && best.len() > 10, "{} {}", blunders.len(), best.len());
 
     let plausible = path("plausible.zng");
+    let (code, _, errors) = teach(&["blunders", "--from", &source, "--backend", "random"], "20", &plausible);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("add --moves plausible"), "{errors}");
     let (code, _, errors) = teach(
         &["blunders", "--from", &source, "--moves", "plausible", "--backend", "random"],
         "20",

@@ -11,6 +11,7 @@ use super::table::MAX_PAST;
 use super::uci_teacher::UciTeacher;
 use crate::chess::{History, Move, Variant};
 use crate::network::{BatchEvaluator, approximate_softmax};
+use crate::weighted_draw;
 
 /// The positions of a line after its first move.
 const LABELLED_PLIES: usize = 4;
@@ -52,14 +53,11 @@ impl DrawnMoves {
             policy.extend_from_slice(&slot.logits);
         }
         approximate_softmax(&mut policy, PLAUSIBLE_TEMPERATURE);
+        let policy: Vec<f64> = policy.into_iter().map(f64::from).collect();
         let mut played = legal[0];
         for _ in 0..if is_first { PLAUSIBLE_DRAWS } else { 1 } {
-            let mut rest = rng.f32();
-            let place = policy.iter().position(|&share| {
-                rest -= share;
-                rest < 0.0
-            });
-            played = legal[place.unwrap_or(0)];
+            let drawn = weighted_draw::draw(&policy, rng.f32().into());
+            played = legal[drawn.unwrap_or(0)];
             if is_mistake(played, candidates) {
                 break;
             }

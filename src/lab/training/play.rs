@@ -10,6 +10,7 @@ use super::TrainingDataError;
 use super::game::{Ending, LabelSource, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use super::uci_teacher::UciTeacher;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
+use crate::weighted_draw;
 
 /// The number of games of which one is held out.
 const HELD_OUT_ONE_IN: u64 = 33;
@@ -209,14 +210,8 @@ fn ending_of(terminal: Terminal) -> Ending {
 }
 
 fn choose_style(rng: &mut fastrand::Rng) -> Style {
-    let mut left = rng.f64();
-    for (share, style) in STYLES {
-        if left < share {
-            return style;
-        }
-        left -= share;
-    }
-    STYLES[0].1
+    let drawn = weighted_draw::draw(&STYLES.map(|(share, _)| share), rng.f64());
+    STYLES[drawn.unwrap_or(0)].1
 }
 
 fn choose_move(
@@ -248,13 +243,6 @@ fn choose_move(
 fn draw(candidates: &[TeacherMove], temperature: f64, rng: &mut fastrand::Rng) -> TeacherMove {
     let best = compress(candidates[0].centipawns);
     let weight = |candidate: &TeacherMove| ((compress(candidate.centipawns) - best) / temperature).exp();
-    let total: f64 = candidates.iter().map(weight).sum();
-    let mut left = rng.f64() * total;
-    for candidate in candidates {
-        left -= weight(candidate);
-        if left <= 0.0 {
-            return *candidate;
-        }
-    }
-    candidates[0]
+    let weights: Vec<f64> = candidates.iter().map(weight).collect();
+    candidates[weighted_draw::draw(&weights, rng.f64()).unwrap_or(0)]
 }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use super::DatagenSummary;
 use super::files::each_game;
 use super::teaching::TeachingArgs;
+use crate::engine::Settings;
 use crate::lab::training::blunders::{DrawnMoves, SourceGames, play_line};
 use crate::network::BatchEvaluator;
 use crate::tools::{Failure, NetworkArgs};
@@ -35,6 +36,13 @@ enum Moves {
 
 /// Runs the step.
 pub(super) fn play(args: &BlundersArgs) -> Result<DatagenSummary, Failure> {
+    if let Moves::Random = args.moves
+        && args.network.settings != Settings::default()
+    {
+        let error =
+            "random moves ask no network: add --moves plausible, or leave out the options of the network";
+        return Err(Failure::Input(error.into()));
+    }
     let mut games = Vec::new();
     each_game(&args.from, |_, game| {
         games.push(game);
