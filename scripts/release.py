@@ -53,7 +53,7 @@ Tell your chess program to use it as a UCI engine. README.md says how to use oth
 
 man/           manual pages, for a folder such as ~/.local/share/man/man1
 completions/   for bash (~/.local/share/bash-completion/completions), zsh (a folder of $fpath), fish (~/.config/fish/completions), PowerShell
-LICENSE        the licence of Zeitnot; its network is under CC BY-SA 3.0, see models/README.md
+LICENSE        the licence of Zeitnot; its network is under GPL-3.0, see models/README.md
 THIRD-PARTY.txt  the licences of the packages that are part of the program
 
 The source is zeitnot-{version}-source.tar.gz beside this archive.

@@ -30,8 +30,9 @@ SPARED_BITS = 3
 FORMAT = [1, 2, 4, 2, 2, 1]
 RULE50_PLANE, RULE50_UNIT = 109, 100
 LICENSE = (
-    "Zeitnot's own network. CC BY-SA 3.0. Trained on games of the TCEC (tcec-chess.com, github.com/TCEC-Chess/tcecgames, "
-    "CC BY-SA 3.0) and on games by Stockfish 15.1; see models/README.md"
+    "Zeitnot's own network. GPL-3.0. Trained on games of the TCEC (tcec-chess.com, github.com/TCEC-Chess/tcecgames, "
+    "CC BY-SA 3.0), on games by Stockfish 15.1 and on the policy of maia-1900 (github.com/CSSLab/maia-chess, GPL-3.0); "
+    "see models/README.md"
 )
 
 

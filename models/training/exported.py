@@ -1,6 +1,10 @@
-"""Reads a network file that `export.py` wrote back into a network that can be trained on."""
+"""Reads a network file of the kind that `export.py` writes back into a network that can be trained on, or learnt from.
+
+Files of others are read too, if they have a tower with squeeze-excitation, a convolution policy and WDL; they may have no Moves Left Head.
+"""
 
 import gzip
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +12,13 @@ import torch
 from torch import Tensor, nn
 
 import protobuf as pb
-from export import RULE50_PLANE, RULE50_UNIT
-from network import PLIES_PER_UNIT, ConvBlock, Network
+from export import FLOAT16, FORMAT, RULE50_PLANE, RULE50_UNIT
+from network import PLIES_PER_UNIT, POLICY_PLANES, ConvBlock, Network, SqueezeExcitation
 
 #: Norm that each output channel of a convolution gets; batch norm undoes it, and the optimizer's steps are relative to it.
 CHANNEL_NORM = 2.0
+#: What Lc0 adds to a variance that a file has.
+FILE_EPSILON = 1e-5
 
 
 def _messages(message: bytes, field: int) -> list[bytes]:
@@ -27,8 +33,13 @@ def _message(message: bytes, *path: int) -> bytes:
 
 
 def _layer(message: bytes, *path: int) -> Tensor:
-    """The numbers of a Layer message."""
-    return torch.from_numpy(np.frombuffer(_message(message, *path, 3), np.float16).astype(np.float32))
+    """The numbers of a Layer message, FLOAT16 or else LINEAR16."""
+    facts = dict(pb.fields(_message(message, *path)))
+    if facts.get(4) == FLOAT16:
+        return torch.from_numpy(np.frombuffer(facts[3], np.float16).astype(np.float32))
+    share = np.frombuffer(facts[3], "<u2").astype(np.float32) / 65535
+    (least,), (most,) = (struct.unpack("<f", facts[field]) for field in (1, 2))
+    return torch.from_numpy(least * (1 - share) + most * share)
 
 
 def _fill(target: Tensor, values: Tensor) -> None:
@@ -42,47 +53,79 @@ def _convolution(conv: nn.Conv2d, bias: Tensor, message: bytes) -> None:
     _fill(bias, _layer(message, 2))
 
 
+def _block(target: ConvBlock, message: bytes) -> None:
+    """A convolution with its batch norm, which the file may have folded into weights and biases."""
+    norm = target.norm
+    nn.init.ones_(norm.weight)
+    nn.init.zeros_(norm.running_mean)
+    nn.init.constant_(norm.running_var, 1 - norm.eps)
+    if not _messages(message, 3):
+        _convolution(target.conv, norm.bias, message)
+        return
+    nn.init.zeros_(norm.bias)
+    _fill(target.conv.weight, _layer(message, 1))
+    _fill(norm.running_mean, _layer(message, 3))
+    _fill(norm.running_var, _layer(message, 4) + (FILE_EPSILON - norm.eps))
+    if _messages(message, 2):
+        norm.running_mean -= _layer(message, 2)
+    for parameter, field in ((norm.weight, 5), (norm.bias, 6)):
+        if _messages(message, field):
+            _fill(parameter, _layer(message, field))
+
+
 def _dense(linear: nn.Linear, message: bytes, weights_field: int, scale: float = 1.0) -> None:
     _fill(linear.weight, _layer(message, weights_field) / scale)
     _fill(linear.bias, _layer(message, weights_field + 1) / scale)
 
 
-@torch.no_grad()
-def read_into(network: Network, file: Path) -> None:
-    """Fills a network with a file's weights; in evaluation mode it then has the file's outputs."""
-    weights = _message(gzip.decompress(file.read_bytes()), 10)
+def _weights(file: Path) -> bytes:
+    """The Weights message of a file."""
+    content = gzip.decompress(file.read_bytes())
+    formats = dict(pb.fields(_message(content, 4, 2)))
+    # The last of them says whether there is a Moves Left Head.
+    if [formats.get(number, 0) for number in range(1, len(FORMAT))] != FORMAT[:-1]:
+        raise ValueError(f"{file} has other heads or another body than a tower with SE, convolution policy and WDL")
+    return _message(content, 10)
 
-    def block(target: ConvBlock, message: bytes) -> None:
-        _convolution(target.conv, target.norm.bias, message)
-        nn.init.ones_(target.norm.weight)
-        nn.init.zeros_(target.norm.running_mean)
-        nn.init.constant_(target.norm.running_var, 1 - target.norm.eps)
 
-    block(network.input, _message(weights, 1))
+def _read_weights(network: Network, weights: bytes) -> None:
+    _block(network.input, _message(weights, 1))
     network.input.conv.weight[:, RULE50_PLANE] *= RULE50_UNIT
     residuals = _messages(weights, 2)
     if len(residuals) != len(network.tower):
-        raise ValueError(f"{file} has {len(residuals)} blocks, not {len(network.tower)}")
+        raise ValueError(f"the file has {len(residuals)} blocks, not {len(network.tower)}")
     for target, message in zip(network.tower, residuals, strict=True):
-        block(target.first, _message(message, 1))
-        block(target.second, _message(message, 2))
+        _block(target.first, _message(message, 1))
+        _block(target.second, _message(message, 2))
         _dense(target.se.squeeze, _message(message, 3), 1)
         _dense(target.se.excite, _message(message, 3), 3)
-    block(network.policy, _message(weights, 11))
+    _block(network.policy, _message(weights, 11))
     _convolution(network.policy_out, network.policy_out.bias, _message(weights, 3))
-    block(network.value, _message(weights, 6))
+    _block(network.value, _message(weights, 6))
     _dense(network.value_hidden, weights, 7)
     _dense(network.value_out, weights, 9)
-    block(network.moves_left, _message(weights, 12))
-    _dense(network.moves_left_hidden, weights, 13)
-    _dense(network.moves_left_out, weights, 15, PLIES_PER_UNIT)
+    if _messages(weights, 12):
+        _block(network.moves_left, _message(weights, 12))
+        _dense(network.moves_left_hidden, weights, 13)
+        _dense(network.moves_left_out, weights, 15, PLIES_PER_UNIT)
 
 
+@torch.no_grad()
+def read_into(network: Network, file: Path) -> None:
+    """Fills a network with a file's weights; in evaluation mode it then has the file's outputs."""
+    _read_weights(network, _weights(file))
+
+
+@torch.no_grad()
 def load(file: Path) -> Network:
-    """A file's network, ready to evaluate."""
-    weights = _message(gzip.decompress(file.read_bytes()), 10)
-    network = Network(len(_messages(weights, 2)), _layer(weights, 1, 2).numel())
-    read_into(network, file)
+    """A file's network, ready to evaluate; without a Moves Left Head in the file, that output is of no use."""
+    weights = _weights(file)
+    residuals = _messages(weights, 2)
+    channels = len(_layer(weights, 3, 1)) // (POLICY_PLANES * 9)
+    network = Network(len(residuals), channels)
+    for target, message in zip(network.tower, residuals, strict=True):
+        target.se = SqueezeExcitation(channels, len(_layer(message, 3, 2)))
+    _read_weights(network, weights)
     return network.eval()
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 import labels
 import table
 from network import PLIES_PER_UNIT, Network
+from policy_teacher import PolicyTeacher
 from table import Batch
 
 #: Weights of the losses of policy, value and moves left.
@@ -47,10 +48,11 @@ def planes_tensor(batch: Batch) -> Tensor:
     return planes.contiguous(memory_format=torch.channels_last)
 
 
-def evaluate_batch(network: Network, batch: Batch, bf16: bool) -> Outputs:
-    """Runs the network on a batch and compares with the labels."""
+def evaluate_batch(network: Network, batch: Batch, bf16: bool, policy_teacher: PolicyTeacher | None = None) -> Outputs:
+    """Runs the network on a batch and compares with the labels, and the policy also with a teacher's."""
+    planes = planes_tensor(batch)
     with torch.autocast(batch.planes.device.type, torch.bfloat16, enabled=bf16):
-        policy, wdl, moves_left = network(planes_tensor(batch))
+        policy, wdl, moves_left = network(planes)
     rows = batch.rows
     has_policy = rows["labels"] & table.POLICY != 0
     has_value = labels.has_value(rows)
@@ -58,6 +60,8 @@ def evaluate_batch(network: Network, batch: Batch, bf16: bool) -> Outputs:
 
     logits = policy.gather(1, batch.moves).masked_fill(~batch.is_move, -1e9)
     target = labels.policy(batch)
+    if policy_teacher is not None:
+        target = policy_teacher.target(batch, planes, target)
     plies = rows["plies_left"].float()
     wdl_target = labels.wdl(rows)
     return Outputs(

@@ -18,7 +18,7 @@ PLIES_PER_UNIT = 20.0
 
 def convolve(conv: nn.Conv2d, x: Tensor) -> Tensor:
     """A convolution, by the fast library where it is in use and can."""
-    if winograd.library is None or conv.kernel_size != (3, 3) or not conv.training:
+    if winograd.library is None or conv.kernel_size != (3, 3):
         return conv(x)
     y = winograd.Convolution.apply(x, conv.weight)
     return y if conv.bias is None else y + conv.bias[:, None, None]
@@ -87,14 +87,21 @@ class Network(nn.Module):
         nn.init.constant_(self.moves_left_out.bias, 3.0)
         self.register_buffer("cells", torch.from_numpy(CELL_OF_INDEX), persistent=False)
 
+    def trunk(self, planes: Tensor) -> Tensor:
+        """What all heads begin with, `[N, channels, 8, 8]`."""
+        return self.tower(F.relu(self.input(planes)))
+
+    def policy_logits(self, x: Tensor) -> Tensor:
+        """Logits `[N, 1858]` of what the trunk makes of positions."""
+        return convolve(self.policy_out, F.relu(self.policy(x))).flatten(1).index_select(1, self.cells).float()
+
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits, WDL logits, and moves left in units of `PLIES_PER_UNIT` plies."""
-        x = self.tower(F.relu(self.input(planes)))
-        policy = convolve(self.policy_out, F.relu(self.policy(x))).flatten(1).index_select(1, self.cells)
+        x = self.trunk(planes)
         value = F.relu(self.value_hidden(F.relu(self.value(x)).flatten(1)))
         moves_left = F.relu(self.moves_left_hidden(F.relu(self.moves_left(x)).flatten(1)))
         return (
-            policy.float(),
+            self.policy_logits(x),
             self.value_out(value).float(),
             F.relu(self.moves_left_out(moves_left).float()[:, 0]),
         )

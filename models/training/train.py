@@ -30,6 +30,7 @@ import table
 import winograd
 from network import Network
 from optimizer import Optimizers
+from policy_teacher import PolicyTeacher
 
 WARMUP_STEPS = 200
 GRADIENT_NORM = 5.0
@@ -65,6 +66,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--winograd", action="store_true", help="compute with winograd.cpp, in float32; needs a C++ compiler")
     parser.add_argument("--measure-every", type=float, default=500e3, help="positions between measurements")
     parser.add_argument("--pause-file", type=Path, help="training rests while this file exists")
+    parser.add_argument("--policy-teacher", type=Path, help="network file (.pb.gz) whose policy is learnt beside the labels")
+    parser.add_argument("--policy-teacher-share", type=float, default=0.5, help="its share of the policy's target")
     parser.add_argument("--port", type=int, default=29511)
     arguments = parser.parse_args()
     if arguments.device != "cpu":
@@ -94,6 +97,7 @@ class Trainer:
         }
         # A few games may have nothing to measure on.
         self.held_out = {name: rows for name, rows in held_out.items() if len(rows)}
+        self.policy_teacher = self.new_policy_teacher()
         self.network = self.new_network()
         self.checkpoint = arguments.run / "checkpoint.pt"
         if arguments.init and not self.checkpoint.exists():
@@ -119,6 +123,13 @@ class Trainer:
         """A network of the run's size, on its device."""
         network = Network(self.arguments.blocks, self.arguments.channels)
         return network.to(self.arguments.device, memory_format=torch.channels_last)
+
+    def new_policy_teacher(self) -> PolicyTeacher | None:
+        """The network whose policy is learnt beside the labels, if there is one."""
+        arguments = self.arguments
+        if arguments.policy_teacher is None:
+            return None
+        return PolicyTeacher(arguments.policy_teacher, arguments.policy_teacher_share, arguments.device)
 
     def begin_with(self, file: Path, flags: np.ndarray) -> None:
         """Takes the weights of a network file; all processes make batch norm's statistics of the same positions."""
@@ -177,7 +188,8 @@ class Trainer:
         lots = rng.random(len(indices))
         alternative = np.where(lots < share, lots / max(share, 1e-9), -1).astype(np.float32)
         batch = self.table.batch(indices, no_history, mirror, alternative)
-        out = losses.evaluate_batch(self.network, batch, bf16=not (self.arguments.fp32 or self.arguments.winograd))
+        bf16 = not (self.arguments.fp32 or self.arguments.winograd)
+        out = losses.evaluate_batch(self.network, batch, bf16, self.policy_teacher)
         self.network.zero_grad()
         out.total().backward()
         self.share_gradients()
