@@ -137,10 +137,12 @@ def restore_norms(network: Network, planes: Tensor) -> None:
     handles = []
     for block in blocks:
 
-        def keep(_: nn.Module, __: tuple, output: Tensor, block: ConvBlock = block) -> None:
+        def keep(_: nn.Module, inputs: tuple[Tensor], block: ConvBlock = block) -> None:
+            (output,) = inputs
             statistics[block] = output.var((0, 2, 3), unbiased=False), output.mean((0, 2, 3))
 
-        handles.append(block.conv.register_forward_hook(keep))
+        # What the norm is given: the fast library computes convolutions past their modules.
+        handles.append(block.norm.register_forward_pre_hook(keep))
     training = network.training
     network.eval()
     network(planes)
