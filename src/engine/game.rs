@@ -103,7 +103,12 @@ impl GameState {
             if request.limits.ponder { before_last_move(position) } else { (position.clone(), None) };
         // Only an analysis goes back; there nobody minds a batch that is still under way.
         let is_analysis = request.limits.infinite && !request.limits.ponder;
-        let past = if is_analysis && are_idle_soon(resources.draining) { Past::Keep } else { Past::Release };
+        // What the search before still backs up would come on top of the nodes asked for; a clock does not wait for it.
+        let limits = &request.limits;
+        let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
+        let is_counted = limits.nodes.is_some() && !is_timed;
+        let are_idle = (is_analysis || is_counted) && are_idle_soon(resources.draining);
+        let past = if is_analysis && are_idle { Past::Keep } else { Past::Release };
         let (tree, root) = self.set_position(&searched, past, params, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let visits = Nodes::from(tree.node(root).visits());
