@@ -130,8 +130,23 @@ impl Hints {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// Returns the statistics of a search without reuse that has two root moves, all visits on the move `best`.
+    pub(in crate::time) fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
+        let mut root_visits = vec![0, 0];
+        root_visits[best] = nodes as u32;
+        SearchStats {
+            elapsed: Millis(elapsed_ms),
+            since_first_eval: Some(Millis(elapsed_ms)),
+            nodes: Nodes(nodes),
+            new_nodes: Nodes(nodes),
+            root_visits,
+            root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
+            ..SearchStats::default()
+        }
+    }
 
     #[test]
     fn most_visits_in_any_order() {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytes::Buf;
+use serde::Serialize;
 
 mod attention;
 mod container;
@@ -74,7 +75,7 @@ pub enum Model {
 }
 
 /// A network file's data on how it was made; nothing here changes an evaluation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NetworkMetadata {
     /// Its licence text.
     pub license: Option<String>,

@@ -57,14 +57,8 @@ struct Description {
     /// The cost of an evaluation; `None` for ONNX models.
     cost: Option<CostReport>,
     unusual: Vec<String>,
-    license: Option<String>,
-    min_version: Option<String>,
-    training_steps: Option<u32>,
-    learning_rate: Option<f32>,
-    value_loss: Option<f32>,
-    policy_loss: Option<f32>,
-    accuracy: Option<f32>,
-    training_params: Option<String>,
+    #[serde(flatten)]
+    metadata: NetworkMetadata,
 }
 
 /// The cost of the network with the chosen heads.
@@ -93,16 +87,6 @@ pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus
 }
 
 fn describe(file: &NetworkFile, load_ms: f64) -> Description {
-    let NetworkMetadata {
-        license,
-        min_version,
-        training_steps,
-        learning_rate,
-        value_loss,
-        policy_loss,
-        accuracy,
-        training_params,
-    } = file.metadata.clone();
     let description = Description {
         file: file.path.display().to_string(),
         sha256: file.sha256.clone(),
@@ -120,14 +104,7 @@ fn describe(file: &NetworkFile, load_ms: f64) -> Description {
         value_heads: file.value_heads.iter().map(|head| head.name()).collect(),
         cost: None,
         unusual: Vec::new(),
-        license,
-        min_version,
-        training_steps,
-        learning_rate,
-        value_loss,
-        policy_loss,
-        accuracy,
-        training_params,
+        metadata: file.metadata.clone(),
     };
     match &file.model {
         Model::Layers(network, _) => of_layers(network, description),
@@ -212,15 +189,16 @@ impl fmt::Display for Description {
         for part in &self.unusual {
             line("unusual", part)?;
         }
+        let metadata = &self.metadata;
         let facts: [(&str, Option<String>); 8] = [
-            ("min. Lc0", self.min_version.clone()),
-            ("training steps", self.training_steps.map(|n| n.to_string())),
-            ("learning rate", self.learning_rate.map(|n| n.to_string())),
-            ("value loss", self.value_loss.map(|n| n.to_string())),
-            ("policy loss", self.policy_loss.map(|n| n.to_string())),
-            ("accuracy", self.accuracy.map(|n| format!("{n} %"))),
-            ("trained with", self.training_params.clone()),
-            ("licence", self.license.clone()),
+            ("min. Lc0", metadata.min_version.clone()),
+            ("training steps", metadata.training_steps.map(|n| n.to_string())),
+            ("learning rate", metadata.learning_rate.map(|n| n.to_string())),
+            ("value loss", metadata.value_loss.map(|n| n.to_string())),
+            ("policy loss", metadata.policy_loss.map(|n| n.to_string())),
+            ("accuracy", metadata.accuracy.map(|n| format!("{n} %"))),
+            ("trained with", metadata.training_params.clone()),
+            ("licence", metadata.license.clone()),
         ];
         for (key, value) in facts {
             if let Some(value) = value {

@@ -158,28 +158,13 @@ impl Stopper for ArgoStopper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::RootEvaluation;
-    use crate::time::units::Nodes;
+    use crate::time::stats::tests::at;
 
     /// Returns a stopper for 120 s and 20 moves to go: optimum 0.75·120,000/(1.5 + 19) = 4,390.2 ms at difficulty 1;
     /// maximum 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         ArgoStopper::new(&MoveFacts::default(), ArgoParams::default(), clock)
-    }
-
-    fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
-        let mut root_visits = vec![0, 0];
-        root_visits[best] = nodes as u32;
-        SearchStats {
-            elapsed: Millis(elapsed_ms),
-            since_first_eval: Some(Millis(elapsed_ms)),
-            nodes: Nodes(nodes),
-            new_nodes: Nodes(nodes),
-            root_visits,
-            root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
-            ..SearchStats::default()
-        }
     }
 
     fn difficulty_after(iterations: &[(u64, f64, usize)]) -> f64 {

@@ -105,26 +105,11 @@ impl Stopper for StockfishStopper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::RootEvaluation;
-    use crate::time::units::Nodes;
+    use crate::time::stats::tests::at;
 
     fn stopper() -> StockfishStopper {
         let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
         StockfishStopper::new(&MoveFacts::default(), StockfishParams::default(), limits)
-    }
-
-    fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
-        let mut root_visits = vec![0, 0];
-        root_visits[best] = nodes as u32;
-        SearchStats {
-            elapsed: Millis(elapsed_ms),
-            since_first_eval: Some(Millis(elapsed_ms)),
-            nodes: Nodes(nodes),
-            new_nodes: Nodes(nodes),
-            root_visits,
-            root: Some(RootEvaluation { q, ..RootEvaluation::default() }),
-            ..SearchStats::default()
-        }
     }
 
     #[test]
