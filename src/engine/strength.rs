@@ -14,7 +14,7 @@ option_group! {
         /// Play about as well as UCI_Elo says, by few nodes and moves that are drawn; not in infinite search.
         limit_strength: bool = false, "UCI_LimitStrength", "limit-strength";
         /// Strength under UCI_LimitStrength with the network that comes with Zeitnot; with others it is another one.
-        elo: u32 = 1500, in 1000..=2040, "UCI_Elo", "elo";
+        elo: u32 = 1500, in 1000..=2090, "UCI_Elo", "elo";
     }
 }
 
@@ -41,10 +41,10 @@ const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
 /// The scale; `docs/guis.md` tells what it rests on. In between, temperature and the logarithm of the nodes change evenly.
 const LEVELS: [Level; 5] = [
     level(700.0, 1.0, 1.0),
-    level(1300.0, 1.0, 0.3),
-    level(1440.0, 2.0, 0.3),
-    level(1765.0, 20.0, 0.3),
-    level(2040.0, 200.0, 0.3),
+    level(1335.0, 1.0, 0.3),
+    level(1470.0, 2.0, 0.3),
+    level(1785.0, 20.0, 0.3),
+    level(2090.0, 200.0, 0.3),
 ];
 
 impl StrengthOptions {
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn more_elo_is_never_fewer_nodes_or_a_hotter_draw() {
-        let scale: Vec<_> = (1000..=2040).step_by(50).map(weakening).collect();
+        let scale: Vec<_> = (1000..=2090).step_by(50).map(weakening).collect();
         for pair in scale.windows(2) {
             assert!(pair[0].nodes <= pair[1].nodes && pair[0].temperature >= pair[1].temperature, "{pair:?}");
         }
