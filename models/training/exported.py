@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import protobuf as pb
 from export import FLOAT16, FORMAT, RULE50_PLANE, RULE50_UNIT
-from network import PLIES_PER_UNIT, POLICY_PLANES, ConvBlock, Network, SqueezeExcitation
+from network import PLIES_PER_UNIT, POLICY_PLANES, ConvBlock, Network, ResidualBlock, SqueezeExcitation
 
 #: Norm that each output channel of a convolution gets; batch norm undoes it, and the optimizer's steps are relative to it.
 CHANNEL_NORM = 2.0
@@ -88,13 +88,20 @@ def _weights(file: Path) -> bytes:
     return _message(content, 10)
 
 
+def _places(own: int, wanted: int) -> list[int]:
+    """Where a file's blocks go in a tower: one after the other, or spread with new ones between them and a new one last."""
+    if own > wanted:
+        raise ValueError(f"the file has {own} blocks, more than {wanted}")
+    return [number if own == wanted else number * (wanted - 2) // max(1, own - 1) for number in range(own)]
+
+
 def _read_weights(network: Network, weights: bytes) -> None:
     _block(network.input, _message(weights, 1))
     network.input.conv.weight[:, RULE50_PLANE] *= RULE50_UNIT
     residuals = _messages(weights, 2)
-    if len(residuals) != len(network.tower):
-        raise ValueError(f"the file has {len(residuals)} blocks, not {len(network.tower)}")
-    for target, message in zip(network.tower, residuals, strict=True):
+    places = _places(len(residuals), len(network.tower))
+    for place, message in zip(places, residuals, strict=True):
+        target = network.tower[place]
         _block(target.first, _message(message, 1))
         _block(target.second, _message(message, 2))
         _dense(target.se.squeeze, _message(message, 3), 1)
@@ -111,9 +118,27 @@ def _read_weights(network: Network, weights: bytes) -> None:
 
 
 @torch.no_grad()
-def read_into(network: Network, file: Path) -> None:
-    """Fills a network with a file's weights; in evaluation mode it then has the file's outputs."""
-    _read_weights(network, _weights(file))
+def read_into(network: Network, file: Path, planes: Tensor) -> None:
+    """Fills a network with a file's weights, and batch norm's statistics over some positions; then it has the file's outputs.
+
+    A deeper network than the file's gets new blocks that change nothing as yet.
+    """
+    weights = _weights(file)
+    _read_weights(network, weights)
+    places = _places(len(_messages(weights, 2)), len(network.tower))
+    new = [block for number, block in enumerate(network.tower) if number not in places]
+    _silence(new)
+    _restore_norms(network, planes)
+    _silence(new)
+
+
+def _silence(blocks: list[ResidualBlock]) -> None:
+    """Makes blocks give what they are given (all of it is above zero), and able to learn."""
+    for block in blocks:
+        nn.init.zeros_(block.second.norm.weight)
+        nn.init.zeros_(block.second.norm.bias)
+        shift = slice(len(block.se.excite.bias) // 2, None)
+        block.se.excite.weight[shift] = block.se.excite.bias[shift] = 0
 
 
 @torch.no_grad()
@@ -129,8 +154,7 @@ def load(file: Path) -> Network:
     return network.eval()
 
 
-@torch.no_grad()
-def restore_norms(network: Network, planes: Tensor) -> None:
+def _restore_norms(network: Network, planes: Tensor) -> None:
     """Gives batch norm its statistics over some positions, with scales and offsets that leave the outputs as they are."""
     statistics: dict[ConvBlock, tuple[Tensor, Tensor]] = {}
     blocks = [module for module in network.modules() if isinstance(module, ConvBlock)]

@@ -49,7 +49,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--channels", type=int, default=32)
     parser.add_argument("--positions", type=float, default=12e6, help="how many to train on, in all")
     parser.add_argument("--until", type=float, help="Unix time at which to be done, in seconds")
-    parser.add_argument("--init", type=Path, help="network file (.pb.gz) to begin with; it has to have this size")
+    parser.add_argument("--init", type=Path, help="network file (.pb.gz) to begin with; it may have fewer blocks")
     parser.add_argument("--teacher-share", type=float, default=0.5, help="share of the teacher's in each batch")
     parser.add_argument(
         "--alternative-share", type=float, default=0.0, help="share of the teacher's positions that make way for the one after "
@@ -133,9 +133,8 @@ class Trainer:
 
     def begin_with(self, file: Path, flags: np.ndarray) -> None:
         """Takes the weights of a network file; all processes make batch norm's statistics of the same positions."""
-        exported.read_into(self.network, file)
         indices, _ = next(sampler.Sampler(flags, self.arguments.teacher_share, NORM_POSITIONS, 0, 1).batches(0))
-        exported.restore_norms(self.network, losses.planes_tensor(self.table.batch(indices)))
+        exported.read_into(self.network, file, losses.planes_tensor(self.table.batch(indices)))
 
     def stop(self, *_: object) -> None:
         """The handler of signals."""
