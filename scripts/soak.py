@@ -11,6 +11,7 @@ Needs the package `chess` of PyPI; games need fastchess (https://github.com/Diss
 
 import argparse
 import io
+import itertools
 import json
 import queue
 import random
@@ -27,8 +28,6 @@ import chess.pgn
 
 # Games between two lines of the record.
 GAMES_AT_ONCE = 20
-# Commands `go` of one process, between two lines of the record.
-SEARCHES_OF_SESSION = 20
 # An answer that takes longer counts as missing, s; other work on the machine must not look like a fault.
 PATIENCE = 120
 # Options that name files or heads that a network may not have, would make a session unlike any other, or take memory that is not there.
@@ -198,7 +197,7 @@ def one_session(args, number):
     began, first_kb = time.monotonic(), None
     try:
         options = engine.ask_options()
-        for search in range(SEARCHES_OF_SESSION):
+        for search in range(args.searches):
             for _ in range(random_.randrange(0, 4)):
                 if setting := random_setting(random_.choice(options), random_):
                     engine.send(setting)
@@ -231,7 +230,7 @@ def one_session(args, number):
             if answer not in legal:
                 engine.faults.append(f"{answer} is not legal in {board.fen()}")
             row["searches"] += 1
-            if search == SEARCHES_OF_SESSION // 4:
+            if search == args.searches // 4:
                 first_kb = memory_kb(engine.process.pid)
         row["kb_after_a_quarter"], row["kb_at_the_end"] = first_kb, memory_kb(engine.process.pid)
         engine.send("quit")
@@ -247,11 +246,30 @@ def one_session(args, number):
 
 
 def run_sessions(args):
+    """Runs sessions until their times add up to the hours that are wanted."""
     record = args.folder / "sessions.jsonl"
-    while sum(row["seconds"] for row in rows(record)) < args.hours * 3600:
-        row = one_session(args, len(rows(record)))
-        append(record, row)
-        print(json.dumps(row), flush=True)
+    done = rows(record)
+    numbers = itertools.count(1 + max((row["session"] for row in done), default=-1))
+    left = args.hours * 3600 - sum(row["seconds"] for row in done)
+    lock = threading.Lock()
+
+    def work():
+        nonlocal left
+        while left > 0:
+            with lock:
+                number = next(numbers)
+            row = one_session(args, number)
+            with lock:
+                left -= row["seconds"]
+                append(record, row)
+                print(json.dumps(row), flush=True)
+
+    # They end with the process, as a part that was stopped does not count.
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(args.at_once)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def summarize(args):
@@ -290,15 +308,16 @@ def main():
         if name != "summary":
             command.add_argument("engine", type=lambda path: str(Path(path).resolve()))
             command.add_argument("--engine-flag", action="append", default=[], help="a flag for the engine; may be given several times")
+            command.add_argument("--at-once", type=int, default=2 if name == "games" else 1, help="so many games or sessions beside each other")
         command.add_argument("folder", type=lambda path: Path(path).resolve())
         if name == "games":
             command.add_argument("--runner", default="fastchess")
             command.add_argument("--tc", default="1+0.01")
             command.add_argument("--games", type=int, default=2000)
-            command.add_argument("--at-once", type=int, default=2)
             command.add_argument("--openings", help="an EPD file")
         if name == "sessions":
-            command.add_argument("--hours", type=float, default=12)
+            command.add_argument("--hours", type=float, default=12, help="sum of the sessions' durations")
+            command.add_argument("--searches", type=int, default=20, help="commands `go` of one process, between two lines of the record")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     # As Ctrl-C does: what is under way is ended, too.
