@@ -151,8 +151,9 @@ fn playouts_count_from_the_hit() {
     engine.send("ponderhit");
     let lines = engine.read_until("bestmove");
     let report = time_report(&lines);
-    assert_eq!(number(report, "new_nodes"), 2_000.0, "{report}");
-    assert!(number(report, "nodes") > 2_000.0, "{report}");
+    // With a clock the search does not wait for what the one before still backs up: a batch may come on top.
+    assert!((2_000.0..2_100.0).contains(&number(report, "new_nodes")), "{report}");
+    assert!(number(report, "nodes") > number(report, "new_nodes"), "{report}");
 }
 
 /// A regression: no test read these figures of a real engine, and only hits taught how much of a tree survives.
