@@ -3,7 +3,7 @@
 FROM docker.io/library/rust:1.95-bookworm AS build
 WORKDIR /zeitnot
 COPY . .
-RUN cargo build --locked --release --features embed && python3 scripts/licences.py THIRD-PARTY.txt --cargo-flags=--features=embed
+RUN cargo build --locked --release && python3 scripts/licences.py THIRD-PARTY.txt
 
 FROM docker.io/library/debian:bookworm-slim
 COPY --from=build /zeitnot/target/release/zeitnot /usr/local/bin/zeitnot

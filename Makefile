@@ -1,18 +1,22 @@
 # For those who expect `make`; cargo does the work. OpenBench builds with `make EXE=name EVALFILE=path`.
-# The network EVALFILE is built into the program; relative paths count from this folder. The laboratory is left out.
+# The network EVALFILE is built into the program. Relative paths start at this folder. The laboratory is left out.
 EXE ?= zeitnot
 export EVALFILE ?= models/zeitnot-small.pb.gz
 ifeq ($(OS),Windows_NT)
 SUFFIX := .exe
 endif
 
-.PHONY: build test licences deny clean
+.PHONY: build test check-all licences deny clean
 
 build:
-	cargo rustc --release --no-default-features --features embed --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
+	cargo rustc --release --no-default-features --bin zeitnot -- --emit link=$(EXE)$(SUFFIX)
 
 test:
 	cargo test --release
+
+# The tests that need more than Rust and a C compiler, too.
+check-all:
+	scripts/check_all.sh
 
 # The licences of all that is linked in, for release archives.
 licences:

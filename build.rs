@@ -1,5 +1,5 @@
-//! Tells the program its version with the commit it was built from, for `src/version.rs`. With the feature `embed` it also
-//! finds the network file that is built into the program, for `src/network/discover.rs`.
+//! Tells the program its version with the commit it was built from, for `src/version.rs`, and finds the network file that is
+//! built into the program, for `src/network/discover.rs`.
 
 use std::env;
 use std::fs;
@@ -14,9 +14,6 @@ const HASH_DIGITS: &str = "--short=10";
 fn main() -> ExitCode {
     println!("cargo:rerun-if-env-changed=EVALFILE");
     println!("cargo:rustc-env=ZEITNOT_VERSION={}", version());
-    if env::var_os("CARGO_FEATURE_EMBED").is_none() {
-        return ExitCode::SUCCESS;
-    }
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let named = env::var_os("EVALFILE").filter(|file| !file.is_empty());
     // A relative path counts from the package's folder, where make runs.
@@ -25,6 +22,8 @@ fn main() -> ExitCode {
         Ok(file) => {
             println!("cargo:rerun-if-changed={}", file.display());
             println!("cargo:rustc-env=ZEITNOT_EMBEDDED={}", file.display());
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            println!("cargo:rustc-env=ZEITNOT_EMBEDDED_NAME={name}");
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -6,7 +6,7 @@ with the crates that it came with, and Rust's own, since its standard library is
 program is left out. Fails if a crate states no licence, or if a licence has no text in what is written.
 
     scripts/licences.py THIRD-PARTY.txt                                     this machine, default features
-    scripts/licences.py THIRD-PARTY.txt --target x86_64-pc-windows-msvc --cargo-flags=--features=embed
+    scripts/licences.py THIRD-PARTY.txt --target x86_64-pc-windows-msvc
 
 Needs cargo, and nothing of Python but its standard library.
 """

@@ -29,7 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "target" / "release-files"
-BUILD = ["--locked", "--release", "--features", "embed"]
+BUILD = ["--locked", "--release"]
 # What people get beside the program. docs/ links to the files at the top.
 FILES = ["README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "LICENSE", "docs", "models/README.md"]
 SHELLS = {"bash": "zeitnot", "zsh": "_zeitnot", "fish": "zeitnot.fish", "powershell": "zeitnot.ps1"}
@@ -116,8 +116,7 @@ def gather(program, target, version, shared):
         source, goal = ROOT / name, folder / name
         goal.parent.mkdir(exist_ok=True)
         shutil.copytree(source, goal) if source.is_dir() else shutil.copy2(source, goal)
-    licences = [sys.executable, "scripts/licences.py", folder / "THIRD-PARTY.txt", "--target", target]
-    run(*licences, "--cargo-flags=--features=embed")
+    run(sys.executable, "scripts/licences.py", folder / "THIRD-PARTY.txt", "--target", target)
     notes = next((text for word, text in NOTES.items() if word in target), "")
     if "{glibc}" in notes:
         notes = notes.format(glibc=glibc(program))

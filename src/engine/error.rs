@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::chess::PositionError;
 use crate::network::BackendError;
-use crate::network::discover::DiscoverError;
+use crate::network::weights::NetworkError;
 use crate::options::OptionError;
 use crate::params::ParamError;
 use crate::search::tree::TreeFull;
@@ -22,9 +22,9 @@ pub enum EngineError {
     /// The network could not be read, or its backend could not be made.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// No network was found where none was named.
+    /// The network file cannot be used.
     #[error(transparent)]
-    Network(#[from] DiscoverError),
+    Network(#[from] NetworkError),
     /// An opponent's entry in the option `Contempt` was refused.
     #[error("{0}; the old value stays")]
     Contempt(#[from] ContemptError),

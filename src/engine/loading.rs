@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use super::EngineError;
 use crate::network::backends::{self, BackendConfig, BackendName, Fallback};
-use crate::network::discover::{self, DiscoverError, Discovered};
+use crate::network::discover::{self, Discovered};
 use crate::network::instrumented::Instrumented;
-use crate::network::weights::{HeadChoice, PolicyHeadName, ValueHeadName};
+use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
 use crate::network::{Backend, BackendInfo};
 use crate::options::option_group;
 use crate::search::WorkerPool;
@@ -17,7 +17,7 @@ use crate::search::WorkerPool;
 option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
-        /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network beside the program, or in networks, weights or models there; else one in the working folder, or our own.
+        /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network beside the program, or in networks, weights or models there; else the built-in one.
         weights_file: String = String::new(), "WeightsFile", "weights";
         /// Backend that evaluates positions; parameters may follow in parentheses.
         backend: BackendName = BackendName::default(), "Backend", "backend";
@@ -58,8 +58,8 @@ impl NetworkOptions {
 /// Reads the network that `options` name, or else the one that is found.
 ///
 /// # Errors
-/// Fails if the network cannot be found or read.
-pub fn load_network(options: &NetworkOptions) -> Result<Discovered, DiscoverError> {
+/// Fails if the network cannot be read.
+pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
     discover::load(options.named_file(), options.heads())
 }
 
@@ -75,7 +75,7 @@ pub struct OpenedBackend {
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
 ///
 /// # Errors
-/// Fails if the network cannot be found or read, or the backend cannot be made.
+/// Fails if the network cannot be read, or the backend cannot be made.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);

@@ -8,9 +8,8 @@ use super::format;
 use super::output::UciOutput;
 use crate::chess::{History, Move};
 use crate::engine::{
-    CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, NetworkOptions, SearchAnswer, Settings,
+    CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
 };
-use crate::network::discover::DiscoverError;
 use crate::options::{OptionError, both_names, ignored_option};
 use crate::search::SearchInfo;
 use crate::time::{GoLimits, Millis, MoveStart, Timing};
@@ -241,10 +240,8 @@ impl Session {
     fn network_refused(&self, error: EngineError) -> Result<(), EngineError> {
         let message = self.engine.describe_load_error(&error);
         let asked = &self.engine.settings().network;
-        let names_any = asked.named_file().is_some() || asked.backend != NetworkOptions::default().backend;
-        let none_found = matches!(&error, EngineError::Network(DiscoverError::NoneFound { .. }));
         let is_final = self.engine.backend().is_none() && *asked == self.command_line.network;
-        if is_final && names_any && !none_found {
+        if is_final {
             self.output.line(format!("info string {message}"));
             return Err(error);
         }

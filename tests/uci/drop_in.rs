@@ -9,7 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::common::engine::Engine;
-use crate::common::{stderr, zeitnot};
+use crate::common::{network, stderr, zeitnot};
 
 /// The answer to `uci` of Lc0 0.33 (`lc0 --show-hidden`), without defaults that depend on its build.
 const LC0_OPTIONS: &str = include_str!("../data/lc0_options.txt");
@@ -241,6 +241,27 @@ fn an_error_in_the_configuration_file_names_the_file() {
         assert_eq!(output.status.code(), Some(2), "{message}");
         assert!(message.contains(installed.path("lc0.config").to_str().unwrap()), "{message}");
     }
+}
+
+/// A regression: a program copied out of the checkout had no network, and a file that lay in the working folder was taken.
+#[test]
+fn a_copied_program_plays_with_its_own_network_unless_another_lies_beside_it() {
+    let installed = Installed::new();
+    let working = TempDir::new().unwrap();
+    fs::copy(network("se_mlh.pb.gz"), working.path().join("se_mlh.pb.gz")).unwrap();
+    let evaluated_by = || {
+        let mut command = std::process::Command::new(installed.program());
+        let output = command.args(["bench", "--nodes=5"]).current_dir(&working).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(evaluated_by().contains("zeitnot-small.pb.gz (built in), "));
+    fs::create_dir(installed.path("networks")).unwrap();
+    fs::copy(network("tiny.pb.gz"), installed.path("networks/tiny.pb.gz")).unwrap();
+    assert!(evaluated_by().contains("networks/tiny.pb.gz, "));
+    // What was asked for and cannot be had is an error.
+    let output = installed.run(&["bench", "--weights=none.pb.gz"], "");
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
 /// Flags with which people start Lc0: none of them may end the process.

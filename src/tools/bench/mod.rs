@@ -12,8 +12,7 @@ use clap::Args;
 use super::output::{OutputFormat, eprint_message};
 use super::{ExitStatus, Failure, Output};
 use crate::chess::History;
-use crate::engine::{Engine, EngineError, FinishedSearch, NetworkOptions, Settings};
-use crate::network::discover::DiscoverError;
+use crate::engine::{Engine, FinishedSearch, Settings};
 use crate::network::{BackendInfo, Processor};
 use crate::search::{SearchResult, SearchSummary};
 use crate::time::{GoLimits, Millis, Nodes};
@@ -131,24 +130,13 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     Ok(ExitStatus::Success)
 }
 
-/// Returns an engine with its backend made ready: the network that was named or is found, else the backend `random`.
+/// Returns an engine with its backend made ready.
 fn open(args: &BenchArgs) -> Result<(Engine, BackendInfo), Failure> {
     // No rule but the limit ends a search.
     let mut settings = args.settings.clone();
     settings.stoppers.smart_pruning_factor = 0.0;
-    let network = &settings.network;
-    let is_named = !network.weights_file.is_empty() || network.backend != NetworkOptions::default().backend;
     let mut engine = Engine::new(settings)?;
-    match engine.prepare() {
-        Err(EngineError::Network(DiscoverError::NoneFound { .. })) if !is_named => {
-            eprint_message("no network is here: searching with the backend random, which plays no chess");
-            engine.set_option("Backend", "random")?;
-            engine.prepare()?;
-        }
-        prepared => {
-            prepared?;
-        }
-    }
+    engine.prepare()?;
     engine.take_notes().iter().for_each(eprint_message);
     let backend = engine.backend().cloned().ok_or_else(|| Failure::Input("no backend".into()))?;
     // One core unless the user wants more.
