@@ -265,7 +265,10 @@ fn the_doctor_tries_backends_and_says_what_is_missing() {
     let output = run(&["doctor", "--backend", missing, "--weights", &net], "");
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("not here") && text.contains("ONNX Runtime that is built with it"), "{text}");
+    // An AMD GPU is what MIGraphX needs; nothing installs it.
+    let is_missing = text.contains("not installed") && text.contains("ONNX Runtime that is built with it");
+    let has_no_gpu = text.contains("not for this machine") && text.contains("there is no AMD GPU");
+    assert!(is_missing || has_no_gpu, "{text}");
 }
 
 /// Regressions: names of Lc0 were tried, which fetched a library; and trials did not inherit --offline.

@@ -14,7 +14,7 @@ use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
 use crate::network::backends::{AUTO, BackendConfig};
-use report::{BackendReport, DoctorReport};
+use report::{BackendReport, DoctorReport, FAILS, NOT_FOR_THIS_MACHINE, NOT_INSTALLED};
 
 /// The word of a description that says that a backend computes in single precision.
 const SINGLE: &str = "fp32";
@@ -53,13 +53,15 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     } else {
         all_candidates()
     };
+    let machine = MachineInfo::this();
     let mut backends = Vec::new();
     for candidate in &candidates {
         eprint_message(format_args!("trying {}", candidate.name));
-        backends.extend(examine(candidate, &args.network));
+        let reports = examine(candidate, &args.network).into_iter();
+        backends.extend(reports.map(|report| suited(report, candidate, &machine)));
     }
     let works = backends.iter().all(|backend| backend.works);
-    let report = DoctorReport { machine: MachineInfo::this(), parts: parts::all(), backends };
+    let report = DoctorReport { machine, parts: parts::all(), backends };
     output.write(&report, &report)?;
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
@@ -84,7 +86,7 @@ fn all_candidates() -> Vec<Candidate> {
 /// Tries a backend in its default precision, and in single precision if that is another one.
 fn examine(candidate: &Candidate, network: &NetworkArgs) -> Vec<BackendReport> {
     if let Some(reason) = candidate.providers().into_iter().find_map(missing) {
-        return vec![BackendReport::missing(candidate.name.clone(), reason)];
+        return vec![BackendReport::without_figures(candidate.name.clone(), NOT_INSTALLED, reason)];
     }
     let default = trial::in_child(candidate, network);
     let is_single = default.description.contains(SINGLE);
@@ -94,6 +96,19 @@ fn examine(candidate: &Candidate, network: &NetworkArgs) -> Vec<BackendReport> {
         reports.push(trial::in_child(&candidate.in_single_precision(), network));
     }
     reports
+}
+
+/// Tells a backend that should work and does not from one that has nothing to compute with on this machine.
+fn suited(report: BackendReport, candidate: &Candidate, machine: &MachineInfo) -> BackendReport {
+    if ![FAILS, NOT_INSTALLED].contains(&&*report.verdict) {
+        return report;
+    }
+    let devices = parts::device_files();
+    let unsuited = |provider| parts::unsuited(provider, &machine.cpu, &devices);
+    match candidate.providers().into_iter().find_map(unsuited) {
+        Some(reason) => BackendReport::without_figures(report.backend, NOT_FOR_THIS_MACHINE, reason),
+        None => report,
+    }
 }
 
 /// Returns why `provider` cannot be tried, with a remedy.

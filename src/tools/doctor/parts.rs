@@ -64,6 +64,33 @@ fn plugin(provider: Provider) -> Part {
     Part { name: format!("plugin {provider}"), is_here, detail }
 }
 
+/// Returns why a machine with the processor `cpu` and the GPUs' device files `devices` has no use for `provider`, whatever is
+/// installed there; `None` where it may have, or where nothing is known.
+pub(super) fn unsuited(provider: Provider, cpu: &str, devices: &[PathBuf]) -> Option<String> {
+    let has = |names: &[&str]| {
+        let file_names = devices.iter().filter_map(|path| path.file_name()?.to_str());
+        file_names.into_iter().any(|file| names.iter().any(|name| file.starts_with(name)))
+    };
+    // Elsewhere GPUs have no files. Windows shows its GPUs to Linux as `dxg`.
+    let lacks = |names: &[&str]| cfg!(target_os = "linux") && !has(names) && !has(&["dxg"]);
+    let makers = ["AMD", "ARM", "Apple", "Qualcomm", "VIA", "Zhaoxin", "Hygon", "aarch64"];
+    match provider {
+        Provider::OpenVino if makers.iter().any(|maker| cpu.contains(maker)) => {
+            Some(format!("OpenVINO's plugin computes on Intel processors, and this one is {cpu}"))
+        }
+        Provider::Cuda | Provider::TensorRt | Provider::TensorRtRtx if lacks(&["nvidia"]) => {
+            Some("there is no NVIDIA GPU (/dev/nvidia*), or this container was not given it".into())
+        }
+        Provider::MiGraphX if lacks(&["kfd"]) => {
+            Some("there is no AMD GPU (/dev/kfd), or this container was not given it".into())
+        }
+        Provider::WebGpu if lacks(&["renderD", "nvidia"]) => {
+            Some("there is no GPU (/dev/dri/renderD*), or this container was not given it".into())
+        }
+        _ => None,
+    }
+}
+
 /// Returns what the system must have for `provider`.
 fn system_part(name: &str, provider: Provider) -> Part {
     let obstacle = finder::obstacle(provider);
@@ -91,10 +118,11 @@ fn vulkan_drivers() -> Vec<PathBuf> {
 }
 
 /// Returns the files in /dev through which programs reach GPUs.
-fn device_files() -> Vec<PathBuf> {
+pub(super) fn device_files() -> Vec<PathBuf> {
     let mut files = files_in(Path::new("/dev/dri"), "renderD");
     files.extend(files_in(Path::new("/dev"), "nvidia"));
     files.extend(files_in(Path::new("/dev"), "kfd"));
+    files.extend(files_in(Path::new("/dev"), "dxg"));
     files
 }
 
@@ -106,4 +134,25 @@ fn files_in(folder: &Path, start: &str) -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
+        let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
+            let devices: Vec<PathBuf> = devices.iter().map(PathBuf::from).collect();
+            let all = Provider::ALL.into_iter();
+            all.filter(|&provider| unsuited(provider, cpu, &devices).is_some()).map(Provider::name).collect()
+        };
+        assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0", "/dev/kfd"]), ["openvino"]);
+        assert_eq!(names("Intel(R) Xeon(R)", &["/dev/dxg"]), [] as [&str; 0]);
+        if cfg!(target_os = "linux") {
+            let none = ["cuda", "tensorrt", "tensorrt-rtx", "webgpu", "migraphx"];
+            assert_eq!(names("Intel(R) Xeon(R)", &[]), none);
+            assert_eq!(names("Intel(R) Xeon(R)", &["/dev/nvidia0"]), ["migraphx"]);
+        }
+    }
 }

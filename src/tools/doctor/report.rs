@@ -25,6 +25,13 @@ pub(super) const SINGLE_LIMITS: Limits =
 pub(super) const REDUCED_LIMITS: Limits =
     Limits { q_error_max: 0.15, policy_kl_mean: 0.01, top1_agreement: 0.85 };
 
+/// The verdict on a backend that should work and does not …
+pub(super) const FAILS: &str = "FAILS";
+/// … on one that is not installed, or whose driver is not …
+pub(super) const NOT_INSTALLED: &str = "not installed";
+/// … and on one that has nothing to compute with here.
+pub(super) const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
+
 /// Everything that the doctor found.
 #[derive(Debug, Serialize)]
 pub(super) struct DoctorReport {
@@ -53,17 +60,8 @@ pub(super) struct BackendReport {
 }
 
 impl BackendReport {
-    /// Returns the report on a backend that this machine lacks something for.
-    pub(super) fn missing(backend: String, remedy: String) -> BackendReport {
-        BackendReport::without_figures(backend, "not here", remedy)
-    }
-
-    /// Returns the report on a backend that was tried and did not answer.
-    pub(super) fn failed(backend: String, reason: String) -> BackendReport {
-        BackendReport::without_figures(backend, "FAILS", reason)
-    }
-
-    fn without_figures(backend: String, verdict: &str, remedy: String) -> BackendReport {
+    /// Reports on a backend that gave no figures.
+    pub(super) fn without_figures(backend: String, verdict: &str, remedy: String) -> BackendReport {
         BackendReport {
             backend,
             works: false,

@@ -10,7 +10,7 @@ use super::super::accuracy::{AccuracyReport, EvaluatedBy};
 use super::super::child_process::{self, ChildError, ChildProcess, last_message};
 use super::super::{Failure, NetworkArgs};
 use super::Candidate;
-use super::report::{BackendReport, Limits, REDUCED_LIMITS, SINGLE_LIMITS};
+use super::report::{BackendReport, FAILS, Limits, REDUCED_LIMITS, SINGLE_LIMITS};
 use crate::engine;
 use crate::network::throughput::{self, RoundLength, SortedSamples, ThroughputMeter};
 use crate::network::weights::Model;
@@ -130,7 +130,7 @@ fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
 pub(super) fn in_child(candidate: &Candidate, network: &NetworkArgs) -> BackendReport {
     match answer_of_child(candidate, network) {
         Ok(trial) => judged(candidate.name.clone(), trial),
-        Err(reason) => BackendReport::failed(candidate.name.clone(), reason),
+        Err(reason) => BackendReport::without_figures(candidate.name.clone(), FAILS, reason),
     }
 }
 

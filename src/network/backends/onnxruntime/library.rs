@@ -197,8 +197,8 @@ pub enum LibraryError {
     },
     /// The provider is there, but finds no device of the number.
     #[error(
-        "{provider} finds no device {number} on this machine (it finds {found}). Is the GPU's driver installed, and may this user reach it? \
-         `zeitnot doctor` tells more"
+        "{provider} finds no device {number} on this machine (it finds {found}); `zeitnot doctor` tells whether it can \
+         work here, and what is missing"
     )]
     NoDevice {
         /// The provider.
