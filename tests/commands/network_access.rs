@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 use crate::common::engine::Engine;
-use crate::common::{network, package_file, stderr, stdout, zeitnot};
+use crate::common::{network, package_file, skipped, stderr, stdout, zeitnot};
 
 /// A machine of its own: an empty cache, no ONNX Runtime, and a Python that notes what it is asked for. Its pip can download
 /// whatever is wanted, but it is not what the makers have published.
@@ -70,7 +70,7 @@ impl Machine {
 fn only_setup_fetches() {
     let machine = Machine::new();
     if machine.has_library() {
-        return eprintln!("SKIPPED: the system has an ONNX Runtime, so that there is nothing to fetch");
+        return skipped("the system has an ONNX Runtime, so that there is nothing to fetch");
     }
     let weights = network("onnx_classical.pb.gz");
     let weights = ["--weights", weights.to_str().unwrap()];
@@ -113,7 +113,7 @@ fn failed(output: &Output) -> &str {
 fn nothing_is_fetched_offline() {
     let machine = Machine::new();
     if machine.has_library() {
-        return eprintln!("SKIPPED: the system has an ONNX Runtime, so that there is nothing to fetch");
+        return skipped("the system has an ONNX Runtime, so that there is nothing to fetch");
     }
     machine.asked();
     for (flags, variable) in [(&["setup", "--offline"][..], "0"), (&["setup"], "1")] {
@@ -128,7 +128,7 @@ fn nothing_is_fetched_offline() {
 fn a_file_with_another_hash_is_not_unpacked() {
     let machine = Machine::new();
     if machine.has_library() {
-        return eprintln!("SKIPPED: the system has an ONNX Runtime, so that there is nothing to fetch");
+        return skipped("the system has an ONNX Runtime, so that there is nothing to fetch");
     }
     let output = machine.command(&["setup"]).output().unwrap();
     let message = failed(&output);
@@ -139,6 +139,7 @@ fn a_file_with_another_hash_is_not_unpacked() {
 
 /// Looks at the system calls of whole runs: a UCI session with a search, a match, a report.
 #[test]
+#[ignore = "needs strace"]
 fn no_socket_is_opened() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
@@ -158,7 +159,7 @@ fn no_socket_is_opened() {
     };
     let is_traced = traced(&["--version"], "").is_ok_and(|output| output.status.success());
     if !is_traced {
-        return eprintln!("SKIPPED: strace is not installed or may not trace");
+        return skipped("strace is not installed or may not trace");
     }
     let games = ["match", "--games=2", "--nodes=5", "--backend=random", "--out=games"];
     for (arguments, input) in [

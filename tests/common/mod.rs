@@ -6,6 +6,8 @@
 pub mod engine;
 pub mod games;
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -24,15 +26,32 @@ pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
     zeitnot(arguments).output().unwrap()
 }
 
-/// Sees to it that ONNX Runtime is in the cache folder, with the plugin of `provider`. Only `setup` fetches them.
-pub fn set_up_onnx_runtime(provider: &str) {
-    static DONE: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let mut done = DONE.lock().unwrap();
-    if done.iter().all(|name| name != provider) {
-        let output = run(&["setup", "--provider", provider]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        done.push(provider.to_owned());
+/// Says that a test cannot run here, and why: on stderr, and in the file that `ZEITNOT_SKIPPED` names, from which
+/// `scripts/check_all.sh` counts.
+pub fn skipped(why: &str) {
+    let current = std::thread::current();
+    let line = format!("SKIPPED {}: {}", current.name().unwrap_or_default(), why.trim().replace('\n', " "));
+    eprintln!("{line}");
+    if let Some(path) = std::env::var_os("ZEITNOT_SKIPPED") {
+        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        writeln!(file, "{line}").unwrap();
     }
+}
+
+/// Sees to it that ONNX Runtime is in the cache folder, with the plugin of `provider`, which only `setup` fetches. Where it
+/// cannot be had, it says that the test is skipped and returns false.
+pub fn set_up_onnx_runtime(provider: &str) -> bool {
+    static DONE: Mutex<Vec<(String, Option<String>)>> = Mutex::new(Vec::new());
+    let mut done = DONE.lock().unwrap();
+    let known = done.iter().find(|(name, _)| name == provider).map(|(_, why)| why.clone());
+    let why = known.unwrap_or_else(|| {
+        let output = run(&["setup", "--provider", provider]);
+        let why = (!output.status.success()).then(|| stderr(&output).to_owned());
+        done.push((provider.to_owned(), why.clone()));
+        why
+    });
+    why.iter().for_each(|why| skipped(why));
+    why.is_none()
 }
 
 /// Runs the program, which must succeed, and parses the JSON document that it prints.

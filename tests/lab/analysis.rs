@@ -1,6 +1,6 @@
 //! Tests `zeitnot analyse`, run as a user runs it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zeitnot::lab::pgn::Games;
 
@@ -46,32 +46,41 @@ fn games_come_back_with_evaluations_glyphs_variations_and_times() {
     assert_eq!(report["games"][0]["white"]["moves"], 2, "the book counts for nobody");
 }
 
+/// Analyses two games of a player called `name`, and returns the page's file and text.
+fn page_about(folder: &Path, name: &str) -> (PathBuf, String) {
+    let out = folder.join("out");
+    let output = analyse(folder, &games(name), &["--out", out.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(out.join("games.pgn").exists());
+    let page = out.join("index.html");
+    let html = std::fs::read_to_string(&page).unwrap();
+    (page, html)
+}
+
 #[test]
-fn the_page_steps_through_games_and_takes_names_for_text() {
-    let mut browsed = false;
+fn the_page_takes_names_for_text() {
     for name in NAMES {
         let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().join("out");
-        let output = analyse(folder.path(), &games(name), &["--out", out.to_str().unwrap()]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        let page = out.join("index.html");
-        let html = std::fs::read_to_string(&page).unwrap();
+        let (_, html) = page_about(folder.path(), name);
         assert_eq!(html.matches("<script").count(), 2, "the program and its data");
         assert!(!html.contains("<img") && !html.contains("<!--") && !html.contains("<svg"), "{name}");
-        assert!(out.join("games.pgn").exists());
+    }
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn the_page_steps_through_games_in_a_browser() {
+    for name in NAMES {
+        let folder = tempfile::tempdir().unwrap();
+        let (page, html) = page_about(folder.path(), name);
         // The last position, as if a reader had pressed the key.
         let last = html.replace("show(0);\n})", "show(0);go(6);\n})");
         assert_ne!(last, html);
         std::fs::write(&page, last).unwrap();
-        if let Some(dom) = seen_by_a_browser(&page) {
-            browsed = true;
-            assert!(dom.contains("<title>Analysis"), "a name was run: {name}");
-            assert!(dom.contains("data-ply=\"6\"") && dom.contains("now\">Nf6"), "{dom}");
-            assert!(dom.matches("class=\"graph\"").count() == 5 && !dom.contains("<img"), "{name}");
-        }
-    }
-    if !browsed {
-        eprintln!("skipped: no Chromium is here to look at the pages");
+        let Some(dom) = seen_by_a_browser(&page) else { return };
+        assert!(dom.contains("<title>Analysis"), "a name was run: {name}");
+        assert!(dom.contains("data-ply=\"6\"") && dom.contains("now\">Nf6"), "{dom}");
+        assert!(dom.matches("class=\"graph\"").count() == 5 && !dom.contains("<img"), "{name}");
     }
 }
 

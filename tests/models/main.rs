@@ -1,7 +1,8 @@
 //! Runs the models of the tree's concurrency (`src/search/tree/models`) under loom, which tries every order of their threads'
 //! steps, and every value that a load may return under the orderings given.
 //!
-//! `cargo test --release --test models` runs all, `cargo test --release --test models -- slab` those with that in their name.
+//! As they take half a minute, they are ignored tests: `cargo test --release --test models -- --ignored` runs all, and
+//! `-- --ignored slab` those with that in their name.
 
 // The tree's files bring unit tests, whose helpers nothing calls here, and what only the search uses.
 #![allow(dead_code, unused_imports)]
@@ -21,9 +22,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 fn main() {
-    let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let (flags, filters): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|arg| arg.starts_with('-'));
+    let is_wanted = flags.iter().any(|flag| ["--ignored", "--include-ignored"].contains(&flag.as_str()));
+    if flags.iter().any(|flag| flag == "--list") {
+        return search::tree::models::MODELS.iter().for_each(|(name, _)| println!("{name}: test"));
+    }
+    let mut passed = 0;
     for &(name, model) in search::tree::models::MODELS {
-        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter)) {
+        if !is_wanted || !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter)) {
             continue;
         }
         let (begun, runs) = (Instant::now(), Arc::new(AtomicU64::new(0)));
@@ -36,5 +42,9 @@ fn main() {
             search::sync::thread::spawn(model).join().unwrap();
         });
         println!("    {} orders, {:.1} s", runs.load(Ordering::Relaxed), begun.elapsed().as_secs_f64());
+        passed += 1;
     }
+    // In the words of other test programs, for those who add their lines up.
+    let ignored = search::tree::models::MODELS.len() - passed;
+    println!("test result: ok. {passed} passed; 0 failed; {ignored} ignored; 0 measured; 0 filtered out");
 }

@@ -1,9 +1,12 @@
 //! Tests Syzygy tables of 3 and 4 pieces: results, root moves under the fifty-move rule, and games played with them.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod fetch;
 
 use std::fs;
 use std::num::NonZero;
+use std::path::Path;
 
 use zeitnot::chess::{Color, History, Position, Terminal, Variant};
 use zeitnot::engine::{Engine, Settings};
@@ -27,13 +30,14 @@ const LAST_MINUTE_WINS: [&str; 8] = [
     "8/K4k2/4p3/4P3/8/8/8/8 w - - 88 90",
 ];
 
-fn open() -> Tablebase {
-    Tablebase::open(fetch::tables()).unwrap()
+fn open() -> Option<Tablebase> {
+    Some(Tablebase::open(fetch::tables()?).unwrap())
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn results_are_those_of_another_implementation() {
-    let tables = open();
+    let Some(tables) = open() else { return };
     assert_eq!(tables.max_pieces(), 4);
     let rows: Vec<&str> = POSITIONS.lines().skip(1).collect();
     assert!(rows.len() > 150);
@@ -50,8 +54,9 @@ fn results_are_those_of_another_implementation() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn positions_that_tables_cannot_answer_have_no_result() {
-    let tables = open();
+    let Some(tables) = open() else { return };
     for (fen, why) in [
         ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "castling rights"),
         ("7k/8/6K1/8/8/8/8/R7 w - - 1 1", "the fifty-move counter has started"),
@@ -71,8 +76,10 @@ fn kept(tables: &Tablebase, fen: &str, pace: RootPace) -> (Vec<String>, RootTabl
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn a_pawn_ending_keeps_the_moves_that_theory_names() {
-    let moves = |fen| kept(&open(), fen, RootPace::Free).0;
+    let Some(tables) = open() else { return };
+    let moves = |fen| kept(&tables, fen, RootPace::Free).0;
     // The king must stay in front of its pawn.
     assert_eq!(moves("4k3/8/4K3/4P3/8/8/8/8 w - - 0 1"), ["e6d6", "e6f6"]);
     // The defender must take the opposition.
@@ -80,8 +87,9 @@ fn a_pawn_ending_keeps_the_moves_that_theory_names() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn a_win_may_be_played_at_leisure_until_the_fifty_move_rule_is_near() {
-    let tables = open();
+    let Some(tables) = open() else { return };
     let mate_in_one = |rule50| format!("7k/8/6K1/8/8/8/8/R7 w - - {rule50} 80");
     let count = |rule50, pace| kept(&tables, &mate_in_one(rule50), pace).0.len();
     assert!(count(0, RootPace::Free) > 10);
@@ -92,8 +100,9 @@ fn a_win_may_be_played_at_leisure_until_the_fifty_move_rule_is_near() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn after_a_repetition_a_win_is_hurried() {
-    let tables = open();
+    let Some(tables) = open() else { return };
     let moves = "g1f1 h8g8 f1g1 g8h8";
     let text = format!("fen 7k/8/8/5K2/8/8/8/6R1 w - - 0 1 moves {moves}");
     let fastest = {
@@ -107,10 +116,12 @@ fn after_a_repetition_a_win_is_hurried() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn without_distances_results_choose_the_root_moves() {
+    let Some(tables) = fetch::tables() else { return };
     let folder = tempfile::tempdir().unwrap();
     for name in ["KPvK", "KQvK", "KRvK", "KBvK", "KNvK"].map(|name| format!("{name}.rtbw")) {
-        fs::copy(fetch::table(&name), folder.path().join(name)).unwrap();
+        fs::copy(Path::new(tables).join(&name), folder.path().join(name)).unwrap();
     }
     let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
     assert_eq!(
@@ -167,10 +178,12 @@ fn play_out(fen: &str, first: &mut Player, second: &mut Player) -> (Terminal, Co
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn wins_that_just_fit_into_fifty_moves_are_brought_home() {
+    let Some(tables) = fetch::tables() else { return };
     for fast_play in [false, true] {
-        for defender_tables in ["", fetch::tables()] {
-            let mut attacker = Player::new(fetch::tables(), fast_play);
+        for defender_tables in ["", tables] {
+            let mut attacker = Player::new(tables, fast_play);
             let mut defender = Player::new(defender_tables, false);
             for fen in LAST_MINUTE_WINS {
                 let loser = !Position::from_fen(fen).unwrap().turn();
@@ -185,20 +198,23 @@ fn wins_that_just_fit_into_fifty_moves_are_brought_home() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn a_loss_that_the_fifty_move_rule_prevents_is_held() {
+    let Some(tables) = fetch::tables() else { return };
     // Three plies later than the last-minute wins.
     for fen in ["k7/8/8/8/4K3/8/1r6/8 b - - 71 90", "k7/8/3K4/8/8/8/7n/3b4 b - - 40 90"] {
-        let (mut attacker, mut defender) =
-            (Player::new(fetch::tables(), false), Player::new(fetch::tables(), false));
+        let (mut attacker, mut defender) = (Player::new(tables, false), Player::new(tables, false));
         assert_eq!(play_out(fen, &mut attacker, &mut defender).0, Terminal::FiftyMoves, "{fen}");
     }
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
+    let Some(tables) = fetch::tables() else { return };
     // One of the captures wins a queen, and only that wins the game.
     let fen = "3r2k1/8/8/8/8/8/P7/3Q2K1 w - - 0 1";
-    let (mv, result) = Player::new(fetch::tables(), false).search(fen, &[], 500);
+    let (mv, result) = Player::new(tables, false).search(fen, &[], 500);
     assert_eq!(mv, "d1d8");
     assert!(result.summary.counts.tablebase_hits > 0);
     let line = &result.info.unwrap().lines[0];
@@ -206,11 +222,13 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn a_mate_goes_before_a_win_by_the_tables() {
+    let Some(tables) = fetch::tables() else { return };
     // 1.Ra8 is mate, 1.Rxb1 a win by the tables.
     let fen = "7k/8/6K1/8/8/8/7P/Rn6 w - - 0 1";
     // Smart pruning would end the search at the first win it finds.
-    let mut settings = settings(fetch::tables());
+    let mut settings = settings(tables);
     settings.stoppers.smart_pruning_factor = 0.0;
     let (mv, result) = Player::with(settings).search(fen, &[], 2000);
     assert!(result.summary.counts.tablebase_hits > 0);
@@ -218,8 +236,10 @@ fn a_mate_goes_before_a_win_by_the_tables() {
 }
 
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn tables_are_announced_once() {
-    let mut player = Player::new(fetch::tables(), false);
+    let Some(tables) = fetch::tables() else { return };
+    let mut player = Player::new(tables, false);
     assert_eq!(
         player.0.open_tablebase().as_deref(),
         Some("70 Syzygy tables (35 WDL, 35 DTZ), up to 4 pieces")
@@ -229,7 +249,9 @@ fn tables_are_announced_once() {
 
 /// A regression: tables that could not be opened once were never looked for again.
 #[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
 fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
+    let Some(tables) = fetch::tables() else { return };
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("syzygy");
     let path = folder.to_str().unwrap();
@@ -239,7 +261,7 @@ fn a_path_that_failed_is_tried_again_when_it_is_set_again_and_for_a_new_game() {
     player.0.new_game();
     assert!(is_error(player.0.open_tablebase()));
     fs::create_dir(&folder).unwrap();
-    fs::copy(fetch::table("KQvK.rtbw"), folder.join("KQvK.rtbw")).unwrap();
+    fs::copy(Path::new(tables).join("KQvK.rtbw"), folder.join("KQvK.rtbw")).unwrap();
     assert_eq!(player.0.open_tablebase(), None);
     player.0.set_option("SyzygyPath", path).unwrap();
     assert_eq!(player.0.open_tablebase().as_deref(), Some("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces"));

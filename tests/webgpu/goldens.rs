@@ -9,8 +9,8 @@ use std::process::Command;
 use zeitnot::network::backends::{self, BackendConfig};
 use zeitnot::network::weights::{HeadChoice, NetworkFile};
 
-use crate::common::set_up_onnx_runtime;
 use crate::golden_files::{self, Golden};
+use crate::playing::has_openvino;
 use crate::software_gpu::SoftwareGpu;
 
 /// The variable that tells a process that it sees the software GPU.
@@ -31,7 +31,7 @@ fn sees_gpu(name: &str) -> bool {
     }
     let Some(gpu) = SoftwareGpu::get() else { return false };
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture"]).env(SEEING, "1");
+    command.args(["--exact", name, "--nocapture", "--ignored"]).env(SEEING, "1");
     let output = gpu.show_to(&mut command).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     println!("{text}");
@@ -106,6 +106,7 @@ const SINGLE: Limits = Limits { value: 1e-4, moves_left: 0.01, logit: 1e-3 };
 const HALF: Limits = Limits { value: 5e-2, moves_left: 2.0, logit: 0.3 };
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn every_network_gives_on_webgpu_in_single_precision_what_lc0_gives() {
     if sees_gpu("goldens::every_network_gives_on_webgpu_in_single_precision_what_lc0_gives") {
         compare("webgpu", "precision=fp32");
@@ -113,6 +114,7 @@ fn every_network_gives_on_webgpu_in_single_precision_what_lc0_gives() {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives() {
     if sees_gpu("goldens::every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives") {
         compare("webgpu", "precision=fp16");
@@ -120,18 +122,18 @@ fn every_network_gives_on_webgpu_in_half_precision_nearly_what_lc0_gives() {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn inputs_as_planes_give_on_webgpu_what_lc0_gives() {
     if sees_gpu("goldens::inputs_as_planes_give_on_webgpu_what_lc0_gives") {
         compare("webgpu", "precision=fp16,inputs=planes");
     }
 }
 
-/// OpenVINO needs no GPU, and its plugin is there for Linux on x86-64.
+/// OpenVINO needs no GPU.
 #[test]
+#[ignore = "needs OpenVINO, which pip fetches"]
 fn packed_inputs_give_on_openvino_what_lc0_gives() {
-    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        set_up_onnx_runtime("cpu");
-        set_up_onnx_runtime("openvino");
+    if has_openvino() {
         compare("openvino", "precision=fp32,inputs=packed");
     }
 }

@@ -1,7 +1,7 @@
 //! Tests the backend `webgpu` on a GPU that is software: Mesa's Vulkan driver for processors.
 //!
-//! The driver is fetched once into the cache folder and only unpacked, never installed. Where it cannot be had, these tests
-//! say so and pass, unless `ZEITNOT_REQUIRE_SOFTWARE_GPU=1` forbids that, as our CI does.
+//! The driver is a package of the system. Where it is missing, these tests say so and pass, unless
+//! `ZEITNOT_REQUIRE_SOFTWARE_GPU=1` forbids that, as our CI does.
 
 #[path = "../common/mod.rs"]
 mod common;

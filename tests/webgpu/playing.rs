@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::common::engine::Engine;
-use crate::common::{json, network, set_up_onnx_runtime, stderr, zeitnot};
+use crate::common::{json, network, set_up_onnx_runtime, skipped, stderr, stdout, zeitnot};
 use crate::software_gpu::SoftwareGpu;
 
 /// The time to wait for an answer before which shaders may have to be compiled: long enough for a loaded machine.
@@ -48,6 +48,7 @@ fn finds_the_mate(engine: &mut Engine) {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn a_search_runs_on_one_device() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     for precision in ["fp32", "fp16"] {
@@ -66,6 +67,7 @@ fn a_search_runs_on_one_device() {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn a_search_runs_on_two_devices() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let mut engine = engine(gpu, "demux", "backend=webgpu,precision=fp32,(gpu=0),(gpu=0)");
@@ -75,6 +77,7 @@ fn a_search_runs_on_two_devices() {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn a_device_that_is_not_there_is_an_error() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let weights = network("tiny.pb.gz");
@@ -89,6 +92,7 @@ fn a_device_that_is_not_there_is_an_error() {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn two_engines_share_the_device() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let mut engines = [0, 1].map(|_| engine(gpu, "webgpu", "precision=fp32"));
@@ -107,6 +111,7 @@ fn two_engines_share_the_device() {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn shaders_are_compiled_only_once() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -132,6 +137,7 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn the_doctor_finds_that_webgpu_works_in_both_precisions() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let weights = network("tiny.pb.gz").display().to_string();
@@ -149,6 +155,7 @@ fn the_doctor_finds_that_webgpu_works_in_both_precisions() {
 /// Issue 18: `auto` never took a GPU, whatever the machine had.
 #[cfg(unix)]
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn auto_weighs_the_gpu_against_the_cores() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let (cache, positions) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -174,6 +181,7 @@ fn auto_weighs_the_gpu_against_the_cores() {
 
 /// Issue 18: ONNX Runtime wrote an identity and a database of events into the user's folders.
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn no_file_is_written_into_the_home_of_the_user() {
     let home = tempfile::tempdir().unwrap();
     let cache = zeitnot::network::folders::cache().unwrap();
@@ -183,10 +191,10 @@ fn no_file_is_written_into_the_home_of_the_user() {
         let command = command.env_remove("XDG_CACHE_HOME").env_remove("ORT_DISABLE_TELEMETRY");
         evaluate(command, backend, positions.path());
     };
-    set_up_onnx_runtime("cpu");
-    evaluate(&mut zeitnot(&["eval"]), "onnxruntime");
-    if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
-        set_up_onnx_runtime("openvino");
+    if set_up_onnx_runtime("cpu") {
+        evaluate(&mut zeitnot(&["eval"]), "onnxruntime");
+    }
+    if has_openvino() {
         evaluate(&mut zeitnot(&["eval"]), "openvino");
     }
     if let Some(gpu) = SoftwareGpu::get() {
@@ -198,6 +206,7 @@ fn no_file_is_written_into_the_home_of_the_user() {
 
 /// Lc0's names for the backends of GPUs other than NVIDIA's.
 #[test]
+#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
 fn lc0_s_names_for_gpus_of_any_maker_mean_webgpu() {
     let Some(gpu) = SoftwareGpu::get() else { return };
     let positions = tempfile::tempdir().unwrap();
@@ -210,6 +219,25 @@ fn lc0_s_names_for_gpus_of_any_maker_mean_webgpu() {
         );
         assert!(stderr(&output).contains("webgpu"), "{}", stderr(&output));
     }
+}
+
+/// Returns whether OpenVINO computes on this machine, with its plugin set up; else it says that the test is skipped. The plugin
+/// is there for Linux on x86-64, and takes the processors of one maker only.
+pub fn has_openvino() -> bool {
+    if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        skipped("OpenVINO's plugin is for Linux on x86-64");
+        return false;
+    }
+    if !(set_up_onnx_runtime("cpu") && set_up_onnx_runtime("openvino")) {
+        return false;
+    }
+    let weights = network("tiny.pb.gz").display().to_string();
+    let output = zeitnot(&["doctor", "--backend=openvino", "--weights", &weights]).output().unwrap();
+    let is_unsuited = stdout(&output).contains("not for this machine");
+    if is_unsuited {
+        skipped("OpenVINO's plugin has no use for this processor");
+    }
+    !is_unsuited
 }
 
 /// Evaluates the initial position with `command`, an `eval`, by `backend`; the file with the position goes into `folder`.

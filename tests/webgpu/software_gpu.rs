@@ -1,81 +1,67 @@
-//! Sets the software GPU up, and gives the environment in which a process sees it.
+//! Finds a GPU that is software, and gives the environment in which a process sees it.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
 
-use zeitnot::network::folders;
+use crate::common::{set_up_onnx_runtime, skipped};
 
-use crate::common::{package_file, stderr, zeitnot};
+/// Where packages put the descriptions of Vulkan drivers …
+const DRIVERS: &str = "/usr/share/vulkan/icd.d";
+/// … how that of Mesa's driver for processors is called …
+const SOFTWARE: &str = "lvp_icd";
+/// … and the oldest Vulkan that the driver may offer: Mesa before 25 lacks what WebGPU needs.
+const LEAST_API: &str = "1.4";
+/// Where packages put the Vulkan loader.
+const LOADERS: [&str; 3] =
+    ["/usr/lib/x86_64-linux-gnu/libvulkan.so.1", "/usr/lib64/libvulkan.so.1", "/usr/lib/libvulkan.so.1"];
 
-/// Names the version of what `software_vulkan.py` fetches.
-const FOLDER: &str = "software-vulkan-of-mesa-25.0.7";
-
-/// A GPU that is software, unpacked in the cache folder.
+/// A GPU that is software: Mesa's Vulkan driver for processors, installed by the system's package tool.
 #[derive(Debug)]
 pub struct SoftwareGpu {
-    folder: PathBuf,
+    /// The description of the driver.
+    driver: PathBuf,
+    /// The Vulkan loader.
+    pub loader: PathBuf,
 }
 
 impl SoftwareGpu {
-    /// Returns the software GPU; `None`, with a message, where it cannot be had.
+    /// Finds the software GPU, and sets WebGPU's plugin up; `None`, with a message, where either is missing.
     ///
     /// # Panics
     /// Panics instead of returning `None` if `ZEITNOT_REQUIRE_SOFTWARE_GPU` is 1.
     pub fn get() -> Option<&'static SoftwareGpu> {
-        static GPU: LazyLock<Result<SoftwareGpu, String>> = LazyLock::new(set_up);
-        match &*GPU {
-            Ok(gpu) => Some(gpu),
-            Err(reason) => {
-                let is_required =
-                    std::env::var_os("ZEITNOT_REQUIRE_SOFTWARE_GPU").is_some_and(|it| it == "1");
-                assert!(!is_required, "no software GPU: {reason}");
-                eprintln!("SKIPPED, for there is no software GPU here: {reason}");
-                None
-            }
-        }
-    }
-
-    /// Returns the driver's folder of libraries.
-    pub fn libraries(&self) -> PathBuf {
-        self.folder.join("lib")
+        static GPU: LazyLock<Result<SoftwareGpu, String>> = LazyLock::new(find);
+        let gpu = GPU.as_ref().inspect_err(|why| skipped(why)).ok();
+        let gpu = gpu.filter(|_| set_up_onnx_runtime("webgpu"));
+        let is_required = std::env::var_os("ZEITNOT_REQUIRE_SOFTWARE_GPU").is_some_and(|it| it == "1");
+        assert!(gpu.is_some() || !is_required, "no software GPU");
+        gpu
     }
 
     /// Lets `command` see the software GPU, and keep what it compiles for it.
     pub fn show_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
-            .env("VK_ICD_FILENAMES", self.folder.join("icd.json"))
-            .env("LD_LIBRARY_PATH", self.library_path())
+            .env("VK_ICD_FILENAMES", &self.driver)
             .env("ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER", "1")
-            .env("MESA_SHADER_CACHE_DIR", self.folder.join("shaders"))
-    }
-
-    /// Returns the folders of libraries, ours first.
-    pub fn library_path(&self) -> OsString {
-        let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let folders = [self.libraries()].into_iter().chain(std::env::split_paths(&given));
-        std::env::join_paths(folders).unwrap()
+            .env("MESA_SHADER_CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("shaders"))
     }
 }
 
-fn set_up() -> Result<SoftwareGpu, String> {
-    if !cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")) {
-        return Err("its packages are for Linux with glibc on x86-64".into());
+fn find() -> Result<SoftwareGpu, String> {
+    let remedy = "install Mesa's Vulkan drivers, version 25 or newer (Debian, Ubuntu: apt install mesa-vulkan-drivers)";
+    let entries = fs::read_dir(DRIVERS).into_iter().flatten().flatten();
+    let is_software = |name: &OsString| name.to_string_lossy().starts_with(SOFTWARE);
+    let driver = entries.filter(|entry| is_software(&entry.file_name())).map(|entry| entry.path()).next();
+    let driver = driver.ok_or_else(|| format!("no software GPU is installed: {remedy}"))?;
+    let text = fs::read_to_string(&driver).map_err(|error| error.to_string())?;
+    let description: serde_json::Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let api = description["ICD"]["api_version"].as_str().unwrap_or_default().to_owned();
+    if api.as_str() < LEAST_API {
+        return Err(format!("the software GPU here offers Vulkan {api}: {remedy}"));
     }
-    let folder = folders::cache().ok_or("no cache folder is known")?.join(FOLDER);
-    if !folder.is_dir() {
-        fetch(&folder)?;
-    }
-    let gpu = SoftwareGpu { folder };
-    let setup = gpu.show_to(&mut zeitnot(&["setup", "--provider=webgpu"])).output().unwrap();
-    if setup.status.success() { Ok(gpu) } else { Err(stderr(&setup).trim().to_owned()) }
-}
-
-fn fetch(folder: &Path) -> Result<(), String> {
-    let script = package_file("tests/webgpu/software_vulkan.py");
-    let output = Command::new("python3").arg(script).arg(folder).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| format!("python3 does not run ({error})"))?;
-    let message = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    if output.status.success() { Ok(()) } else { Err(message()) }
+    let loader = LOADERS.iter().map(PathBuf::from).find(|path| path.exists());
+    Ok(SoftwareGpu { driver, loader: loader.ok_or("the Vulkan loader libvulkan.so.1 is not installed")? })
 }
