@@ -1,4 +1,4 @@
-"""Measures a checkpoint or a network file on held-out positions: policy, value and moves left, by phase, material and ply.
+"""Measures a checkpoint or a network file on held-out positions: policy, value and moves left, by phase and material.
 
 Usage: python evaluate.py TABLE_FOLDER CHECKPOINT_OR_FILE [--positions 20000] [--json OUT]
 
@@ -50,13 +50,13 @@ def material(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def groups(rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Names and masks of the groups that are reported."""
+    """Names and masks of the groups that are reported. Those by pieces are the phases of `src/lab/phase.rs`."""
     pieces, ahead = material(rows)
     return {
         "all": np.ones(len(rows), bool),
-        "25-32 pieces": pieces >= 25,
-        "13-24 pieces": (pieces >= 13) & (pieces <= 24),
-        "2-12 pieces": pieces <= 12,
+        "opening, 25-32 pieces": pieces >= 25,
+        "middlegame, 13-24 pieces": (pieces >= 13) & (pieces <= 24),
+        "endgame, 2-12 pieces": pieces <= 12,
         "behind by 3 and more": ahead <= -3,
         "within 2": np.abs(ahead) <= 2,
         "ahead by 3 and more": ahead >= 3,
@@ -130,7 +130,7 @@ def main() -> None:
         figures[name] = report(network, data, rows)
         print(name)
         for group, means in figures[name].items():
-            print(f"  {group:22}", "  ".join(f"{measure} {value:.6g}" for measure, value in means.items()))
+            print(f"  {group:24}", "  ".join(f"{measure} {value:.6g}" for measure, value in means.items()))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
 

@@ -12,7 +12,7 @@
 //! [`tuning`] finds better values of options by the games of `matches`. [`analysis`] searches the positions of recorded games for
 //! the players who want to learn from them.
 //!
-//! `compressed` opens files within bounds. They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
+//! [`Phase`] says what opening, middlegame and endgame are. `compressed` opens files within bounds. They stand on [`rows`] (CSV and Parquet files, and how several are put together) and [`pgn`] (recorded games). [`training`]
 //! makes the games with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
@@ -21,10 +21,12 @@ pub(crate) mod compressed;
 pub mod matches;
 pub mod moves_left;
 pub mod pgn;
+mod phase;
 pub mod replay;
 pub mod rows;
 pub mod training;
 pub mod tuning;
 mod uci_process;
 
+pub use phase::Phase;
 pub use uci_process::UciProcessError;

@@ -30,7 +30,7 @@ pub use replayer::{ReplayRows, Replayer};
 pub use row_files::{ReplayFiles, columns};
 pub use rows::{ReplayGameRow, ReplayKey, ReplayMoveRow};
 pub use study::{ManagerFigures, ReplayStudy};
-pub use summary::{ExactMean, GameSummary, Phase, PhaseErrors, ReplaySummary};
+pub use summary::{ExactMean, GameSummary, PhaseErrors, ReplaySummary};
 
 use crate::time::{
     GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopReason, StopperOptions,

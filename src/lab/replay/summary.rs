@@ -1,5 +1,6 @@
 //! The figures of a replayed game, and of many.
 
+use crate::lab::phase::Phase;
 use crate::time::StopReason;
 
 use super::{ClockSource, ReplayedGame, ReplayedMove};
@@ -8,40 +9,6 @@ use super::{ClockSource, ReplayedGame, ReplayedMove};
 const INSTANT_SHARE: f64 = 0.02;
 /// The moves over which an even share of the clock is computed.
 const EVEN_SHARE_MOVES: f64 = 40.0;
-
-/// Stages of a game, by the pieces on the board.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// 26 pieces or more.
-    Opening,
-    /// 13 to 25 pieces.
-    Middlegame,
-    /// 12 pieces or fewer.
-    Endgame,
-}
-
-impl Phase {
-    /// All of them, in their order.
-    pub const ALL: [Phase; 3] = [Phase::Opening, Phase::Middlegame, Phase::Endgame];
-
-    /// Returns the phase with this many pieces and pawns on the board.
-    pub fn of(pieces: u32) -> Phase {
-        match pieces {
-            26.. => Phase::Opening,
-            13..26 => Phase::Middlegame,
-            _ => Phase::Endgame,
-        }
-    }
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Opening => "opening",
-            Phase::Middlegame => "middlegame",
-            Phase::Endgame => "endgame",
-        }
-    }
-}
 
 /// Errors of a game's estimates of the moves left in one phase.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
