@@ -98,27 +98,82 @@ fn a_match_that_a_signal_ended_goes_on_where_it_was() {
     }
 }
 
+/// Returns the command that measures `games` with searches of so many nodes.
+fn a_measurement(games: &Path, nodes: u64, out: &Path) -> Command {
+    let mut command = zeitnot(&["movesleft", "--backend=random", "--threads=1", "--sample=3", "--pgn"]);
+    command.arg(games).arg(format!("--nodes={nodes}")).arg("--out").arg(out);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// Waits until a file is there.
+fn await_file(path: &Path) {
+    let began = Instant::now();
+    while !path.exists() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A regression: Ctrl-C only kept further games from being read, and all that were read were measured to the end.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_movesleft_of_one_game_amid_a_search() {
+    let folder = tempfile::tempdir().unwrap();
+    let [games, out] = ["games.pgn", "out"].map(|name| folder.path().join(name));
+    fs::write(&games, "[Event \"x\"]\n[Result \"1-0\"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 1-0\n")
+        .unwrap();
+    let mut process = a_measurement(&games, 1 << 40, &out).spawn().unwrap();
+    await_file(&out.join("movesleft.csv"));
+    interrupt(&mut process);
+    let began = Instant::now();
+    while process.try_wait().unwrap().is_none() && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    process.kill().unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(130));
+}
+
+#[cfg(unix)]
+fn interrupt(process: &mut Child) {
+    let status = Command::new("kill").args(["-s", "INT", &process.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_movesleft_that_ctrl_c_ended_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [games, whole, ended] = ["games", "whole", "ended"].map(|name| folder.path().join(name));
+    assert!(a_match(&games).status().unwrap().success());
+    let measure = |out: &Path| a_measurement(&games.join("games.pgn"), 100, out);
+    assert!(measure(&whole).status().unwrap().success());
+    let rows = |folder: &Path| folder.join("movesleft.csv");
+    let size = fs::metadata(rows(&whole)).unwrap().len();
+    let resumed = || {
+        let mut command = measure(&ended);
+        command.arg("--resume");
+        command
+    };
+    run_with_interruptions(resumed, &rows(&ended), &[1, size / 3], interrupt);
+    assert!(fs::read(rows(&ended)).unwrap() == fs::read(rows(&whole)).unwrap(), "the rows differ");
+}
+
 #[test]
 fn a_killed_movesleft_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let [games, whole, killed] = ["games", "whole", "killed"].map(|name| folder.path().join(name));
     assert!(a_match(&games).status().unwrap().success());
     let measure = |out: &Path, resume: bool| {
-        let mut command =
-            zeitnot(&["movesleft", "--backend=random", "--threads=1", "--nodes=100", "--sample=3", "--pgn"]);
-        command.arg(games.join("games.pgn")).arg("--out").arg(out).args(resume.then_some("--resume"));
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut command = a_measurement(&games.join("games.pgn"), 100, out);
+        command.args(resume.then_some("--resume"));
         command
     };
     assert!(measure(&whole, false).status().unwrap().success());
     let rows = |folder: &Path| folder.join("movesleft.csv");
     // The first process has the file, and what goes to it at once.
     let mut first = measure(&killed, false).spawn().unwrap();
-    let began = Instant::now();
-    while !rows(&killed).exists() {
-        assert!(began.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    await_file(&rows(&killed));
     kill(&mut first);
     first.wait().unwrap();
     let size = fs::metadata(rows(&whole)).unwrap().len();

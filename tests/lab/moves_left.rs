@@ -47,7 +47,7 @@ fn figures_are_those_of_the_rows() {
     let folder = tempfile::tempdir().unwrap();
     let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
     std::fs::write(&pgn, games(40, 0)).unwrap();
-    let findings = measure(&pgn, &out, &["--fit"]);
+    let findings = measure(&pgn, &out, &["--fit", "--min-plies", "2"]);
     let text = rows(&out);
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
@@ -74,11 +74,86 @@ fn figures_are_those_of_the_rows() {
             "{key}"
         );
     }
-    assert!(findings["fit"][0]["time_manager"].as_str().unwrap().starts_with("smooth(mle-legacy(midpoint="));
+    let fit = &findings["fit"][0];
+    assert!(fit["estimator"].as_str().unwrap().starts_with("mle-legacy(midpoint="));
+    assert!(fit["time_manager"].as_str().unwrap().starts_with("smooth(mle-legacy(midpoint="), "{fit}");
+    assert!(fit["versus_default_ci"]["high"].as_f64().unwrap() < 0.0, "{fit}");
     assert!(findings["clock"][0]["unused"].as_f64().unwrap() > 0.5, "short games leave time");
-    for file in ["index.html", "movesleft.parquet", "error-by-ply.svg"] {
+    let page = std::fs::read_to_string(out.join("index.html")).unwrap();
+    let command = format!("zeitnot movesleft --json --backend random --pgn {}", pgn.display());
+    for told in [command.as_str(), ">--min-plies 2<", "every position", env!("CARGO_PKG_VERSION")] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    for file in ["index.html", "movesleft.parquet", "difference-by-ply.svg"] {
         assert!(out.join(file).metadata().unwrap().len() > 1000, "{file}");
     }
+}
+
+#[test]
+fn any_two_estimators_are_compared_head_and_pieces_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(12, 0)).unwrap();
+    let findings = measure(&pgn, &out, &[]);
+    let estimators = findings["estimators"].as_array().unwrap();
+    let mae = |name: &Value| estimators.iter().find(|e| e["name"] == *name).unwrap()["mae"].as_f64().unwrap();
+    let pairs = findings["differences"].as_array().unwrap();
+    assert_eq!(pairs.len(), estimators.len() * (estimators.len() - 1) / 2);
+    assert_eq!((&pairs[0]["name"], &pairs[0]["against"]), (&"mle-mlh".into(), &"mle-pieces".into()));
+    for pair in pairs {
+        let difference = pair["difference"].as_f64().unwrap();
+        assert!((difference - (mae(&pair["name"]) - mae(&pair["against"]))).abs() < 1e-9, "{pair}");
+        let end = |name: &str| pair["ci"][name].as_f64().unwrap();
+        assert!(end("low") <= difference && difference <= end("high"), "{pair}");
+    }
+}
+
+/// A regression: games counted as independent, and intervals were too narrow where events differ.
+#[test]
+fn copies_of_a_game_in_its_event_make_no_interval_narrower() {
+    let folder = tempfile::tempdir().unwrap();
+    let findings = |copies: usize, name: &str| {
+        let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join(name));
+        std::fs::write(&pgn, games(15, 0).repeat(copies)).unwrap();
+        measure(&pgn, &out, &["--estimator", "mle-legacy"])
+    };
+    let (once, often) = (findings(1, "once"), findings(8, "often"));
+    assert_eq!((&often["events"], &often["games"]), (&15.into(), &120.into()));
+    for findings in [&once, &often] {
+        assert_eq!(findings["intervals_by"], "event");
+    }
+    for end in ["low", "high"] {
+        let end = |findings: &Value| findings["estimators"][0]["ci"][end].as_f64().unwrap();
+        assert!((end(&once) - end(&often)).abs() < 1e-9, "{once} {often}");
+    }
+}
+
+#[test]
+fn intervals_go_by_games_and_say_so_where_events_are_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    std::fs::write(&pgn, games(3, 0).repeat(5)).unwrap();
+    let findings = measure(&pgn, &out, &[]);
+    assert_eq!((&findings["intervals_by"], &findings["events"]), (&"game".into(), &3.into()));
+    assert!(findings["notes"][1].as_str().unwrap().starts_with("intervals are by games"), "{findings}");
+    assert!(findings["estimators"][0]["ci"]["low"].is_f64());
+}
+
+#[test]
+fn games_that_were_played_out_have_a_table_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, out) = (folder.path().join("games.pgn"), folder.path().join("out"));
+    let mate = format!("[Event \"mate\"]\n[Result \"1-0\"]\n\n{OPERA} 1-0\n\n");
+    std::fs::write(&pgn, games(4, 0) + &mate.repeat(2)).unwrap();
+    let findings = measure(&pgn, &out, &[]);
+    assert_eq!(findings["played_out_games"], 2);
+    assert_eq!(findings["played_out"][0]["positions"], 66);
+    let errors = &findings["played_out"][0]["estimators"][0];
+    assert!(errors["mae"].as_f64().unwrap() > 0.0 && *errors != findings["estimators"][0]);
+    let text = succeed(&["report", out.join("movesleft.csv").to_str().unwrap()]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("2 of the games were played out"), "{text}");
+    assert!(text.contains("Errors over games that were played out, 66 positions"), "{text}");
 }
 
 #[test]
@@ -221,7 +296,10 @@ fn searches_give_a_mean_and_a_spread() {
     let findings = measure(&pgn, &out, &more);
     let names: Vec<_> =
         findings["estimators"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["mle-mlh(floor=1)", "mle-mlh(floor=1) after search", "mle-legacy", "best by ply"]);
+    assert_eq!(names, ["mle-mlh(floor=1)", "mle-mlh(floor=1) after search", "mle-legacy"]);
+    // A regression: two games had a best function of the ply, one move for whatever ply, and intervals.
+    assert!(findings["notes"][0].as_str().unwrap().starts_with("\"best by ply\" is left out"));
+    assert!(findings["estimators"][0]["ci"]["low"].is_null());
     let positions = findings["positions"].as_i64().unwrap();
     assert_eq!(findings["spread"]["positions"], positions);
     assert_eq!(findings["estimators"][1]["positions"], positions);

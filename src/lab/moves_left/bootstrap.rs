@@ -1,15 +1,53 @@
-//! Confidence intervals by games: positions of one game are not independent.
+//! Confidence intervals by events: neither positions of one game nor games of one event are independent.
 //!
-//! A Poisson bootstrap: in each of many replicates every game counts k times, k drawn from a Poisson distribution of mean 1 by the game's number.
-//! Nothing has to be kept of the games, and the draws are the same on every machine.
+//! A Poisson bootstrap: in each of many replicates every event counts k times, k drawn from a Poisson distribution of mean 1.
+//! Nothing has to be kept of the games, and the draws are the same on every machine. Where there are too few events, games
+//! take their place.
 
 use ndarray::{Array1, Zip};
 use serde::Serialize;
 
 use super::mix;
+use super::rows::PositionRow;
+
+/// The fewest units from which an interval comes: with fewer their scatter is not known.
+pub(super) const FEWEST_UNITS: usize = 10;
 
 /// The number of replicates.
 const REPLICATES: usize = 400;
+
+/// What counts as one observation: the unit that the bootstrap draws, and of which halves are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// All games of an event.
+    Event,
+    /// A game, where there are too few events.
+    Game,
+}
+
+impl Unit {
+    /// Returns the identity of the unit that a position belongs to.
+    pub(super) fn of(self, row: &PositionRow) -> u64 {
+        match self {
+            Unit::Event => row.event,
+            Unit::Game => row.game,
+        }
+    }
+
+    /// Returns which half of the units a position belongs to, 0 or 1.
+    pub(super) fn half(self, row: &PositionRow) -> usize {
+        (mix(self.of(row)) & 1) as usize
+    }
+
+    /// Returns the name of several.
+    pub(super) fn plural(self) -> &'static str {
+        match self {
+            Unit::Event => "events",
+            Unit::Game => "games",
+        }
+    }
+}
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -24,6 +62,11 @@ impl Interval {
     /// An interval that is not known.
     pub(super) const NONE: Interval = Interval { low: f64::NAN, high: f64::NAN };
 
+    /// Says whether there is one.
+    pub(super) fn is_known(self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
     /// Returns the interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape `[REPLICATES]`.
     fn of(values: Array1<f64>) -> Interval {
         let mut values = values.to_vec();
@@ -34,14 +77,14 @@ impl Interval {
     }
 }
 
-/// The number of times that a game counts in each replicate, shape `[REPLICATES]`.
+/// The number of times that a unit counts in each replicate, shape `[REPLICATES]`.
 #[derive(Debug)]
 pub(super) struct BootstrapWeights(Array1<f64>);
 
 impl BootstrapWeights {
-    /// Draws the weights of a game from its number.
-    pub(super) fn of(game: u64) -> BootstrapWeights {
-        let mut random = fastrand::Rng::with_seed(mix(game));
+    /// Draws the weights of the unit with this identity.
+    pub(super) fn of(unit: u64) -> BootstrapWeights {
+        let mut random = fastrand::Rng::with_seed(mix(unit));
         BootstrapWeights(Array1::from_shape_simple_fn(REPLICATES, || poisson(random.f64())))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bootstrap::Unit;
 use super::ply_median::PlyMedian;
 use super::rows::PositionRow;
 use crate::params::{ParamError, Params};
@@ -28,6 +29,8 @@ pub struct Estimator {
 enum Rule {
     Manager(MovesLeftEstimator, MovesLeftSource),
     PlyMedian(Arc<PlyMedian>),
+    /// For each half what was fitted to the other one.
+    Fitted(Unit, [MovesLeftEstimator; 2]),
 }
 
 impl Estimator {
@@ -54,6 +57,17 @@ impl Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
 
+    /// Returns an estimator that sees the head's output for the position alone.
+    pub(super) fn of(name: &str, rule: MovesLeftEstimator) -> Estimator {
+        Estimator { name: name.to_owned(), rule: Rule::Manager(rule, MovesLeftSource::Root) }
+    }
+
+    /// Returns an estimator that was fitted to games, each half of the units tried with the fit to the other half.
+    pub(super) fn fitted(name: String, unit: Unit, of_halves: [MovesLeftEstimator; 2]) -> Estimator {
+        let [first, second] = of_halves;
+        Estimator { name, rule: Rule::Fitted(unit, [second, first]) }
+    }
+
     /// Says whether the estimate depends on the network's head.
     pub fn uses_head(&self) -> bool {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
@@ -66,16 +80,13 @@ impl Estimator {
 
     /// Returns the estimate, full moves; `None` where the M that it needs is missing.
     pub fn estimate(&self, row: &PositionRow) -> Option<f64> {
-        match &self.rule {
-            Rule::PlyMedian(medians) => Some(medians.moves_left(row.game, row.ply)),
-            Rule::Manager(rule, source) => {
-                let input = match source {
-                    MovesLeftSource::Root => row.input(),
-                    MovesLeftSource::Search => row.searched_input(),
-                };
-                (input.m.is_some() || !rule.uses_head()).then(|| rule.estimate(&input).moves)
-            }
-        }
+        let (rule, input) = match &self.rule {
+            Rule::PlyMedian(medians) => return Some(medians.moves_left(row)),
+            Rule::Manager(rule, MovesLeftSource::Root) => (rule, row.input()),
+            Rule::Manager(rule, MovesLeftSource::Search) => (rule, row.searched_input()),
+            Rule::Fitted(unit, halves) => (&halves[unit.half(row)], row.input()),
+        };
+        (input.m.is_some() || !rule.uses_head()).then(|| rule.estimate(&input).moves)
     }
 }
 

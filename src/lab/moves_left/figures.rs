@@ -4,18 +4,26 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{ClockFigures, Dimension, EstimatorFigures, Fit, SpreadCoverage, StudyReport};
+use super::{
+    ClockFigures, Dimension, EstimatorFigures, Fit, PairDifference, SpreadCoverage, StudyReport, Unit,
+};
 
 /// The document. All errors are in full moves.
 #[derive(Debug, Serialize)]
 pub struct Findings {
     games: u64,
     positions: u64,
+    events: usize,
+    played_out_games: u64,
+    /// The unit of the intervals.
+    intervals_by: Unit,
     unit: &'static str,
+    notes: Vec<String>,
     estimators: Vec<NamedFigures>,
     /// The figures of each group, by `by_ply`, `by_phase` and so on.
     #[serde(flatten)]
     groups: BTreeMap<&'static str, Vec<GroupDocument>>,
+    differences: Vec<PairDifference>,
     spread: Option<SpreadCoverage>,
     clock: Option<Vec<NamedClock>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,8 +52,8 @@ struct NamedClock {
 }
 
 impl Findings {
-    /// Computes the document of a report; it has the fitted estimators if `is_fit`.
-    pub fn new(report: &StudyReport, is_fit: bool) -> Findings {
+    /// Computes the document of a report.
+    pub fn new(report: &StudyReport) -> Findings {
         let named = |figures: &[Option<EstimatorFigures>]| {
             let pairs = report.names.iter().zip(figures);
             pairs
@@ -72,12 +80,17 @@ impl Findings {
         Findings {
             games: report.games,
             positions: report.positions,
+            events: report.events,
+            played_out_games: report.played_out,
+            intervals_by: report.unit,
             unit: "full moves",
+            notes: report.notes.clone(),
             estimators,
             groups,
+            differences: report.differences.clone(),
             spread: Some(report.spread).filter(|spread| spread.positions > 0),
             clock,
-            fit: is_fit.then(|| report.fits.clone()),
+            fit: report.fits.clone(),
         }
     }
 }

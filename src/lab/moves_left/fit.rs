@@ -1,14 +1,16 @@
 //! Fits the parameters of estimators to games.
 //!
 //! It seeks the least mean absolute error by a pattern search over the parameters; errors are sums over counts, so that memory
-//! doesn't grow with the games. The worth of a fit is measured across the halves of the games: fitted on one, tried on the other.
+//! doesn't grow with the games. The worth of a fit is measured across the halves of the events: fitted on one, tried on the other.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::ply_median::fold;
+use super::bootstrap::Unit;
 use super::rows::PositionRow;
+use super::study::GroupSums;
+use super::{Difference, Estimator, Interval};
 use crate::time::estimators::moves_left::{
     KNOT_KEYS, LogLogistic, MovesLeftEstimator, MovesLeftHead, MovesLeftInput, PieceCountTable,
 };
@@ -19,37 +21,55 @@ const STEPS_PER_PLY: f32 = 2.0;
 /// Factor on a parameter at the beginning of the search, and where it ends.
 const FACTORS: (f64, f64) = (1.4, 1.001);
 
-/// A fitted estimator.
+/// A fit and what it is worth on games that it was not fitted to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fit {
-    /// The text to paste as `TimeManager`.
-    pub time_manager: String,
-    /// The estimator in it.
+    /// The text to paste as `TimeManager`; `None` where the fit does not beat the defaults.
+    pub time_manager: Option<String>,
+    /// The fitted estimator.
     pub estimator: String,
-    /// Mean absolute error across halves of the games, full moves.
+    /// Mean absolute error across the halves, full moves.
     pub mae: f64,
     /// That of the same estimator with its defaults.
     pub default_mae: f64,
+    /// 95 % confidence interval of `mae` − `default_mae`. The fit beats the defaults if all of it is below 0.
+    pub versus_default_ci: Interval,
 }
 
-/// Positions of a half of the games: for each value that an estimator looks at, counts by the number of moves that were left.
+impl Fit {
+    /// Returns the worth of a fit from the sums over the games that it was tried on.
+    pub(super) fn new(fitted: &FittedFamily, sums: &GroupSums, default: &GroupSums, units: usize) -> Fit {
+        let Difference { ci, .. } = sums.minus(default, units);
+        let estimator = fitted.tried.name.clone();
+        Fit {
+            time_manager: (ci.high < 0.0).then(|| format!("smooth({estimator})")),
+            estimator,
+            mae: sums.mae(),
+            default_mae: default.mae(),
+            versus_default_ci: ci,
+        }
+    }
+}
+
+/// What was fitted, to be tried.
+#[derive(Clone, Debug)]
+pub(super) struct FittedFamily {
+    /// Named after the fit to all games, with the fits to the halves inside.
+    pub(super) tried: Estimator,
+    /// The same estimator with its defaults.
+    pub(super) default: Estimator,
+}
+
+/// Positions of a half: for each value that an estimator looks at, counts by the number of moves that were left.
 type ValueCounts = BTreeMap<u32, BTreeMap<u32, u64>>;
 
 /// Counts positions, then fits.
-#[derive(Clone, Debug, Default)]
-pub struct Fitter {
+#[derive(Clone, Debug)]
+pub(super) struct Fitter {
+    unit: Unit,
     by_ply: [ValueCounts; 2],
     by_pieces: [ValueCounts; 2],
     by_m: [ValueCounts; 2],
-}
-
-/// A sum of absolute errors.
-#[derive(Clone, Copy, Debug, Default)]
-struct ErrorSum {
-    /// The sum, full moves.
-    sum: f64,
-    /// The number of positions in it.
-    positions: f64,
 }
 
 /// An estimator whose parameters are sought.
@@ -65,9 +85,14 @@ struct Family {
 }
 
 impl Fitter {
+    /// Returns counts of nothing, for halves of these units.
+    pub(super) fn new(unit: Unit) -> Fitter {
+        Fitter { unit, by_ply: Default::default(), by_pieces: Default::default(), by_m: Default::default() }
+    }
+
     /// Counts a position.
-    pub fn add(&mut self, row: &PositionRow) {
-        let half = fold(row.game);
+    pub(super) fn add(&mut self, row: &PositionRow) {
+        let half = self.unit.half(row);
         let count = |counts: &mut [ValueCounts; 2], value: u32| {
             *counts[half].entry(value).or_default().entry(row.moves_left).or_default() += 1;
         };
@@ -79,7 +104,7 @@ impl Fitter {
     }
 
     /// Fits `mle-legacy`, `mle-pieces` and, where there is a head, `mle-mlh`.
-    pub fn fits(&self) -> Vec<Fit> {
+    pub(super) fn fits(&self) -> Vec<FittedFamily> {
         let head = MovesLeftHead::default();
         let curve = LogLogistic::default();
         let families = [
@@ -130,45 +155,38 @@ impl Fitter {
         families
             .into_iter()
             .filter(|(halves, _)| halves.iter().any(|half| !half.is_empty()))
-            .map(|(halves, family)| family.fit(halves))
+            .map(|(halves, family)| family.fit(self.unit, halves))
             .collect()
     }
 }
 
 impl Family {
-    fn fit(&self, halves: &[ValueCounts; 2]) -> Fit {
-        let both: Vec<&ValueCounts> = halves.iter().collect();
-        let best = self.search(&both);
-        let across = |parameters: [&[f64]; 2]| {
-            let sums = [0, 1].map(|half| self.error(&[&halves[half]], parameters[half]));
-            (sums[0].sum + sums[1].sum) / (sums[0].positions + sums[1].positions)
-        };
-        let (first, second) = (self.search(&both[..1]), self.search(&both[1..]));
+    fn fit(&self, unit: Unit, halves: &[ValueCounts; 2]) -> FittedFamily {
+        let [first, second] = halves;
+        let best = self.search(&[first, second]);
         let rounded: Vec<String> = self
             .keys
             .iter()
             .zip(&best)
             .map(|(key, value)| format!("{key}={}", (value * 1e3).round() / 1e3))
             .collect();
-        let estimator = format!("{}({})", self.name, rounded.join(","));
-        Fit {
-            time_manager: format!("smooth({estimator})"),
-            estimator,
-            mae: across([&second, &first]),
-            default_mae: across([&self.start, &self.start]),
+        let name = format!("{}({})", self.name, rounded.join(","));
+        let of_halves = [first, second].map(|half| (self.make)(&self.search(&[half])));
+        FittedFamily {
+            tried: Estimator::fitted(name, unit, of_halves),
+            default: Estimator::of(self.name, (self.make)(&self.start)),
         }
     }
 
-    /// Adds up the errors of the estimator with these parameters.
-    fn error(&self, counts: &[&ValueCounts], parameters: &[f64]) -> ErrorSum {
+    /// Adds up the absolute errors of the estimator with these parameters.
+    fn error(&self, counts: &[&ValueCounts], parameters: &[f64]) -> f64 {
         let estimator = (self.make)(parameters);
-        let mut error = ErrorSum::default();
+        let mut error = 0.0;
         for (&value, left) in counts.iter().flat_map(|counts| counts.iter()) {
             let estimate = estimator.estimate(&(self.input)(value)).moves;
-            for (&moves, &count) in left {
-                error.sum += (estimate - f64::from(moves)).abs() * count as f64;
-                error.positions += count as f64;
-            }
+            let errors =
+                left.iter().map(|(&moves, &count)| (estimate - f64::from(moves)).abs() * count as f64);
+            error += errors.sum::<f64>();
         }
         error
     }
@@ -176,7 +194,7 @@ impl Family {
     /// Searches for the parameters with the least error: steps up and down in each, finer when none helps.
     fn search(&self, counts: &[&ValueCounts]) -> Vec<f64> {
         let mut best = self.start.clone();
-        let mut least = self.error(counts, &best).sum;
+        let mut least = self.error(counts, &best);
         let mut factor = FACTORS.0;
         while factor > FACTORS.1 {
             let mut helped = false;
@@ -184,7 +202,7 @@ impl Family {
                 for step in [factor, 1.0 / factor] {
                     let mut tried = best.clone();
                     tried[place] = (tried[place] * step).max(self.least[place]);
-                    let error = self.error(counts, &tried).sum;
+                    let error = self.error(counts, &tried);
                     if error < least {
                         (best, least, helped) = (tried, error, true);
                     }
@@ -202,46 +220,61 @@ impl Family {
 mod tests {
     use super::*;
 
+    /// Returns the fits to the rows, each a unit of its own, with mean absolute errors across the halves: fitted and with defaults.
+    fn fits(rows: &[PositionRow]) -> Vec<(String, f64, f64)> {
+        let mut fitter = Fitter::new(Unit::Game);
+        rows.iter().for_each(|row| fitter.add(row));
+        let mean = |estimator: &Estimator| {
+            let error =
+                |row: &PositionRow| (estimator.estimate(row).unwrap() - f64::from(row.moves_left)).abs();
+            rows.iter().map(error).sum::<f64>() / rows.len() as f64
+        };
+        let fits = fitter.fits();
+        fits.iter().map(|fit| (fit.tried.name.clone(), mean(&fit.tried), mean(&fit.default))).collect()
+    }
+
     #[test]
     fn a_curve_that_made_the_games_is_found_again() {
         let truth = LogLogistic { midpoint: 60.0, steepness: 4.0 };
-        let mut fitter = Fitter::default();
+        let mut rows = Vec::new();
         for game in 0..40 {
             for ply in (0..240).step_by(4) {
                 // Errors up and down alike leave the median where it is.
                 let left = truth.moves_left(GamePly(ply)) + [-3.0, 0.0, 3.0][game as usize % 3];
                 let moves_left = left.round().max(1.0) as u32;
-                fitter.add(&PositionRow { game, ply, moves_left, pieces: 32, ..PositionRow::default() });
+                rows.push(PositionRow { game, ply, moves_left, pieces: 32, ..PositionRow::default() });
             }
         }
-        let fits = fitter.fits();
+        let fits = fits(&rows);
         assert_eq!(fits.len(), 2, "no network, no fit of the head");
-        let text = &fits[0].time_manager;
+        let (text, mae, default_mae) = &fits[0];
         let (midpoint, steepness) = (number(text, "midpoint="), number(text, "steepness="));
         assert!((midpoint - 60.0).abs() < 1.5 && (steepness - 4.0).abs() < 0.5, "{text}");
-        assert!(fits[0].mae < 2.5 && fits[0].mae < fits[0].default_mae, "{fits:?}");
-        crate::time::manager_from(text).expect("a TimeManager string");
+        assert!(*mae < 2.5 && mae < default_mae, "{fits:?}");
+        crate::time::manager_from(&format!("smooth({text})")).expect("a TimeManager string");
     }
 
     #[test]
     fn a_bent_table_that_made_the_games_is_found_again() {
         let knots = [6.0, 10.0, 20.0, 30.0, 40.0];
         let truth = PieceCountTable { knots, ..PieceCountTable::default() };
-        let mut fitter = Fitter::default();
-        for (game, pieces) in (0..40).flat_map(|game| (2..=32).map(move |pieces| (game, pieces))) {
-            let moves_left = truth.moves_left(pieces).round() as u32;
-            fitter.add(&PositionRow { game, moves_left, pieces, ..PositionRow::default() });
-        }
-        let fit = &fitter.fits()[1];
+        let rows: Vec<_> = (0..40)
+            .flat_map(|game| (2..=32).map(move |pieces| (game, pieces)))
+            .map(|(game, pieces)| {
+                let moves_left = truth.moves_left(pieces).round() as u32;
+                PositionRow { game, moves_left, pieces, ..PositionRow::default() }
+            })
+            .collect();
+        let (text, mae, default_mae) = &fits(&rows)[1];
         for (key, moves) in KNOT_KEYS.iter().zip(knots) {
-            let found = number(&fit.estimator, &format!("{key}="));
-            assert!((found - moves).abs() < 1.0, "{key}: {}", fit.estimator);
+            let found = number(text, &format!("{key}="));
+            assert!((found - moves).abs() < 1.0, "{key}: {text}");
         }
-        assert!(fit.mae < 0.5 && fit.mae < fit.default_mae, "{fit:?}");
-        crate::time::manager_from(&fit.time_manager).expect("a TimeManager string");
+        assert!(*mae < 0.5 && mae < default_mae, "{text}: {mae}");
+        crate::time::manager_from(&format!("smooth({text})")).expect("a TimeManager string");
     }
 
-    /// The number behind `key` in a list of parameters.
+    /// Returns the number behind `key` in a list of parameters.
     fn number(text: &str, key: &str) -> f64 {
         let rest = text.split_once(key).unwrap().1;
         rest.split([',', ')']).next().unwrap().parse().unwrap()

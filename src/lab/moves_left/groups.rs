@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use super::rows::PositionRow;
+use crate::lab::Phase;
+use crate::lab::training::game::Ending;
 
 /// The property by which positions are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -10,9 +12,11 @@ use super::rows::PositionRow;
 pub enum Dimension {
     /// All of them in one group.
     All,
+    /// Positions of games that the rules of chess ended.
+    PlayedOut,
     /// Plies played, in chunks of 20.
     ByPly,
-    /// Opening, middlegame, endgame by the officers left: more than 10, 7 to 10, at most 6.
+    /// Opening, middlegame, endgame, see [`Phase`].
     ByPhase,
     /// Pieces on the board.
     ByPieces,
@@ -23,7 +27,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All but [`Dimension::All`].
+    /// Those by which all positions are divided.
     pub const GROUPED: [Dimension; 5] = [
         Dimension::ByPly,
         Dimension::ByPhase,
@@ -36,6 +40,7 @@ impl Dimension {
     pub fn key(self) -> &'static str {
         match self {
             Dimension::All => "all",
+            Dimension::PlayedOut => "played_out",
             Dimension::ByPly => "by_ply",
             Dimension::ByPhase => "by_phase",
             Dimension::ByPieces => "by_pieces",
@@ -48,6 +53,7 @@ impl Dimension {
     pub fn title(self) -> &'static str {
         match self {
             Dimension::All => "all positions",
+            Dimension::PlayedOut => "games that were played out",
             Dimension::ByPly => "plies played",
             Dimension::ByPhase => "phase",
             Dimension::ByPieces => "pieces on the board",
@@ -83,12 +89,13 @@ impl Group {
         self.dimension == Dimension::ByPly && self.place == LAST_PLY
     }
 
-    /// Returns the groups that a position belongs to: one of each dimension, fewer where facts are missing.
+    /// Returns the groups that a position belongs to: at most one of each dimension.
     pub fn of(row: &PositionRow) -> Vec<Group> {
         let groups = [
             Some(Group::new(Dimension::All, 0, "all")),
+            is_played_out(row).then(|| Group::new(Dimension::PlayedOut, 0, "played out")),
             Some(by_ply(row.ply)),
-            Some(by_phase(row.officers)),
+            Some(by_phase(row.pieces)),
             Some(by_pieces(row.pieces)),
             row.q.map(by_evaluation),
             Some(Group::new(Dimension::ByTermination, 0, row.ending.clone())),
@@ -104,14 +111,14 @@ fn by_ply(ply: u32) -> Group {
     Group::new(Dimension::ByPly, first, name)
 }
 
-/// Returns the phase by the divisions of Lichess, by officers alone.
-fn by_phase(officers: u32) -> Group {
-    let (place, name) = match officers {
-        0..=6 => (2, "endgame"),
-        7..=10 => (1, "middlegame"),
-        _ => (0, "opening"),
-    };
-    Group::new(Dimension::ByPhase, place, name)
+/// Says whether the position is of a game that the rules of chess ended.
+pub(super) fn is_played_out(row: &PositionRow) -> bool {
+    Ending::from_name(&row.ending).is_some_and(Ending::is_played_out)
+}
+
+fn by_phase(pieces: u32) -> Group {
+    let phase = Phase::of(pieces);
+    Group::new(Dimension::ByPhase, phase as u32, phase.name())
 }
 
 fn by_pieces(pieces: u32) -> Group {
@@ -142,17 +149,23 @@ mod tests {
 
     #[test]
     fn a_position_is_in_one_group_of_each_dimension() {
-        let row = PositionRow {
-            ply: 39,
-            pieces: 32,
-            officers: 14,
-            ending: "adjudication".into(),
-            ..Default::default()
-        };
+        let row = PositionRow { ply: 39, pieces: 32, ending: "adjudication".into(), ..Default::default() };
         let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
         assert_eq!(names, ["all", "20–39", "opening", "25–32", "adjudication"], "no network, no Q");
-        let row = PositionRow { ply: 777, pieces: 3, officers: 1, q: Some(-0.95), ..row };
+        let row = PositionRow { ply: 777, pieces: 3, q: Some(-0.95), ending: "stalemate".into(), ..row };
         let names: Vec<String> = Group::of(&row).into_iter().map(|group| group.name).collect();
-        assert_eq!(names, ["all", "300+", "endgame", "2–7", "0.9 and more", "adjudication"]);
+        assert_eq!(names, ["all", "played out", "300+", "endgame", "2–7", "0.9 and more", "stalemate"]);
+    }
+    /// A regression: phases went by officers here, by other numbers of pieces in `timelab`, and by a third one in the networks' card.
+    #[test]
+    fn groups_by_pieces_divide_phases() {
+        for pieces in 2..32 {
+            let [of_one, of_next] = [by_phase(pieces), by_phase(pieces + 1)];
+            assert!(
+                of_one == of_next || by_pieces(pieces) != by_pieces(pieces + 1),
+                "{} ends amid a group, with {pieces} pieces",
+                of_one.name
+            );
+        }
     }
 }

@@ -48,7 +48,7 @@ pub struct Task<'a> {
     pub threads: usize,
     /// Positions in a batch; `None`: as many as the backend prefers.
     pub batch: Option<usize>,
-    /// Becomes true when the measurement is to end early; games under way are finished.
+    /// Becomes true when the measurement is to end early; games under way are given up.
     pub stop: &'a AtomicBool,
     /// Counts the bytes of the files that were read.
     pub bytes_read: Arc<AtomicU64>,
@@ -127,7 +127,8 @@ pub fn run(
         // Threads that still want to send must not wait for ever.
         drop(inbox);
         let counts = reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        result.map(|()| counts)
+        let stopped = task.stop.load(Ordering::Relaxed);
+        result.map(|()| GameCounts { stopped, ..counts })
     })
 }
 
@@ -167,7 +168,7 @@ fn read(task: &Task<'_>, work: &Sender<GameWork>, messages: &Sender<MeasureMessa
         };
         for game in games {
             if task.stop.load(Ordering::Relaxed) {
-                return GameCounts { stopped: true, ..counts };
+                return counts;
             }
             let mut game = match game {
                 Ok(game) => game,
@@ -239,7 +240,7 @@ fn evaluate_all(
     let mut worker = GameWorker::new(task)?;
     for game in work {
         worker.evaluate(&game)?;
-        if !worker.deliver(messages) {
+        if task.stop.load(Ordering::Relaxed) || !worker.deliver(messages) {
             return Ok(());
         }
     }
@@ -268,6 +269,7 @@ impl Defaults {
 /// The state with which a thread evaluates games.
 struct GameWorker<'a> {
     selection: &'a Selection,
+    stop: &'a AtomicBool,
     estimators: Defaults,
     batch: GameEvaluator,
     /// Searches each position too, if that is asked for.
@@ -279,6 +281,7 @@ impl GameWorker<'_> {
         let fill = task.settings.search.history_fill;
         Ok(GameWorker {
             selection: task.selection,
+            stop: task.stop,
             estimators: Defaults::new(),
             batch: GameEvaluator::new(task.backend, fill, task.batch)?,
             searcher: task.nodes.map(|nodes| Searcher::new(task.settings, nodes)).transpose()?,
@@ -298,6 +301,9 @@ impl GameWorker<'_> {
         self.batch.begin(*sequence, game.moves.len());
         let ending = ending(game).name();
         for (i, played) in game.moves.iter().enumerate() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             if self.selection.takes_position(game.number, history.game_ply()) {
                 let mut row = facts(game, i, &history);
                 ending.clone_into(&mut row.ending);
@@ -328,10 +334,14 @@ impl GameWorker<'_> {
     }
 }
 
+/// Returns the FNV-1a hash of a text.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// Returns what is known of the position before the `i`-th move without any network.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
-    let board = position.board();
     let plies_left = (game.moves.len() - i) as u32;
     let sign = if position.turn() == Color::White { 1 } else { -1 };
     PositionRow {
@@ -340,7 +350,7 @@ fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
         plies_left,
         moves_left: plies_left.div_ceil(2),
         pieces: position.piece_count() as u32,
-        officers: (board.knights() | board.bishops() | board.rooks() | board.queens()).count() as u32,
+        event: fnv1a(game.tags.get("Event").unwrap_or_default()),
         result: game.tags.result().map(|white| sign * i32::from(white)),
         centipawns: game.moves[i].centipawns.map(i32::from),
         version: VERSION.into(),

@@ -24,18 +24,18 @@ mod statistics;
 mod study;
 mod tables;
 
-pub use bootstrap::Interval;
+pub use bootstrap::{Interval, Unit};
 pub use clock::{ClockFigures, ClockUse};
 pub use estimate::{Estimator, MovesLeftSource};
 pub use figures::Findings;
-pub use fit::{Fit, Fitter};
+pub use fit::Fit;
 pub use groups::{Dimension, Group};
 pub use page::{PagePlot, page, plots};
 pub use rows::PositionRow;
-pub use run_facts::RunFacts;
+pub use run_facts::{RunFacts, RunOrigin};
 pub use selection::Selection;
 pub use statistics::{EstimatorFigures, Joint, SpreadCoverage};
-pub use study::{GroupFigures, Study, StudyReport};
+pub use study::{Difference, GroupFigures, PairDifference, Study, StudyReport};
 pub use tables::StudyText;
 
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ pub enum MovesLeftError {
     },
 }
 
-/// Returns a well-mixed number from a game's number: folds and bootstrap weights depend on nothing else, so that they are the
+/// Returns a well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
 /// same on every machine (the finaliser of SplitMix64).
 fn mix(game: u64) -> u64 {
     let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);

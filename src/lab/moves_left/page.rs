@@ -2,25 +2,35 @@
 
 use super::run_facts::RunFacts;
 use super::tables;
-use super::{Dimension, EstimatorFigures, GroupFigures, Interval, StudyReport};
-use crate::report::{Bar, BarPlot, Page, Plot};
+use super::{Dimension, EstimatorFigures, GroupFigures, StudyReport};
+use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
 
 /// Smallest share of all positions that a plotted group has; smaller groups show only noise.
 const FEWEST: f64 = 0.005;
 /// Half the plies of a group of [`Dimension::ByPly`].
 const HALF_GROUP: f64 = 10.0;
 
-/// Returns the page of a study: tables and plots, and the fitted estimators if `is_fit`.
-pub fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool) -> Page {
-    let StudyReport { games, positions, .. } = report;
+/// Returns the page of a study: tables, plots, and where the rows come from, if that is known.
+pub fn page(report: &StudyReport, facts: Option<&RunFacts>) -> Page {
     let mut page = Page::new("Moves left: estimators against recorded games").paragraph(&format!(
-        "{games} games, {positions} positions. All estimates and errors are in full moves of one side; the horizontal axes by game \
-         progress count plies of both sides. Shaded: 95 % confidence by games."
+        "{} All estimates and errors are in full moves of one side; the horizontal axes by game progress count plies of both sides. \
+         Intervals are those of 95 %, by {}.",
+        tables::extent(report),
+        report.unit.plural()
     ));
-    if let Some(facts) = facts {
-        page = page.paragraph(&format!("Network: {}. Games: {}.", facts.network, facts.pgn.join(", ")));
+    for note in &report.notes {
+        page = page.paragraph(note);
     }
-    page = page.heading("Overall").table(&tables::overall(report)).heading("Through the game");
+    page = match facts {
+        Some(facts) => page.code(&facts.origin.command).table(&origin(facts)),
+        None => page
+            .paragraph("It is not known how the rows were measured: there is no movesleft.json beside them."),
+    };
+    page = page.heading("Overall");
+    for table in tables::overall(report).iter().chain(&tables::differences(report)) {
+        page = page.table(table);
+    }
+    page = page.heading("Through the game");
     for figure in plots(report) {
         page = page.figure(&figure.svg, figure.caption);
     }
@@ -28,16 +38,42 @@ pub fn page(report: &StudyReport, facts: Option<&RunFacts>, is_fit: bool) -> Pag
     for dimension in Dimension::GROUPED {
         page = page.table(&tables::by_group(report, dimension));
     }
-    if let Some(table) = tables::clock(report) {
-        page = page.heading("The clock").table(&table);
-    }
-    if let Some(table) = tables::spread(report) {
-        page = page.heading("The spread").table(&table);
-    }
-    if is_fit {
-        page = page.heading("Fits").table(&tables::fits(report));
+    let last = [
+        ("The clock", tables::clock(report)),
+        ("The spread", tables::spread(report)),
+        ("Fits", tables::fits(report)),
+    ];
+    for (heading, table) in last {
+        page = match table {
+            Some(table) => page.heading(heading).table(&table),
+            None => page,
+        };
     }
     page
+}
+
+/// Returns the table of what the rows were made with.
+fn origin(facts: &RunFacts) -> Table {
+    let RunFacts { pgn, network, nodes, filters, sample, origin, .. } = facts;
+    let mut table =
+        Table::new("The run that measured the positions", &[("", Align::Left), ("", Align::Left)]);
+    let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
+    let sample = match sample {
+        0 | 1 => "every position".to_owned(),
+        sample => format!("one position in {sample}"),
+    };
+    for (name, value) in [
+        ("games", pgn.join(", ")),
+        ("network", network.clone()),
+        ("filters", or(filters, "none")),
+        ("sample", sample),
+        ("search", nodes.map_or("none".into(), |nodes| format!("{nodes} nodes a position"))),
+        ("version and commit", or(&origin.version, "not known")),
+        ("date", or(&origin.date, "not known")),
+    ] {
+        table.row([name.to_owned(), value]);
+    }
+    table
 }
 
 /// A plot of the page.
@@ -52,17 +88,23 @@ pub struct PagePlot {
 
 /// Returns all plots of a study.
 pub fn plots(report: &StudyReport) -> Vec<PagePlot> {
-    let error = by_ply(report, "Error by ply", "mean absolute error, full moves", |f| (f.mae, f.ci));
-    let bias = by_ply(report, "Bias by ply", "estimate − truth, full moves", |f| (f.bias, f.bias_ci));
+    let error = by_ply("Error by ply", "mean absolute error, full moves");
+    let bias = by_ply("Bias by ply", "estimate − truth, full moves");
     let mut plots = vec![
         PagePlot {
+            name: "difference-by-ply",
+            svg: differences_by_ply(report),
+            caption: "Mean absolute error minus that of the first estimator on the same positions, with its interval: below zero \
+                      an estimator is better than the first.",
+        },
+        PagePlot {
             name: "error-by-ply",
-            svg: error,
+            svg: lines(error, report, |f| f.mae).to_svg(),
             caption: "Lower is better. No function of the ply alone can be below \"best by ply\" but by chance.",
         },
         PagePlot {
             name: "bias-by-ply",
-            svg: bias,
+            svg: lines(bias, report, |f| f.bias).to_svg(),
             caption: "Above zero an estimator thinks that the game lasts longer than it does, and saves time; below zero it \
                       spends too much.",
         },
@@ -74,7 +116,7 @@ pub fn plots(report: &StudyReport) -> Vec<PagePlot> {
         PagePlot {
             name: "error-by-phase",
             svg: bars(report, Dimension::ByPhase),
-            caption: "Mean absolute error; the lines on the bars are 95 % confidence by games.",
+            caption: "Mean absolute error; the lines on the bars are 95 % intervals.",
         },
         PagePlot {
             name: "error-by-evaluation",
@@ -126,42 +168,53 @@ fn chunks(report: &StudyReport) -> Vec<&GroupFigures> {
     plotted(report, Dimension::ByPly).into_iter().filter(|group| !group.group.is_open()).collect()
 }
 
-/// Returns the plot of a figure over the plies, a line with its band for each estimator, as SVG.
-fn by_ply(
+/// Returns a figure of an estimator over the plies, `(ply, value)`.
+fn over_plies<T>(
     report: &StudyReport,
-    title: &str,
-    y: &str,
-    figure: impl Fn(&EstimatorFigures) -> (f64, Interval),
-) -> String {
-    let groups = chunks(report);
-    let mut plot = Plot::new(title, "plies played", y);
+    place: usize,
+    figure: impl Fn(&EstimatorFigures) -> T,
+) -> Vec<(f64, T)> {
+    let value = |group: &GroupFigures| {
+        let middle = f64::from(group.group.place) + HALF_GROUP;
+        Some((middle, figure(group.figures[place].as_ref()?)))
+    };
+    chunks(report).into_iter().filter_map(value).collect()
+}
+
+/// Returns an empty plot over the plies.
+fn by_ply(title: &str, y: &str) -> Plot {
+    Plot::new(title, "plies played", y)
+}
+
+/// Adds a line for each estimator.
+fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) -> f64) -> Plot {
+    let names = report.names.iter().enumerate();
+    names.fold(plot, |plot, (place, name)| plot.line(name, &over_plies(report, place, &figure)))
+}
+
+/// Returns the plot of the paired differences to the first estimator, with their bands, as SVG.
+fn differences_by_ply(report: &StudyReport) -> String {
+    let first = over_plies(report, 0, |f| f.mae);
+    let mut plot = by_ply("Difference to the first estimator by ply", "difference of errors, full moves");
     for (place, name) in report.names.iter().enumerate() {
-        let at = |group: &GroupFigures| f64::from(group.group.place) + HALF_GROUP;
-        let values: Vec<_> =
-            groups.iter().filter_map(|group| group.figures[place].map(|f| (at(group), figure(&f)))).collect();
-        let line: Vec<_> = values.iter().map(|&(x, (y, _))| (x, y)).collect();
+        let values = over_plies(report, place, |f| (f.mae, f.versus_first_ci));
         let band: Vec<_> = values.iter().map(|&(x, (_, ci))| (x, ci.low, ci.high)).collect();
-        plot = plot.band(name, &band).line(name, &line);
+        let line: Vec<_> = values
+            .iter()
+            .filter_map(|&(x, (mae, _))| Some((x, mae - first.iter().find(|&&(at, _)| at == x)?.1)))
+            .collect();
+        plot = if place == 0 { plot } else { plot.band(name, &band) }.line(name, &line);
     }
     plot.to_svg()
 }
 
 fn estimates_by_ply(report: &StudyReport) -> String {
-    let groups = chunks(report);
-    let mut plot = Plot::new("Mean estimate by ply", "plies played", "moves left, full moves").y_from(0.0);
-    for (place, name) in report.names.iter().enumerate() {
-        let estimate = |group: &&GroupFigures| {
-            let f = group.figures[place]?;
-            Some((f64::from(group.group.place) + HALF_GROUP, f.mean_left + f.bias))
-        };
-        plot = plot.line(name, &groups.iter().filter_map(estimate).collect::<Vec<_>>());
-    }
-    let truth = |group: &&GroupFigures| {
-        let f = group.figures.iter().flatten().next()?;
-        Some((f64::from(group.group.place) + HALF_GROUP, f.mean_left))
-    };
-    let truth: Vec<_> = groups.iter().filter_map(truth).collect();
-    plot.line("really left", &truth).scatter("really left", &truth).to_svg()
+    let plot = by_ply("Mean estimate by ply", "moves left, full moves").y_from(0.0);
+    let truth = over_plies(report, 0, |f| f.mean_left);
+    lines(plot, report, |f| f.mean_left + f.bias)
+        .line("really left", &truth)
+        .scatter("really left", &truth)
+        .to_svg()
 }
 
 fn bars(report: &StudyReport, dimension: Dimension) -> String {

@@ -20,12 +20,12 @@ pub struct PositionRow {
     pub moves_left: u32,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
-    /// Knights, bishops, rooks and queens on the board.
-    pub officers: u32,
     /// 1, 0 or −1 for the side to move; none for unknown results.
     pub result: Option<i32>,
     /// The way the game ended.
     pub ending: String,
+    /// A hash of the tag `Event`, which tells events apart.
+    pub event: u64,
     /// The player's own evaluation in centipawns for the side to move, where the PGN has it.
     pub centipawns: Option<i32>,
     /// The network's win minus loss for the side to move.

@@ -22,10 +22,27 @@ pub struct RunFacts {
     pub network_sha256: Option<String>,
     /// Nodes for which each position was searched, if it was.
     pub nodes: Option<u64>,
-    /// The filters, as text.
+    /// The filters, as on the command line.
     pub filters: String,
+    /// The number of positions of which one was taken.
+    #[serde(default)]
+    pub sample: u64,
     /// The shard, as text.
     pub shard: String,
+    /// Where the rows come from.
+    #[serde(default)]
+    pub origin: RunOrigin,
+}
+
+/// The run that wrote rows. They do not depend on it, so that another one can go on with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOrigin {
+    /// The command.
+    pub command: String,
+    /// The program's [`VERSION`](crate::version::VERSION), with the commit.
+    pub version: String,
+    /// The date on which the run began, UTC.
+    pub date: String,
 }
 
 impl RunFacts {
@@ -45,6 +62,11 @@ impl RunFacts {
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
+    /// Says whether all is the same that rows depend on.
+    fn agrees_with(&self, other: &RunFacts) -> bool {
+        RunFacts { origin: other.origin.clone(), ..self.clone() } == *other
+    }
+
     /// Checks that rows in the folder, if there are any, were made with these facts, whatever the shard.
     ///
     /// # Errors
@@ -52,8 +74,8 @@ impl RunFacts {
     pub fn check_but_for_the_shard(&self, folder: &Path) -> Result<(), MovesLeftError> {
         let path = folder.join(FILE);
         let before = RunFacts::beside(&path);
-        let is_same = |before: &RunFacts| RunFacts { shard: self.shard.clone(), ..before.clone() } == *self;
-        if before.as_ref().is_none_or(is_same) {
+        let is_same = |before: RunFacts| RunFacts { shard: self.shard.clone(), ..before }.agrees_with(self);
+        if before.is_none_or(is_same) {
             return Ok(());
         }
         Err(MovesLeftError::OtherSettings { path })
@@ -66,7 +88,7 @@ impl RunFacts {
     pub fn check(&self, folder: &Path) -> Result<(), MovesLeftError> {
         let path = folder.join(FILE);
         match RunFacts::beside(&path) {
-            Some(before) if before != *self => Err(MovesLeftError::OtherSettings { path }),
+            Some(before) if !before.agrees_with(self) => Err(MovesLeftError::OtherSettings { path }),
             Some(_) => Ok(()),
             None => self.write(folder),
         }

@@ -99,13 +99,13 @@ pub struct EstimatorFigures {
     pub spearman: Option<f64>,
     /// Mean of the moves that were really left.
     pub mean_left: f64,
-    /// 95 % confidence interval of `mae`, by games.
+    /// 95 % confidence interval of `mae`; not finite where units are too few, as are those below.
     pub ci: Interval,
     /// 95 % confidence interval of `bias`.
     pub bias_ci: Interval,
     /// 95 % confidence interval of `rmse`.
     pub rmse_ci: Interval,
-    /// That of `mae` minus the first estimator's `mae` on the same games: below 0 this one is better for sure.
+    /// That of `mae` minus the first estimator's `mae` on the same games: below 0 this one is better.
     pub versus_first_ci: Interval,
 }
 

@@ -1,20 +1,22 @@
-//! A study: estimators against the truth, computed from rows in two passes.
+//! A study: estimators against the truth, computed from rows.
 //!
-//! The first pass learns what the second needs (the best function of the ply) and what fits need; the second adds up figures.
+//! A first pass learns what the second needs (the best function of the ply, fits); the second adds up figures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::MovesLeftError;
-use super::bootstrap::{BootstrapWeights, ReplicatedMean, Replicates};
+use serde::Serialize;
+
+use super::bootstrap::{BootstrapWeights, FEWEST_UNITS, Interval, ReplicatedMean, Replicates, Unit};
 use super::clock::{ClockFigures, ClockUse};
 use super::estimate::Estimator;
-use super::fit::{Fit, Fitter};
-use super::groups::Group;
+use super::fit::{Fit, FittedFamily, Fitter};
+use super::groups::{Group, is_played_out};
 use super::ply_median::LeftByPly;
 use super::rows::PositionRow;
 use super::statistics::{EstimatorFigures, Joint, SpreadCoverage, Sums};
+use super::{Dimension, MovesLeftError};
 use crate::lab::rows::MergedGames;
 
 /// The estimators to be compared, and the rows to compare them on.
@@ -24,6 +26,8 @@ pub struct Study {
     pub files: Vec<PathBuf>,
     /// The estimators, the one that others are compared with first. Those of searches are left out where rows have none.
     pub estimators: Vec<Estimator>,
+    /// True to fit estimators to the games, too.
+    pub is_fit: bool,
 }
 
 /// The findings of a study.
@@ -33,18 +37,51 @@ pub struct StudyReport {
     pub games: u64,
     /// Rows.
     pub positions: u64,
-    /// Names of the estimators; the last is the best function of the ply.
+    /// Events of the games.
+    pub events: usize,
+    /// Games that the rules of chess ended.
+    pub played_out: u64,
+    /// The unit of intervals and halves.
+    pub unit: Unit,
+    /// What is not known, and what would make it known.
+    pub notes: Vec<String>,
+    /// Names of the estimators; the last is the best function of the ply, if there are enough games.
     pub names: Vec<String>,
     /// Figures by group, in the order of dimensions and places.
     pub groups: Vec<GroupFigures>,
+    /// Differences of any two estimators; that of head and pieces is the first.
+    pub differences: Vec<PairDifference>,
     /// Estimates against truth, by estimator.
     pub joints: Vec<Joint>,
     /// Use of the clock by estimator; empty where positions of the games are missing.
     pub clocks: Vec<ClockUse>,
     /// Coverage of the truth by the tree's spread.
     pub spread: SpreadCoverage,
-    /// Fitted estimators.
-    pub fits: Vec<Fit>,
+    /// Fitted estimators, if they were asked for.
+    pub fits: Option<Vec<Fit>>,
+}
+
+/// The difference of two mean absolute errors on the same games, full moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// The difference; below 0 the first of the two is better.
+    pub difference: f64,
+    /// Its 95 % confidence interval.
+    pub ci: Interval,
+}
+
+/// How far two estimators differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairDifference {
+    /// The one.
+    pub name: String,
+    /// The other, whose error is subtracted.
+    pub against: String,
+    /// Over all positions.
+    #[serde(flatten)]
+    pub all: Difference,
+    /// Over those of games that were played out, if there are any.
+    pub played_out: Option<Difference>,
 }
 
 /// Figures of a group, by estimator.
@@ -66,33 +103,60 @@ impl StudyReport {
 }
 
 impl Study {
-    /// Reads the rows twice.
+    /// Reads the rows.
     ///
     /// # Errors
     /// [`MovesLeftError::Rows`] if rows cannot be read or files overlap.
     pub fn run(&self) -> Result<StudyReport, MovesLeftError> {
-        let (mut left, mut fitter, mut is_searched) = (LeftByPly::default(), Fitter::default(), false);
-        for game in MergedGames::<PositionRow>::open(&self.files)? {
-            for row in game? {
-                left.add(row.game, row.ply, row.moves_left);
-                fitter.add(&row);
-                is_searched |= row.m_search_plies.is_some();
+        let unit = self.unit()?;
+        let (mut left, mut fitter, mut is_searched) = (LeftByPly::new(unit), Fitter::new(unit), false);
+        for game in self.games()? {
+            let game = game?;
+            left.add_game(&game);
+            is_searched |= game.iter().any(|row| row.m_search_plies.is_some());
+            if self.is_fit {
+                game.iter().for_each(|row| fitter.add(row));
             }
         }
         let mut estimators = self.estimators.clone();
         estimators.retain(|estimator| is_searched || !estimator.uses_search());
-        estimators.push(Estimator::by_ply(Arc::new(left.medians())));
-        let mut sums = Accumulator::new(estimators);
-        for game in MergedGames::open(&self.files)? {
+        let mut notes = Vec::new();
+        match left.medians() {
+            Ok(medians) => estimators.push(Estimator::by_ply(Arc::new(medians))),
+            Err(note) => notes.push(note),
+        }
+        if unit == Unit::Game {
+            notes.push(format!(
+                "intervals are by games, of fewer than {FEWEST_UNITS} events: they do not tell how much events differ"
+            ));
+        }
+        let mut sums = Accumulator::new(unit, estimators, fitter.fits());
+        for game in self.games()? {
             sums.add_game(&game?);
         }
-        Ok(sums.report(fitter.fits()))
+        Ok(sums.report(notes, self.is_fit))
+    }
+
+    fn games(&self) -> Result<MergedGames<PositionRow>, MovesLeftError> {
+        Ok(MergedGames::open(&self.files)?)
+    }
+
+    /// Returns events if there are enough of them.
+    fn unit(&self) -> Result<Unit, MovesLeftError> {
+        let mut events = BTreeSet::new();
+        for game in self.games()? {
+            events.extend(game?.first().map(|row| row.event));
+            if events.len() >= FEWEST_UNITS {
+                return Ok(Unit::Event);
+            }
+        }
+        Ok(Unit::Game)
     }
 }
 
 /// Sums of a group and an estimator.
 #[derive(Clone, Debug, Default)]
-struct GroupSums {
+pub(super) struct GroupSums {
     sums: Sums,
     count: Replicates,
     error: Replicates,
@@ -100,12 +164,33 @@ struct GroupSums {
     squared: Replicates,
 }
 
+/// Sums of a group.
+#[derive(Clone, Debug)]
+struct GroupCells {
+    positions: u64,
+    units: BTreeSet<u64>,
+    /// By estimator.
+    cells: Vec<GroupSums>,
+}
+
+/// Sums of a fitted estimator, and of the same one with its defaults.
+struct FitSums {
+    family: FittedFamily,
+    units: BTreeSet<u64>,
+    tried: GroupSums,
+    default: GroupSums,
+}
+
 /// All sums.
 struct Accumulator {
+    unit: Unit,
     estimators: Vec<Estimator>,
+    fits: Vec<FitSums>,
     games: u64,
     positions: u64,
-    groups: BTreeMap<Group, (u64, Vec<GroupSums>)>,
+    played_out: u64,
+    events: BTreeSet<u64>,
+    groups: BTreeMap<Group, GroupCells>,
     joints: Vec<Joint>,
     clocks: Vec<ClockUse>,
     spread: SpreadCoverage,
@@ -114,12 +199,22 @@ struct Accumulator {
 }
 
 impl Accumulator {
-    fn new(estimators: Vec<Estimator>) -> Accumulator {
+    fn new(unit: Unit, estimators: Vec<Estimator>, families: Vec<FittedFamily>) -> Accumulator {
         let count = estimators.len();
+        let fits = families.into_iter().map(|family| FitSums {
+            family,
+            units: BTreeSet::new(),
+            tried: GroupSums::default(),
+            default: GroupSums::default(),
+        });
         Accumulator {
+            unit,
             estimators,
+            fits: fits.collect(),
             games: 0,
             positions: 0,
+            played_out: 0,
+            events: BTreeSet::new(),
             groups: BTreeMap::new(),
             joints: vec![Joint::default(); count],
             clocks: vec![ClockUse::default(); count],
@@ -132,6 +227,8 @@ impl Accumulator {
         let Some(first) = rows.first() else { return };
         self.games += 1;
         self.positions += rows.len() as u64;
+        self.played_out += u64::from(is_played_out(first));
+        self.events.insert(first.event);
         // Sums of this game alone, which its weights then multiply.
         let mut game: BTreeMap<Group, (u64, Vec<Sums>)> = BTreeMap::new();
         let estimates: Vec<Vec<Option<f64>>> = rows
@@ -155,12 +252,22 @@ impl Accumulator {
                 self.spread.add(m.into(), spread.into(), row.plies_left.into());
             }
         }
-        let weights = BootstrapWeights::of(first.game);
+        let unit = self.unit.of(first);
+        let weights = BootstrapWeights::of(unit);
         for (group, (positions, sums)) in game {
-            let (all, cells) =
-                self.groups.entry(group).or_insert_with(|| (0, vec![GroupSums::default(); sums.len()]));
-            *all += positions;
-            cells.iter_mut().zip(&sums).for_each(|(cell, sums)| cell.add(sums, &weights));
+            let all = self.groups.entry(group).or_insert_with(|| GroupCells {
+                positions: 0,
+                units: BTreeSet::new(),
+                cells: vec![GroupSums::default(); sums.len()],
+            });
+            all.positions += positions;
+            all.units.insert(unit);
+            all.cells.iter_mut().zip(&sums).for_each(|(cell, sums)| cell.add(sums, &weights));
+        }
+        for fit in &mut self.fits {
+            fit.units.insert(unit);
+            fit.tried.add(&sums_of(&fit.family.tried, rows), &weights);
+            fit.default.add(&sums_of(&fit.family.default, rows), &weights);
         }
         self.play_clocks(rows, &estimates);
     }
@@ -181,27 +288,70 @@ impl Accumulator {
         }
     }
 
-    fn report(self, fits: Vec<Fit>) -> StudyReport {
+    fn report(self, notes: Vec<String>, is_fit: bool) -> StudyReport {
         let spearman: Vec<_> = self.joints.iter().map(Joint::spearman).collect();
-        let groups = self.groups.into_iter().map(|(group, (positions, cells))| {
-            let is_all = group.dimension == super::Dimension::All;
+        let differences = self.differences();
+        let groups = self.groups.into_iter().map(|(group, GroupCells { positions, units, cells })| {
+            let is_all = group.dimension == Dimension::All;
             let figures = cells.iter().enumerate().map(|(place, cell)| {
                 let spearman = spearman[place].filter(|_| is_all);
-                (cell.sums.count > 0.0).then(|| EstimatorFigures { spearman, ..cell.figures(&cells[0]) })
+                let figures = || EstimatorFigures { spearman, ..cell.figures(&cells[0], units.len()) };
+                (cell.sums.count > 0.0).then(figures)
             });
             GroupFigures { figures: figures.collect(), group, positions }
+        });
+        let fits = self.fits.iter().map(|fit| {
+            let FitSums { family, units, tried, default } = fit;
+            Fit::new(family, tried, default, units.len())
         });
         StudyReport {
             games: self.games,
             positions: self.positions,
+            events: self.events.len(),
+            played_out: self.played_out,
+            unit: self.unit,
+            notes,
             groups: groups.collect(),
-            names: self.estimators.into_iter().map(|estimator| estimator.name).collect(),
+            differences,
             joints: self.joints,
             clocks: if self.is_complete { self.clocks } else { Vec::new() },
             spread: self.spread,
-            fits,
+            fits: is_fit.then(|| fits.collect()),
+            names: self.estimators.into_iter().map(|estimator| estimator.name).collect(),
         }
     }
+
+    /// Returns the differences of any two estimators, each to those before it; that of head and pieces is the first.
+    fn differences(&self) -> Vec<PairDifference> {
+        let difference = |dimension: Dimension, a: usize, b: usize| {
+            let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
+            let [a, b] = [&group.cells[a], &group.cells[b]];
+            (a.sums.count > 0.0 && b.sums.count > 0.0).then(|| a.minus(b, group.units.len()))
+        };
+        let place = |name: &str| self.estimators.iter().position(|estimator| estimator.name == name);
+        let foremost = place("mle-mlh").zip(place("mle-pieces"));
+        let pairs = (1..self.estimators.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+        let others = pairs.filter(|&(a, b)| !foremost.is_some_and(|pair| pair == (a, b) || pair == (b, a)));
+        let pairs = foremost.into_iter().chain(others);
+        let pairs = pairs.filter_map(|(a, b)| {
+            Some(PairDifference {
+                name: self.estimators[a].name.clone(),
+                against: self.estimators[b].name.clone(),
+                all: difference(Dimension::All, a, b)?,
+                played_out: difference(Dimension::PlayedOut, a, b),
+            })
+        });
+        pairs.collect()
+    }
+}
+
+/// Adds up the errors of an estimator over the positions of a game.
+fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
+    let mut sums = Sums::default();
+    for row in rows {
+        estimator.estimate(row).iter().for_each(|&estimate| sums.add(estimate, row.moves_left.into()));
+    }
+    sums
 }
 
 impl GroupSums {
@@ -213,19 +363,75 @@ impl GroupSums {
         self.squared.add(weights, game.squared);
     }
 
-    fn mean_absolute(&self) -> ReplicatedMean<'_> {
-        ReplicatedMean { sum: &self.absolute, count: &self.count }
+    /// Returns the mean absolute error.
+    pub(super) fn mae(&self) -> f64 {
+        self.sums.absolute / self.sums.count
     }
 
-    /// Returns the figures of an estimator in a group; `first` are the sums of the estimator that others are compared with.
-    fn figures(&self, first: &GroupSums) -> EstimatorFigures {
+    /// Returns how much larger the mean absolute error is than that of `other`, on the same positions of so many units.
+    pub(super) fn minus(&self, other: &GroupSums, units: usize) -> Difference {
+        let [mine, others] =
+            [self, other].map(|sums| ReplicatedMean { sum: &sums.absolute, count: &sums.count });
+        Difference { difference: self.mae() - other.mae(), ci: known(units, || mine.difference(others)) }
+    }
+
+    /// Returns the figures of an estimator in a group of so many units; `first` are the sums of the estimator that others are
+    /// compared with.
+    fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
         let mean = |sum: f64, count: f64| sum / count;
         EstimatorFigures {
-            ci: self.absolute.interval(&self.count, mean),
-            bias_ci: self.error.interval(&self.count, mean),
-            rmse_ci: self.squared.interval(&self.count, |sum, count| (sum / count).sqrt()),
-            versus_first_ci: self.mean_absolute().difference(first.mean_absolute()),
+            ci: known(units, || self.absolute.interval(&self.count, mean)),
+            bias_ci: known(units, || self.error.interval(&self.count, mean)),
+            rmse_ci: known(units, || self.squared.interval(&self.count, |sum, count| (sum / count).sqrt())),
+            versus_first_ci: self.minus(first, units).ci,
             ..self.sums.figures()
         }
+    }
+}
+
+/// Returns the interval if there are enough units for one.
+fn known(units: usize, interval: impl FnOnce() -> Interval) -> Interval {
+    if units < FEWEST_UNITS { Interval::NONE } else { interval() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::moves_left::MovesLeftSource;
+    use crate::lab::rows::RowWriter;
+
+    /// Returns the study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what `mle-legacy` says.
+    fn study(factor: f64) -> StudyReport {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        let mut writer = RowWriter::create(&path).unwrap();
+        let legacy = Estimator::parse("mle-legacy", MovesLeftSource::Root).unwrap();
+        for game in 1..=60u64 {
+            let scatter = (game * 37 % 60) as f64 - 29.5;
+            for ply in 0..40 {
+                let row = PositionRow { game, event: game, ply, pieces: 32, ..PositionRow::default() };
+                let left = factor * legacy.estimate(&row).unwrap() + scatter;
+                writer.write(&PositionRow { moves_left: left.max(1.0) as u32, ..row }).unwrap();
+            }
+        }
+        writer.flush().unwrap();
+        Study { files: vec![path], estimators: vec![legacy], is_fit: true }.run().unwrap()
+    }
+
+    /// A regression: any fit was printed to be pasted, also one that was worse than what it was to replace.
+    #[test]
+    fn only_fits_that_beat_their_defaults_on_other_games_are_offered() {
+        let [same, longer] = [1.0, 1.5].map(|factor| study(factor).fits.unwrap().remove(0));
+        assert_eq!(same.time_manager, None, "{same:?}");
+        assert!(longer.time_manager.as_ref().unwrap().starts_with("smooth(mle-legacy("), "{longer:?}");
+        assert!(longer.mae < longer.default_mae && longer.versus_default_ci.high < 0.0, "{longer:?}");
+    }
+
+    #[test]
+    fn groups_of_few_events_have_no_intervals() {
+        let report = study(1.0);
+        assert_eq!((report.unit, report.events), (Unit::Event, 60));
+        assert!(report.groups[0].figures[0].unwrap().ci.is_known());
+        assert!(!known(FEWEST_UNITS - 1, || Interval { low: 0.0, high: 1.0 }).is_known());
     }
 }

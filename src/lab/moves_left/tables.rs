@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Dimension, StudyReport};
+use super::{Difference, Dimension, Interval, StudyReport};
 use crate::report::{Align, Table};
 
 /// All tables in their order, as text.
@@ -10,56 +10,63 @@ use crate::report::{Align, Table};
 pub struct StudyText<'a> {
     /// The findings.
     pub report: &'a StudyReport,
-    /// True if the fitted estimators are to be shown too.
-    pub is_fit: bool,
 }
 
 impl fmt::Display for StudyText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StudyReport { games, positions, .. } = self.report;
-        writeln!(
-            f,
-            "{games} games, {positions} positions. All estimates and errors are in full moves of one side.\n"
-        )?;
-        writeln!(f, "{}", overall(self.report))?;
-        for dimension in Dimension::GROUPED {
-            writeln!(f, "{}", by_group(self.report, dimension))?;
-        }
-        clock(self.report)
-            .into_iter()
-            .chain(spread(self.report))
-            .try_for_each(|table| writeln!(f, "{table}"))?;
-        if self.is_fit {
-            write!(f, "{}", fits(self.report))?;
-        }
-        Ok(())
+        writeln!(f, "{} All estimates and errors are in full moves of one side.", extent(self.report))?;
+        self.report.notes.iter().try_for_each(|note| writeln!(f, "{note}"))?;
+        writeln!(f)?;
+        let mut tables = overall(self.report);
+        tables.extend(differences(self.report));
+        tables.extend(Dimension::GROUPED.map(|dimension| by_group(self.report, dimension)));
+        tables.extend(clock(self.report));
+        tables.extend(spread(self.report));
+        tables.extend(fits(self.report));
+        tables.iter().try_for_each(|table| writeln!(f, "{table}"))
     }
 }
 
-/// Returns the table of errors over all positions.
-pub(super) fn overall(report: &StudyReport) -> Table {
+/// Returns what was measured, and how much of it an organizer ended.
+pub(super) fn extent(report: &StudyReport) -> String {
+    let StudyReport { games, positions, events, played_out, .. } = report;
+    format!(
+        "{games} games, {positions} positions, {events} events. {played_out} of the games were played out; the length of the others is \
+         that of their adjudication."
+    )
+}
+
+/// Returns the tables of errors over all positions, and over those of games that were played out, if these are some and not all.
+pub(super) fn overall(report: &StudyReport) -> Vec<Table> {
+    let some = 0 < report.played_out && report.played_out < report.games;
+    let dimensions = std::iter::once(Dimension::All).chain(some.then_some(Dimension::PlayedOut));
+    dimensions.map(|dimension| errors(report, dimension)).collect()
+}
+
+fn errors(report: &StudyReport, dimension: Dimension) -> Table {
     let numbers = ["MAE", "95 % of MAE", "vs first, 95 %", "RMSE", "bias", "median", "R²", "Spearman"];
     let mut columns = vec![("estimator", Align::Left)];
     columns.extend(numbers.map(|name| (name, Align::Right)));
+    let group = report.groups.iter().find(|group| group.group.dimension == dimension);
     let mut table = Table::new(
-        "Errors in full moves; bias = estimate − truth; intervals by games; vs first = difference of MAE to the first estimator",
+        format!(
+            "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
+            dimension.title(),
+            group.map_or(0, |group| group.positions),
+            report.unit.plural()
+        ),
         &columns,
     );
-    let all = report.groups.iter().find(|group| group.group.dimension == Dimension::All);
-    for (name, figures) in report.names.iter().zip(all.iter().flat_map(|group| &group.figures)) {
+    for (name, figures) in report.names.iter().zip(group.iter().flat_map(|group| &group.figures)) {
         let Some(f) = figures else {
             table.row([name.clone(), "no M".into()]);
             continue;
         };
-        let versus = if name == &report.names[0] {
-            String::new()
-        } else {
-            interval(f.versus_first_ci.low, f.versus_first_ci.high)
-        };
+        let versus = if name == &report.names[0] { String::new() } else { interval(f.versus_first_ci) };
         table.row([
             name.clone(),
             format!("{:.2}", f.mae),
-            interval(f.ci.low, f.ci.high),
+            interval(f.ci),
             versus,
             format!("{:.2}", f.rmse),
             format!("{:+.2}", f.bias),
@@ -71,8 +78,34 @@ pub(super) fn overall(report: &StudyReport) -> Table {
     table
 }
 
-fn interval(low: f64, high: f64) -> String {
-    format!("{low:.2} … {high:.2}")
+fn interval(interval: Interval) -> String {
+    let Interval { low, high } = interval;
+    if interval.is_known() { format!("{low:.2} … {high:.2}") } else { "–".into() }
+}
+
+/// Returns the table of the differences of any two estimators; `None` if there is but one.
+pub(super) fn differences(report: &StudyReport) -> Option<Table> {
+    let columns = [
+        ("estimator", Align::Left),
+        ("against", Align::Left),
+        ("all positions", Align::Right),
+        ("95 %", Align::Right),
+        ("played out", Align::Right),
+        ("95 %", Align::Right),
+    ];
+    let caption = format!(
+        "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
+        report.unit.plural()
+    );
+    let mut table = Table::new(caption, &columns);
+    let cells = |Difference { difference, ci }| [format!("{difference:+.2}"), interval(ci)];
+    for pair in &report.differences {
+        let played_out = pair.played_out.map(cells).into_iter().flatten();
+        table.row(
+            [pair.name.clone(), pair.against.clone()].into_iter().chain(cells(pair.all)).chain(played_out),
+        );
+    }
+    (!report.differences.is_empty()).then_some(table)
 }
 
 /// Returns the table of mean absolute errors by group.
@@ -130,16 +163,28 @@ pub(super) fn spread(report: &StudyReport) -> Option<Table> {
     (spread.positions > 0).then_some(table)
 }
 
-/// Returns the table of fitted estimators.
-pub(super) fn fits(report: &StudyReport) -> Table {
-    let columns =
-        [("TimeManager", Align::Left), ("MAE", Align::Right), ("MAE of the defaults", Align::Right)];
-    let mut table = Table::new(
-        "Fitted to these games, ready to paste; MAE in full moves, each half of the games tried with the other half's fit",
-        &columns,
+/// Returns the table of fitted estimators; `None` if none were asked for.
+pub(super) fn fits(report: &StudyReport) -> Option<Table> {
+    let columns = [
+        ("TimeManager", Align::Left),
+        ("fitted", Align::Left),
+        ("MAE", Align::Right),
+        ("MAE of the defaults", Align::Right),
+        ("difference, 95 %", Align::Right),
+    ];
+    let units = report.unit.plural();
+    let caption = format!(
+        "Fitted to these games; MAE with each half of the {units} tried with the other half's fit. Only what beats its defaults there is to be pasted"
     );
-    for fit in &report.fits {
-        table.row([fit.time_manager.clone(), format!("{:.2}", fit.mae), format!("{:.2}", fit.default_mae)]);
+    let mut table = Table::new(caption, &columns);
+    for fit in report.fits.as_ref()? {
+        table.row([
+            fit.time_manager.clone().unwrap_or_else(|| "not shown to beat the defaults".into()),
+            fit.estimator.clone(),
+            format!("{:.2}", fit.mae),
+            format!("{:.2}", fit.default_mae),
+            interval(fit.versus_default_ci),
+        ]);
     }
-    table
+    Some(table)
 }

@@ -52,6 +52,22 @@ impl Ending {
         all.get(usize::from(code)).copied()
     }
 
+    /// Returns the ending with this name.
+    pub fn from_name(name: &str) -> Option<Ending> {
+        Ending::all().find(|ending| ending.name() == name)
+    }
+
+    /// Returns all endings in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Ending> {
+        (0..=u8::MAX).map_while(Ending::from_code)
+    }
+
+    /// Says whether the rules of chess ended the game, and no organizer or accident did.
+    pub fn is_played_out(self) -> bool {
+        use Ending::*;
+        matches!(self, Checkmate | Stalemate | FiftyMoves | Repetition | InsufficientMaterial)
+    }
+
     /// Returns its name in rows and on the command line.
     pub fn name(self) -> &'static str {
         match self {

@@ -9,6 +9,7 @@ mod movesleft;
 mod report;
 mod run_id;
 mod shard;
+mod shell;
 mod timelab;
 mod tune;
 

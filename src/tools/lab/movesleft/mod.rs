@@ -7,27 +7,28 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::Timestamp;
 
-use super::interruption::interruption;
+use super::interruption::{INTERRUPTED, interruption_soon};
 use super::shard::Shard;
+use super::shell::quoted;
 use crate::engine::OpenedBackend;
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{
-    self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, Selection, Study, StudyText,
+    self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study, StudyText,
 };
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::training::game::Ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
+use crate::version::VERSION;
 
 /// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
-/// The longest time for which rows wait before they are written to the disk.
-const FLUSH_EVERY: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MovesLeftArgs {
@@ -102,7 +103,8 @@ pub(super) struct EstimatorArgs {
     /// first is the one that all others are compared with
     #[arg(long, value_name = "E")]
     estimator: Vec<String>,
-    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print TimeManager strings to paste
+    /// Fit mle-legacy, mle-pieces and mle-mlh to the games and print a TimeManager string of each that beats its defaults on games it
+    /// was not fitted to
     #[arg(long)]
     fit: bool,
 }
@@ -117,15 +119,32 @@ const ESTIMATORS: [&str; 5] = [
 ];
 
 fn ending_of(name: &str) -> Result<Ending, String> {
-    let known = (0..=u8::MAX).map_while(Ending::from_code);
-    let names: Vec<_> = known.clone().map(Ending::name).collect();
-    known
-        .into_iter()
-        .find(|ending| ending.name() == name)
-        .ok_or_else(|| format!("valid: {}", names.join(", ")))
+    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
+    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
 }
 
 impl FilterArgs {
+    /// Returns those that are given, but for the sample, as on the command line.
+    fn flags(&self) -> String {
+        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
+            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
+        }
+        let endings: Vec<_> =
+            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
+        let flags = [
+            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
+            flag("from-ply", self.from_ply, 0),
+            flag("min-plies", self.min_plies, 1),
+            flag("max-plies", self.max_plies, u32::MAX),
+            endings.join(" "),
+            flag("min-base", self.min_base, 0.0),
+            flag("max-base", self.max_base, f64::INFINITY),
+            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
+            if self.held_out { "--held-out".into() } else { String::new() },
+        ];
+        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
     fn selection(&self) -> Selection {
         Selection {
             max_games: self.max_games,
@@ -175,12 +194,13 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     let folder = args.out.as_deref().unwrap_or(&temporary);
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
+    let rows = folder.join(ROWS);
     let measured = measure_into(args, folder);
     let reported = measured.and_then(|counts| {
         if counts.stopped {
-            stopped(args);
+            eprint_message(farewell(args, &rows));
+            std::process::exit(INTERRUPTED);
         }
-        let rows = folder.join(ROWS);
         if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
             eprint_message(
                 "no position of this shard has passed the filters: its file has no rows, only their names",
@@ -195,11 +215,14 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     reported
 }
 
-fn stopped(args: &MovesLeftArgs) {
-    match &args.out {
-        Some(_) => eprint_message("stopped; the same command with --resume goes on"),
-        None => eprint_message("stopped; with --out a run can be resumed"),
-    }
+/// Returns the last message of a run that the user stops.
+fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
+    let resume = match &args.out {
+        Some(_) => "the same command with --resume goes on",
+        None => "with --out a run can be resumed",
+    };
+    let rows = quoted(&rows.display().to_string());
+    format!("stopped; {resume}; `zeitnot report {rows}` reports on the games that were measured")
 }
 
 /// Returns the settings that the rows depend on.
@@ -209,8 +232,17 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
         network: opened.backend.info().description.clone(),
         network_sha256: opened.network_sha256.clone(),
         nodes: args.nodes,
-        filters: format!("{:?}", args.filters),
+        filters: args.filters.flags(),
+        sample: args.filters.sample,
         shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
+        origin: RunOrigin {
+            command: std::iter::once("zeitnot".to_owned())
+                .chain(std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())))
+                .collect::<Vec<_>>()
+                .join(" "),
+            version: VERSION.into(),
+            date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
+        },
     }
 }
 
@@ -223,6 +255,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
     }
     let facts = run_facts(args, &opened);
     let path = folder.join(ROWS);
+    let stop = interruption_soon(farewell(args, &path))?;
     let (mut rows, first_game) = if args.resume {
         facts.check(folder)?;
         resume(&path)?
@@ -233,7 +266,6 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
         facts.write(folder)?;
         (RowWriter::create(&path)?, 1)
     };
-    let stop = interruption()?;
     let bytes_read = Arc::new(AtomicU64::new(0));
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -250,17 +282,14 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
         stop,
         bytes_read,
     };
-    let mut flushed = Instant::now();
     let counts = measure::run(&task, |event| {
         match event {
             Event::Skipped(reason) => progress.eprint_message(&reason),
             Event::Game(game) => {
                 game.iter().try_for_each(|row| rows.write(row))?;
+                // Whatever ends the run costs no game that was measured.
+                rows.flush()?;
                 progress.add(game.len());
-                if flushed.elapsed() >= FLUSH_EVERY {
-                    rows.flush()?;
-                    flushed = Instant::now();
-                }
             }
         }
         Ok(())
@@ -355,7 +384,7 @@ pub(super) fn report(
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
     let facts = RunFacts::beside(&files[0]);
-    let study = Study { files: files.to_vec(), estimators: args.estimators()? };
+    let study = Study { files: files.to_vec(), estimators: args.estimators()?, is_fit: args.fit };
     let report = study.run()?;
     if report.positions == 0 {
         return Err(Failure::Input("no position has passed the filters: nothing to report".into()));
@@ -374,10 +403,9 @@ pub(super) fn report(
         for plot in moves_left::plots(&report) {
             std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
         }
-        let path = moves_left::page(&report, facts.as_ref(), args.fit).write(folder)?;
+        let path = moves_left::page(&report, facts.as_ref()).write(folder)?;
         eprint_message(format_args!("report in {}", path.display()));
     }
-    let findings = Findings::new(&report, args.fit);
-    output.write(&findings, &StudyText { report: &report, is_fit: args.fit })?;
+    output.write(&Findings::new(&report), &StudyText { report: &report })?;
     Ok(ExitStatus::Success)
 }

@@ -10,6 +10,7 @@ use crate::lab::tuning::{Gains, Parameter, TunePlan, TuneStudy};
 use crate::search::RootFpuStrategy;
 use crate::tools::Failure;
 use crate::tools::lab::game_args::{self, GameArgs, argument_error};
+use crate::tools::lab::shell::quoted;
 use crate::tools::output::eprint_message;
 
 /// Pairs of games between the beginning of an iteration and the latest result that it knows of, by default: enough to keep two
@@ -126,10 +127,4 @@ pub(super) fn check_command(args: &TuneArgs, study: &TuneStudy) -> String {
     flags.push(("b", Some(format!("name=start,{}", study.start_list))));
     let given = flags.into_iter().filter_map(|(flag, value)| Some(format!(" --{flag}={}", quoted(&value?))));
     format!("zeitnot match{}", given.collect::<String>())
-}
-
-/// Returns `text` as a shell reads it as one word.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,=:".contains(c);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
