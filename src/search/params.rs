@@ -129,8 +129,8 @@ option_group! {
         leaf_mate_search: u32 = 2, in 0..=3, "LeafMateSearch", "leaf-mate-search";
         /// Take a position that repeats one in the tree for a draw.
         two_fold_draws: bool = true, "TwoFoldDraws", "two-fold-draws";
-        /// Most leaves under evaluation that the gathering of one batch may run into.
-        max_collision_events: u32 = 917, in 1..=65536, "MaxCollisionEvents", "max-collision-events";
+        /// Most leaves under evaluation that the gathering of one batch may run into; 0 is one for every fourth place in the batch.
+        max_collision_events: Option<NonZero<u32>> = None, in 0..=65536, "MaxCollisionEvents", "max-collision-events";
         /// Most visits that the gathering of one batch may lose to such leaves.
         max_collision_visits: u32 = 80_000, in 1..=100_000_000, "MaxCollisionVisits", "max-collision-visits";
         /// The growth of the visits that may be lost to collisions with the tree.

@@ -2,12 +2,17 @@
 //!
 //! Called by `gather`. Names and defaults are those of Lc0's options.
 
+use std::num::NonZero;
+
 use super::SearchParams;
 use crate::options::option_group;
 
-/// A gathering stops at leaves under evaluation at most once per this many leaves that are wanted: the more often descents
-/// end there, the more the search waits for what they will return, and the worse is what else it finds.
+/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are
+/// wanted: the more often descents end there, the more the search waits for what they will return, and the worse is what else
+/// it finds …
 const LEAVES_PER_COLLISION: u32 = 4;
+/// … and at most this often, as in Lc0.
+const MOST_COLLISIONS: u32 = 917;
 
 option_group! {
     /// The growth of the visits that a gathering may lose to collisions: from 1 at `start` visits of the root to all
@@ -76,7 +81,9 @@ impl Quota {
             known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
             known_take_places: !params.out_of_order_eval,
             collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
-            collisions: params.max_collision_events.min(leaves.div_ceil(LEAVES_PER_COLLISION)),
+            collisions: params
+                .max_collision_events
+                .map_or(leaves.div_ceil(LEAVES_PER_COLLISION).min(MOST_COLLISIONS), NonZero::get),
         }
     }
 
@@ -119,6 +126,20 @@ mod tests {
         assert_eq!([1, 2].map(|n| is_spent(6, n)), [false, true]);
         assert_eq!([3, 4].map(|n| is_spent(16, n)), [false, true]);
         assert_eq!([916, 917].map(|n| is_spent(100_000, n)), [false, true]);
+    }
+
+    /// A regression: what the option set was capped at a quarter of the batch.
+    #[test]
+    fn the_collisions_that_the_option_sets_are_allowed_in_every_batch() {
+        let is_spent = |set, leaves, collisions| {
+            let params = SearchParams { max_collision_events: NonZero::new(set), ..SearchParams::default() };
+            let counts = GatherCounts { collisions, ..GatherCounts::default() };
+            Quota::new(&params, leaves, 100_000).is_spent(&counts)
+        };
+        for leaves in [1, 16, 100_000] {
+            assert_eq!([11, 12].map(|n| is_spent(12, leaves, n)), [false, true]);
+            assert_eq!([1999, 2000].map(|n| is_spent(2000, leaves, n)), [false, true]);
+        }
     }
 
     #[test]

@@ -107,7 +107,7 @@ fn every_option_of_the_batches_changes_the_search() {
         &[
             ("OutOfOrderEval", "false", "true", MATE_IN_TWO),
             ("MaxOutOfOrderEvalsFactor", "0.1", "2.4", MATE_IN_TWO),
-            ("MaxCollisionEvents", "1", "917", MIDDLEGAME),
+            ("MaxCollisionEvents", "1", "0", MIDDLEGAME),
             ("MaxCollisionVisits", "1", "80000", MIDDLEGAME),
             ("MaxCollisionVisitsScalingStart", "100000", "28", MIDDLEGAME),
         ],
