@@ -206,43 +206,44 @@ impl Gatherer {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
         let (exploration, fpu) = search.context.params.formula_at(plies);
-        let exploration = select::exploration(&exploration, node.visits());
         let draw_score = search.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;
         let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
         let parent_q = select::parent_q(mean, draw_score);
-        let mut terms = UnvisitedTerms::new(fpu, parent_q, self.pending_gain, exploration);
-        let mut visited_policy = 0.0;
-        let mut has_unvisited = false;
+        let pending_q = select::pending_q(parent_q, self.pending_gain);
+        let (mut children_visits, mut visited_policy) = (0, 0.0);
         for (id, child) in search.context.tree.children(node) {
             let edge = child.edge();
             let mut policy = edge.policy();
+            let (finished, started) = child.finished_and_started();
+            children_visits += finished;
             if plies == 0 {
                 if !search.root_policy.allows(edge.mv()) {
                     continue;
                 }
                 policy = search.root_policy.of_child(child);
             }
-            let (finished, started) = child.finished_and_started();
             let mut q = f32::NAN;
-            if started == 0 {
-                has_unvisited = true;
-            } else {
+            if started > 0 {
                 visited_policy += policy;
-                q = terms.pending_q;
+                q = pending_q;
             }
             if finished > 0 {
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
-            self.candidates.push(Candidate::new(q, policy * exploration, started, CandidateMove::Child(id)));
+            let target = CandidateMove::Child(id);
+            self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
         }
+        // What scores depend on is known only now.
+        let exploration = select::exploration(&exploration, children_visits);
+        let mut terms = UnvisitedTerms::new(fpu, parent_q, pending_q, exploration);
         terms.count_visited(visited_policy);
-        if has_unvisited {
-            for candidate in self.candidates[first..].iter_mut().filter(|candidate| candidate.q.is_nan()) {
-                *candidate = Candidate::new(terms.fpu, candidate.pu, candidate.started, candidate.target);
-            }
+        for candidate in &mut self.candidates[first..] {
+            let Candidate { q, pu: policy, started, target, .. } = *candidate;
+            let q = if q.is_nan() { terms.fpu } else { q };
+            *candidate = Candidate::new(q, policy * exploration, started, target);
         }
         if plies == 0 {
             // The root's candidates are all there are on the stack.

@@ -73,12 +73,13 @@ pub struct RootStats {
 pub(crate) fn of(search: &Search, snapshot: &RootSnapshot) -> RootStats {
     let params = &search.context.params;
     let visited_policy = snapshot.visited_policy();
+    let children_visits = snapshot.children.iter().map(|child| child.node.visits).sum();
     let mean = snapshot.root.mean;
     let (exploration, fpu) = params.formula_at(0);
     let has_moves_left = search.context.backend_info.has_moves_left;
     let terms = ScoreTerms {
         fpu: select::fpu(fpu, select::parent_q(mean, search.draw_score(0)), visited_policy),
-        exploration: select::exploration(&exploration, snapshot.root.visits),
+        exploration: select::exploration(&exploration, children_visits),
         moves_left: MovesLeftUtility::new(params, has_moves_left, mean),
     };
     let mut history = search.context.history.clone();

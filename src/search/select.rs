@@ -1,8 +1,8 @@
 //! The PUCT formula as pure functions, and the number of visits that a child takes before another one is preferred.
 //!
 //! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus
-//! `cpuct · policy · √N / (1 + n)`, where `N` counts the finished visits of the node but its own first one (those that its
-//! children have, as in Lc0) and `n` the visits of the child, those under way included (AlphaZero, Silver et al. 2018; growth
+//! `cpuct · policy · √N / (1 + n)`, where `N` counts the finished visits of the node's children (fewer than those of the node,
+//! where it has lost children to pruning) and `n` the visits of the child, those under way included (AlphaZero, Silver et al. 2018; growth
 //! of `cpuct` and reduction as in Lc0).
 //! Nothing here comes from the system's mathematics, so that a search is the same on every machine.
 
@@ -14,7 +14,7 @@ const SMALL_BATCH: u32 = 16;
 /// What it takes away each time that a batch is twice as large.
 const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
 
-/// Returns the exploration constant at a node with `visits` finished visits.
+/// Returns the exploration constant at a node with `visits` finished visits, one of its own and those of its children.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
 }
@@ -30,11 +30,10 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// Returns what a child's policy is multiplied by in its `u`: the exploration constant times the square root of the visits
-/// that the node's children have, where `visits` are the finished ones of the node.
-pub(crate) fn exploration(params: &Exploration, visits: u32) -> f32 {
-    let children_visits = visits.saturating_sub(1).max(1);
-    cpuct(params, visits) * (children_visits as f32).sqrt()
+/// Returns what a child's policy is multiplied by in its `u`: the exploration constant times the square root of
+/// `children_visits`, the finished visits of the node's children.
+pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
+    cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
 /// Returns the first-play urgency: the value taken for an unvisited child.
@@ -134,10 +133,9 @@ impl UnvisitedTerms {
     pub(crate) fn new(
         strategy: FirstPlayUrgency,
         parent_q: f32,
-        pending_gain: f32,
+        pending_q: f32,
         exploration: f32,
     ) -> UnvisitedTerms {
-        let pending_q = pending_q(parent_q, pending_gain);
         let fpu = fpu(strategy, parent_q, 0.0);
         UnvisitedTerms { strategy, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
     }
@@ -258,8 +256,8 @@ mod tests {
     #[test]
     fn exploration_counts_the_visits_of_children() {
         let params = Exploration { factor: 0.0, ..SearchParams::default().exploration() };
-        assert_eq!(exploration(&params, 1), 1.745);
-        assert_eq!(exploration(&params, 101), 17.45);
+        assert_eq!(exploration(&params, 0), 1.745);
+        assert_eq!(exploration(&params, 100), 17.45);
     }
 
     #[test]
@@ -279,14 +277,14 @@ mod tests {
         let target = CandidateMove::Child(
             crate::search::tree::GameTree::new(crate::chess::History::start()).unwrap().root(),
         );
-        let mut terms = UnvisitedTerms::new(strategy, 0.25, 0.1, 2.0);
+        let mut terms = UnvisitedTerms::new(strategy, 0.25, pending_q(0.25, 0.1), 2.0);
         let mut candidate = Candidate::new(terms.fpu, 0.49 * 2.0, 0, target);
         terms.begin_first_visit(&mut candidate);
         // 0.25 + 0.1, and 0.25 − 0.33 · √0.49 for the moves that have no visit yet
         assert!((candidate.q - 0.35).abs() < 1e-6 && (terms.fpu - 0.019).abs() < 1e-6);
         assert!((candidate.score - (0.35 + 0.98 / 2.0)).abs() < 1e-6);
         assert_eq!((candidate.started, candidate.taken), (1, 1));
-        assert_eq!(UnvisitedTerms::new(strategy, 0.95, 0.1, 2.0).pending_q, 1.0);
+        assert_eq!(pending_q(0.95, 0.1), 1.0);
     }
 
     #[test]

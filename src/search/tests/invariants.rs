@@ -6,9 +6,12 @@ use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::test_bench::nodes_below;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::network::{EvalSlot, Evaluator};
+use crate::search::gather::Gatherer;
+use crate::search::select::{self, Candidate, CandidateMove};
 use crate::search::tree::verdict::{self, Verdict};
 use crate::search::tree::{
     GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
@@ -241,6 +244,34 @@ fn trees_are_sound_after_pruning() {
         }
         assert!(prunings > 0, "nothing was pruned");
     }
+}
+
+/// A regression: where children were lost to pruning, a node explored as if they still had their visits.
+#[test]
+fn exploration_counts_the_visits_that_pruning_has_left() {
+    let bench = TestBench::new("random", 1, KIWIPETE);
+    // The least that a tree may take.
+    bench.tree.tree().set_limit(0);
+    let (search, _) = bench.search(120_000);
+    let tree = &search.context.tree;
+    let mut cases = 0;
+    for node in nodes_below(tree, search.context.root) {
+        let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
+        if below == 0 || node.visits() == below + 1 || node.proof().is_some() {
+            continue;
+        }
+        let mut gatherer = Gatherer::new(search.context.history.clone());
+        // Any place below the root.
+        gatherer.path = vec![search.context.root; 2];
+        gatherer.push_candidates(&search, node, 0);
+        let exploration = select::exploration(&search.context.params.exploration(), below);
+        for Candidate { pu, target, .. } in gatherer.candidates {
+            let CandidateMove::Child(child) = target else { continue };
+            assert_eq!(pu, tree.node(child).edge().policy() * exploration);
+            cases += 1;
+        }
+    }
+    assert!(cases > 100, "{cases}");
 }
 
 fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
