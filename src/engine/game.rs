@@ -149,7 +149,7 @@ impl GameState {
         Ok(Search::new(SearchSpec {
             context,
             chain,
-            // A root without visits needs one to have a move at all, also for `go nodes 0`.
+            // A root without moves has no visits and needs one to have a move at all, also for `go nodes 0`.
             visits: (limit
                 .unwrap_or(Nodes::MAX)
                 .min(affordable)

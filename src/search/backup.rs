@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::shared::Search;
-use super::tree::{NodeId, NodeValue, Tree, TreeFull, VisitSum};
+use super::tree::{NodeId, NodeValue, Tree, VisitSum};
 use super::wdl::ExpectedResult;
 use crate::network::{EvalSlot, Evaluation, approximate_softmax};
 
@@ -83,34 +83,49 @@ fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) ->
     backup.close(0);
 }
 
-/// Backs up an evaluated batch and takes its collisions back.
-pub(super) fn finish_batch(search: &Search, batch: &mut Batch) {
+/// Gives the evaluated leaf at the end of `path` its policy. Without room for that it stays a leaf. Returns whether a visit to it
+/// counts: one to a root that has no moves yet does not, so that it is evaluated again once there is room.
+pub(super) fn expand(search: &Search, path: &[NodeId], policy: &[f32]) -> bool {
+    let leaf = path[path.len() - 1];
+    let is_expanded = search.context.tree.expand(leaf, policy).is_ok();
+    if !is_expanded {
+        search.context.tree.node(leaf).unclaim();
+    }
+    is_expanded || path.len() > 1
+}
+
+/// Backs up an evaluated batch and takes its collisions back. Returns the visits that have ended at its leaves.
+pub(super) fn finish_batch(search: &Search, batch: &mut Batch) -> u64 {
     let _inside = search.context.tree.enter();
     for slot in batch.slots_mut() {
         approximate_softmax(&mut slot.logits, search.context.params.policy_temperature);
     }
-    end_visits(search, batch, |index| finish_leaf(search, batch, index));
+    let (mut visits, mut depth_sum, mut max_depth) = (0, 0, 0);
+    end_visits(search, batch, |index| {
+        let Some(value) = finish_leaf(search, batch, index) else {
+            search.budget.give_back(1);
+            return VisitSum::cancelled(1);
+        };
+        let depth = batch.leaves[index].len();
+        (visits, depth_sum, max_depth) = (visits + 1, depth_sum + depth, max_depth.max(depth));
+        VisitSum::finished(1, value)
+    });
     let prefetched = &batch.slots()[batch.leaves.len()..];
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
         search.context.cache.insert(*key, *evaluation, policy);
     }
     search.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
     // All at once: the counters are shared by all threads.
-    let depths = || batch.leaves.iter().map(ExactSizeIterator::len);
-    search.counters.count_depths(depths().sum(), depths().max().unwrap_or(0));
+    search.counters.count_depths(depth_sum, max_depth);
+    visits
 }
 
-/// Expands a leaf whose evaluation is there. Returns how the visit to it ends.
-fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> VisitSum {
+/// Expands a leaf whose evaluation is there. Returns the result of the visit to it, `None` if that does not count.
+fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> Option<NodeValue> {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
-    let leaf = path[path.len() - 1];
-    if let Err(TreeFull) = search.context.tree.expand(leaf, policy) {
-        // Without room for its policy it stays a leaf.
-        search.context.tree.node(leaf).unclaim();
-    }
     search.context.cache.insert(*key, *evaluation, policy);
-    VisitSum::finished(1, leaf_value(search, path, *evaluation))
+    expand(search, path, policy).then(|| leaf_value(search, path, *evaluation))
 }
 
 /// Takes everything back that the batch has under way, after its evaluation failed.

@@ -314,7 +314,7 @@ impl Gatherer {
         }
         let key = self.history.evaluation_key();
         match search.context.cache.get(key, moves.len(), &mut self.policy) {
-            Some(evaluation) => self.open_cached(search, node, evaluation, visits),
+            Some(evaluation) => self.open_cached(search, evaluation, visits),
             None => self.queue_leaf(search, &moves, visits),
         }
     }
@@ -339,13 +339,11 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// Expands `node`, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the others
-    /// are not needed.
-    fn open_cached(&mut self, search: &Search, node: &Node, evaluation: Evaluation, visits: u32) {
-        let leaf = self.path[self.path.len() - 1];
-        if let Err(TreeFull) = search.context.tree.expand(leaf, &self.policy) {
-            // Without room for its policy it stays a leaf.
-            node.unclaim();
+    /// Expands the claimed leaf, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the
+    /// others are not needed.
+    fn open_cached(&mut self, search: &Search, evaluation: Evaluation, visits: u32) {
+        if !backup::expand(search, &self.path, &self.policy) {
+            return self.cancel(search, visits);
         }
         self.finish_known(search, 1, backup::leaf_value(search, &self.path, evaluation));
         search.counters.cache_hits.fetch_add(1, Ordering::Relaxed);

@@ -140,9 +140,9 @@ impl Search {
         }
     }
 
-    /// Takes in a batch of `leaves` that came back from the backend and was backed up.
-    pub(crate) fn batch_done(&self, leaves: u64) {
-        self.counters.evaluations.fetch_add(leaves, Ordering::Relaxed);
+    /// Takes in a batch that came back from the backend and was backed up, which ended `visits` visits.
+    pub(crate) fn batch_done(&self, visits: u64) {
+        self.counters.evaluations.fetch_add(visits, Ordering::Relaxed);
         self.counters.batches.fetch_add(1, Ordering::Relaxed);
         self.progress.batch_done(|| self.context.started.elapsed());
         self.check_stoppers();

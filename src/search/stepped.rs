@@ -88,8 +88,8 @@ impl SteppedSearch {
 
     /// Backs up the waiting batch, whose slots have been evaluated.
     pub(crate) fn finish_batch(&mut self) {
-        backup::finish_batch(&self.search, &mut self.gatherer.batch);
-        self.search.batch_done(self.leaves() as u64);
+        let visits = backup::finish_batch(&self.search, &mut self.gatherer.batch);
+        self.search.batch_done(visits);
     }
 
     /// Returns how the search ended; it must be over.

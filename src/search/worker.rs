@@ -164,11 +164,10 @@ fn take_part(search: &Search, evaluator: &mut dyn Evaluator) {
             continue;
         }
         gatherer.prefetch(search);
-        let leaves = gatherer.batch.leaves.len() as u64;
         match evaluator.evaluate(gatherer.batch.slots_mut()) {
             Ok(()) => {
-                backup::finish_batch(search, &mut gatherer.batch);
-                search.batch_done(leaves);
+                let visits = backup::finish_batch(search, &mut gatherer.batch);
+                search.batch_done(visits);
             }
             Err(error) => {
                 backup::abandon_batch(search, &gatherer.batch);

@@ -2,8 +2,9 @@
 
 use super::invariants::check_memory;
 use super::{KIWIPETE, TestBench};
-use crate::chess::History;
-use crate::search::tree::{Past, Reclaimer};
+use crate::chess::{History, Variant};
+use crate::search::run;
+use crate::search::tree::{Node, NodeState, Past, Reclaimer};
 
 impl TestBench {
     fn step_to(&mut self, history: &History, past: Past) {
@@ -111,6 +112,60 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
     }
 }
 
+/// A regression: where the game came to a position whose tree had been pruned, its visits counted as nodes. None were left for
+/// the root's moves under `go nodes 1`, and `bestmove` waited for them for a minute.
+#[test]
+fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    // The least that a tree may take.
+    bench.tree.tree().set_limit(0);
+    let (search, _) = bench.search(120_000);
+    let tree = &search.context.tree;
+    let replies = tree.children(search.context.root_node()).flat_map(|(_, child)| {
+        tree.children(child).map(|(_, reply)| (child.edge().mv(), reply.edge().mv(), reply))
+    });
+    let is_pruned = |node: &Node| node.state() == NodeState::Unexpanded && node.visits() > 1;
+    let pruned: Vec<_> = replies.filter(|(.., reply)| is_pruned(reply)).collect();
+    let (mv, reply, _) = pruned[0];
+    let mut next = search.context.history.clone();
+    [mv, reply].iter().for_each(|&mv| next.push(mv));
+    bench.step_to(&next, Past::Release);
+    assert_eq!(bench.root_visits(), 0);
+    let (_, result) = bench.search(1);
+    assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
+}
+
+/// A regression: a visit to a root whose policy found no room was the only one of `go nodes 1`, and `bestmove` waited for a
+/// minute for moves.
+#[test]
+fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
+    let mut bench = TestBench::new("random", 1, KIWIPETE);
+    // The least that a tree may take.
+    bench.tree.tree().set_limit(0);
+    bench.search(5_000);
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let start = History::from_uci_position("startpos", Variant::Standard).unwrap();
+    let is_released = move || drop(released.recv());
+    bench.tree.advance(start.clone(), Past::Release, &Reclaimer::new(), is_released).unwrap();
+    let root = bench.tree.tree().node(bench.tree.root());
+    assert!(root.claim());
+    let policy = vec![0.05; start.legal_moves().len()];
+    // Takes all that is free, and then what pruning makes of the free pieces that were too short.
+    for _ in 0..3 {
+        while bench.tree.tree().expand(bench.tree.root(), &policy).is_ok() {}
+        bench.tree.tree().prune(bench.tree.root(), || false);
+    }
+    root.unclaim();
+    let search = bench.start(Some(1), &[]);
+    while search.counters.read().batches == 0 {
+        std::thread::yield_now();
+    }
+    assert!(!search.has_evaluated_root());
+    release.send(()).unwrap();
+    let result = run(&search, &mut |_| {});
+    assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
+}
+
 /// A regression: a node without a list of its moves was taken for one whose moves are all proven.
 #[test]
 fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
@@ -124,6 +179,7 @@ fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
     let mut next = start.clone();
     next.push(mv);
     bench.step_to(&next, Past::Keep);
+    assert_eq!(bench.root_visits(), 0);
     bench.step_to(&start, Past::Keep);
     assert_eq!(tree.node(child).proof(), None);
 }

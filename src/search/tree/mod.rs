@@ -279,12 +279,12 @@ impl Tree {
         visits
     }
 
-    /// Lets a node be searched as the root, whatever is proven of it; see [`Node::reopen_proven`].
-    fn reopen_proven(&self, id: NodeId) {
+    /// Lets a node be searched as the root, whatever is proven of it; see [`Node::become_root`].
+    fn become_root(&self, id: NodeId) {
         // A search that is over may still be backing up a batch through the node.
         let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
         let node = self.node(id);
-        node.reopen_proven(self.children(node).map(|(_, child)| child));
+        node.become_root(self.children(node).map(|(_, child)| child));
     }
 
     fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {

@@ -156,7 +156,7 @@ impl GameTree {
             let top = KeptTree { top: self.root, run: way.run, history: self.history.clone() };
             std::mem::replace(&mut self.kept, vec![top])
         };
-        self.tree.reopen_proven(self.root);
+        self.tree.become_root(self.root);
         let parts: Vec<_> = released.into_iter().filter(|part| part.top != self.root).collect();
         if !parts.is_empty() {
             reclaimer.release(Discard {

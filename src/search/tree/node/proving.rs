@@ -1,9 +1,9 @@
 //! What is known of a node: its state from leaf to terminal, bounds and proofs of its result, and what they change in its sums.
 
 use super::standing::with_visits_below;
-use super::{Node, meta};
+use super::{Node, NodeState, meta};
 use crate::search::sync::atomic::Ordering;
-use crate::search::tree::value::{Bounds, Correction, NodeValue, Proof, ProofOutcome, fixed};
+use crate::search::tree::value::{Bounds, Correction, NodeValue, Proof, ProofOutcome, VisitSum, fixed};
 
 impl Node {
     /// Tries to make the caller the one worker that evaluates this node; returns whether it is.
@@ -148,13 +148,18 @@ impl Node {
         correction
     }
 
-    /// Forgets the proof of an expanded node that is to be searched as the root: its visits are from now on one of its own, with
-    /// the certain result, and those of its `children`, as its mean is theirs. Visits under way go on. Nobody
-    /// else changes it or its children meanwhile.
-    pub(in super::super) fn reopen_proven<'a>(&self, children: impl Iterator<Item = &'a Node>) {
-        let Some(own) = self.proof().map(Proof::value) else { return };
+    /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its `children` meanwhile.
+    ///
+    /// A proof is forgotten: the visits are from now on one of the node's own, with the certain result, and those of its
+    /// children, as its mean is theirs. A leaf has no visits any more: those that it kept when it was pruned are to moves that
+    /// are gone, and a root needs one to have moves.
+    pub(in super::super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
+        let sum = match (self.proof(), self.state()) {
+            (Some(proof), _) => with_visits_below(proof.value(), children),
+            (None, NodeState::Unexpanded | NodeState::Claimed) => VisitSum::default(),
+            (None, _) => return,
+        };
         let visits = self.lock_sums();
-        let sum = with_visits_below(own, children);
         self.means.set(sum.d, sum.m);
         self.value_sum.store(sum.value_sum, Ordering::Relaxed);
         self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
