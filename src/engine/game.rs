@@ -247,6 +247,7 @@ impl GameState {
             elapsed: request.received.elapsed().into(),
             first_move: self.moves_made == 0,
             has_moves_left: backend.has_moves_left,
+            lines: settings.info.multi_pv,
             ponder_enabled: settings.ponder,
             ..MoveFacts::default()
         };

@@ -233,6 +233,9 @@ impl Gatherer {
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
+            if plies == 0 && search.is_settled(child) {
+                (q, policy) = (f32::MIN, 0.0);
+            }
             let target = CandidateMove::Child(id);
             self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
         }

@@ -106,10 +106,10 @@ impl SearchInfo {
 /// Returns the information of `snapshot`, a reported one, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
 /// the snapshot's root moves, best first.
 pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove]) -> Option<SearchInfo> {
-    if ranked.is_empty() {
-        return None;
-    }
-    let lines = search.context.reporting.lines.max(1);
+    let (best, others) = ranked.split_first()?;
+    // A move without visits is taken to be worth what the root is, unless that is proven by another one.
+    let has_score = |root_move: &&&RootMove| root_move.is_visited() || snapshot.root.proof.is_none();
+    let shown = std::iter::once(best).chain(others.iter().filter(has_score));
     let counts = snapshot.counts;
     Some(SearchInfo {
         depth: counts.mean_depth().saturating_sub(snapshot.plies as u32).max(1),
@@ -120,7 +120,10 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove])
         eps: snapshot.per_second(counts.evaluations),
         hashfull: search.context.cache.hashfull(),
         tablebase_hits: counts.tablebase_hits,
-        lines: ranked.iter().take(lines).map(|best| line(search, snapshot, best)).collect(),
+        lines: shown
+            .take(search.context.reporting.lines.max(1))
+            .map(|root_move| line(search, snapshot, root_move))
+            .collect(),
         move_stats: None,
     })
 }
@@ -129,7 +132,6 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove])
 fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
     let SearchContext { rescale, history, backend_info, .. } = &search.context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
-    // Without visits a move is taken to be worth what the root is.
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
     let turn = history.current().turn();
     let mover = if snapshot.plies.is_multiple_of(2) { turn } else { !turn };

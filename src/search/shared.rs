@@ -13,7 +13,7 @@ use super::root_policy::RootPolicy;
 use super::root_snapshot::{FoundMate, RootSnapshot};
 use super::stats;
 use super::stop_controller::StopController;
-use super::tree::{Node, NodeState, Unvisited};
+use super::tree::{Node, NodeState, ProofOutcome, Unvisited};
 use super::visit_budget::VisitBudget;
 use super::worker_progress::WorkerProgress;
 use crate::time::{Chain, SearchStats};
@@ -96,6 +96,13 @@ impl Search {
         let children = tree.children(self.context.root_node()).map(|(_, child)| child);
         let rivals = children.filter(|child| self.root_policy.allows(child.edge().mv()) && !child.is_lost());
         rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
+    }
+
+    /// Returns whether `child` of the root comes last in the choice of moves to visit: it wins for certain, and the other lines
+    /// that are wanted beside it have no score yet, or a poor one.
+    pub(crate) fn is_settled(&self, child: &Node) -> bool {
+        self.context.reporting.lines > 1
+            && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
     }
 
     /// Returns the unvisited root move with the largest policy that may be searched, among those that come after `last`.

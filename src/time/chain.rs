@@ -150,7 +150,9 @@ fn push_limits_after_manager(
     options: &StopperOptions,
 ) {
     if let Some(depth) = facts.limits.depth {
-        stoppers.push(Box::new(DepthLimit::new(depth)));
+        let limit = DepthLimit::new(depth);
+        let limit = if facts.wants_best_move_only() { limit } else { limit.in_every_line() };
+        stoppers.push(Box::new(limit));
     }
     if let Some(moves) = facts.limits.mate {
         // A search for mate goes on until it is found: no rule may call it hopeless.
@@ -160,7 +162,7 @@ fn push_limits_after_manager(
     if options.minimum_kld_gain > 0.0 {
         stoppers.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
     }
-    if options.smart_pruning_factor > 0.0 {
+    if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
         let batches = options.smart_pruning_minimum_batches;
         let pruning = SmartPruning::new(options.smart_pruning_factor, batches, facts.legal_moves);
         let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
@@ -211,6 +213,24 @@ mod tests {
             assert_eq!(chain.should_stop(&won, &mut Hints::default()), None);
             assert!(chain.is_open_ended() && chain.deadline().is_none());
         }
+    }
+
+    /// A regression: beside a mate, the other lines that were wanted were not searched.
+    #[test]
+    fn where_several_lines_are_shown_a_mate_ends_the_search_in_a_game_only() {
+        let options = StopperOptions::default();
+        let stops = |limits: GoLimits, lines| {
+            let facts = MoveFacts { limits, legal_moves: 20, lines, ..MoveFacts::default() };
+            let won = SearchStats { proven_win: true, root_is_certain: true, ..stats(300.0, 800) };
+            Chain::new(&facts, &options, None).should_stop(&won, &mut Hints::default()).is_some()
+        };
+        let limits = |time: Option<f64>| GoLimits { time: time.map(Millis), ..GoLimits::default() };
+        let nodes = GoLimits { nodes: Some(Nodes(1_000)), ..limits(None) };
+        let depth = GoLimits { depth: Some(9), ..limits(None) };
+        for analysis in [nodes, depth] {
+            assert_eq!([1, 3].map(|lines| stops(analysis.clone(), lines)), [true, false]);
+        }
+        assert_eq!([1, 3].map(|lines| stops(limits(Some(60_000.0)), lines)), [true, true]);
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub struct MoveFacts {
     pub root: Option<RootEvaluation>,
     /// True if the network has a Moves Left Head.
     pub has_moves_left: bool,
+    /// The lines that are shown (`MultiPV`).
+    pub lines: usize,
     /// The UCI option `Ponder`: the GUI may let the engine think on the opponent's time.
     pub ponder_enabled: bool,
 }
@@ -76,6 +78,11 @@ impl MoveFacts {
     /// Returns the visits under the root that would be there without pondering.
     pub fn kept_nodes(&self) -> Nodes {
         self.reused_nodes.saturating_sub(self.pondered_nodes)
+    }
+
+    /// Returns true if the search is over once the best move is certain: it is played, or nothing else is shown.
+    pub fn wants_best_move_only(&self) -> bool {
+        self.lines <= 1 || self.limits.mover_clock().is_some()
     }
 
     /// Returns true if there is more than one legal move.

@@ -177,6 +177,29 @@ fn nodes_can_be_those_of_each_line() {
     }
 }
 
+/// A regression: beside a mate the other lines had one node or none, and scores that nothing stood behind.
+#[test]
+fn lines_beside_a_mate_are_searched_or_left_out() {
+    let mut engine = one_thread();
+    set(&mut engine, &[("MultiPV", "3"), ("PerPVCounters", "true")]);
+    let mut nodes_of_lines = |go: &str| {
+        engine.send("ucinewgame");
+        engine.send("position startpos moves e2e4 e7e5 d1h5 b8c6 f1c4 g8f6");
+        engine.send(go);
+        let lines = engine.read_until("bestmove h5f7");
+        let best = lines.iter().rposition(|line| line.contains(" multipv 1 ")).unwrap();
+        assert!(lines[best].contains(" score mate 1 "), "{lines:#?}");
+        lines[best..].iter().filter(is_info).map(|line| number::<u32>(line, "nodes")).collect::<Vec<_>>()
+    };
+    for analysis in ["go nodes 2000", "go depth 4"] {
+        let nodes = nodes_of_lines(analysis);
+        assert!(nodes.len() == 3 && nodes[1] > 100 && nodes[2] > 20, "{analysis}: {nodes:?}");
+    }
+    // In a game a mate is played at once.
+    let nodes = nodes_of_lines("go wtime 600000 btime 600000");
+    assert!(nodes.iter().all(|nodes| (1..100).contains(nodes)), "{nodes:?}");
+}
+
 #[test]
 fn the_score_has_the_form_that_is_asked_for() {
     let mut engine = repeatable();

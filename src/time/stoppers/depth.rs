@@ -8,19 +8,26 @@ use crate::time::stopper::{StopReason, Stopper};
 #[derive(Clone, Copy, Debug)]
 pub struct DepthLimit {
     depth: u32,
+    /// True if the result of the best move is enough.
+    ends_with_proof: bool,
 }
 
 impl DepthLimit {
     /// Makes the rule for an average depth of `depth` plies.
     pub fn new(depth: u32) -> Self {
-        DepthLimit { depth }
+        DepthLimit { depth, ends_with_proof: true }
+    }
+
+    /// Lets the search of several lines go on where the best one is certain.
+    pub fn in_every_line(self) -> Self {
+        DepthLimit { ends_with_proof: false, ..self }
     }
 }
 
 impl Stopper for DepthLimit {
     fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
-        (stats.depth >= self.depth || stats.root_is_certain || stats.is_exhausted())
-            .then_some(StopReason::Depth)
+        let is_certain = self.ends_with_proof && stats.root_is_certain;
+        (stats.depth >= self.depth || is_certain || stats.is_exhausted()).then_some(StopReason::Depth)
     }
 }
 
