@@ -14,7 +14,7 @@ LC0_USER = {"Backend": "random", "MinibatchSize": 8, "CPuct": 2.1, "TaskWorkers"
 
 
 def main(program):
-    with chess.engine.SimpleEngine.popen_uci([program, "--backend=random"]) as engine:
+    with chess.engine.SimpleEngine.popen_uci([program, "--backend=random", "--show-hidden"]) as engine:
         print("engine:", engine.id["name"])
         defaults = {
             name: option.default

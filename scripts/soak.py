@@ -192,7 +192,7 @@ def one_session(args, number):
     """Runs one process through random searches; returns its row."""
     random_ = random.Random(number)
     backend = random_.choice(["--backend=random"] * 3 + ["--backend=native"])
-    engine = Engine(args.engine, [backend, *args.engine_flag])
+    engine = Engine(args.engine, [backend, "--show-hidden", *args.engine_flag])
     row = {"session": number, "backend": backend, "searches": 0, "stops": 0, "settings": 0, "new_games": 0}
     began, first_kb = time.monotonic(), None
     try:

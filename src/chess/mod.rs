@@ -30,7 +30,7 @@ pub use fen::PositionError;
 pub use history::History;
 pub use moves::{Move, MoveList};
 pub use notation::{MoveError, Variant};
-pub use perft::perft;
+pub use perft::{MAX_PERFT_DEPTH, PerftReport, perft};
 pub use position::Position;
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};
 pub use terminal::Terminal;

@@ -113,6 +113,11 @@ impl Position {
         self.chess.is_check()
     }
 
+    /// Returns the pieces that give check to the side to move.
+    pub fn checkers(&self) -> Bitboard {
+        self.chess.checkers()
+    }
+
     /// Returns all legal moves, always in the same order for the same position.
     pub fn legal_moves(&self) -> MoveList {
         let moves = self.chess.legal_moves().into_iter().map(Move::from_shakmaty);

@@ -18,19 +18,17 @@ impl Engine {
     /// made up in place of a search, so that whoever asked notices.
     pub fn go(&mut self, request: GoRequest, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.finish();
-        if let Some(refusal) = &self.position_refusal {
-            return Err(EngineError::NoPosition(refusal.clone()));
-        }
-        if self.position.legal_moves().is_empty() {
+        let position = self.accepted_position()?.clone();
+        if position.legal_moves().is_empty() {
             listener.note("there is no legal move in this position");
-            listener.game_is_over(self.position.current().is_check());
-            self.pending_answer = Some((listener, self.position.clone()));
+            listener.game_is_over(position.current().is_check());
+            self.pending_answer = Some((listener, position));
             if !request.limits.is_open_ended() {
                 self.send_pending_answer();
             }
             return Ok(());
         }
-        self.start(SearchOrder { position: self.position.clone(), request }, listener)
+        self.start(SearchOrder { position, request }, listener)
     }
 
     /// Starts the search of a position with a legal move; no other one may be running.

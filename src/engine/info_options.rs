@@ -43,7 +43,7 @@ option_group! {
         /// Report with each move how its time was budgeted and used, as an `info string`.
         verbose_time: bool = false, "VerboseTime", "verbose-time";
         /// Number of lines that are shown.
-        multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv";
+        multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv", common;
         /// Show each line's own visits as its nodes, in place of all of them.
         per_pv_counters: bool = false, "PerPVCounters", "per-pv-counters";
         /// Form in which the score is shown.
@@ -51,13 +51,13 @@ option_group! {
         /// Report every root move after a search, as `info string` lines. A LogFile gets them in any case.
         verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
         /// Report every root move with every `info`; without VerboseMoveStats only to the LogFile.
-        log_live_stats: bool = false, "LogLiveStats", "log-live-stats";
+        log_live_stats: bool = false, "LogLiveStats", "log-live-stats", hidden;
         /// File to which all input and output is appended, with times and how each move's time was used; `<stderr>` is the console.
         log_file: String = String::new(), "LogFile", "logfile";
         /// Name that `uci` is answered with, where a GUI decides by it what it shows; empty is Zeitnot with its version.
-        engine_name: String = String::new(), "EngineName", "name";
+        engine_name: String = String::new(), "EngineName", "name", hidden;
         /// Show win, draw and loss in permille.
-        show_wdl: bool = false, "UCI_ShowWDL", "show-wdl";
+        show_wdl: bool = false, "UCI_ShowWDL", "show-wdl", common;
         /// Show the positions that the network evaluates per second.
         show_eps: bool = false, "UCI_ShowEPS", "show-eps";
         /// Show the estimated moves left, where the network has a Moves Left Head.

@@ -18,19 +18,19 @@ option_group! {
     /// The options that choose the network, what evaluates it, and the number of search threads.
     pub struct NetworkOptions {
         /// Network file (.pb.gz, .pb or .onnx). Empty: the newest network beside the program, or in networks, weights or models there; else the built-in one.
-        weights_file: String = String::new(), "WeightsFile", "weights";
+        weights_file: String = String::new(), "WeightsFile", "weights", common;
         /// Backend that evaluates positions; parameters may follow in parentheses.
-        backend: BackendName = BackendName::default(), "Backend", "backend";
+        backend: BackendName = BackendName::default(), "Backend", "backend", common;
         /// Parameters of the backend, key=value, separated by commas.
-        backend_options: String = String::new(), "BackendOptions", "backend-opts";
+        backend_options: String = String::new(), "BackendOptions", "backend-opts", common;
         /// What evaluates if the backend cannot be had: nothing, so that the engine says ERROR and does not play, or the CPU. The backend auto takes the CPU in any case.
         fallback: Fallback = Fallback::Nothing, "Fallback", "fallback";
         /// Policy head of a network that has several.
-        policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head";
+        policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
         /// Value head of a network that has several.
-        value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head";
+        value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
         /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or 5 for an accelerator.
-        threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads";
+        threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads", common;
     }
 }
 

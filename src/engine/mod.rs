@@ -6,6 +6,7 @@
 mod active_search;
 mod before_pondering;
 mod error;
+mod evaluation;
 mod finished_search;
 mod game;
 mod go;
@@ -34,6 +35,7 @@ use crate::search::WorkerProgress;
 
 use active_search::ActiveSearch;
 pub use error::EngineError;
+pub use evaluation::PositionEvaluation;
 pub use finished_search::FinishedSearch;
 use game::GameState;
 pub use info_options::{InfoOptions, ScoreType};
@@ -115,6 +117,17 @@ impl Engine {
     /// Returns the game as the last `position` gave it.
     pub fn position(&self) -> &History {
         &self.position
+    }
+
+    /// Returns the game as the last `position` gave it, if it was accepted.
+    ///
+    /// # Errors
+    /// Fails if it was refused.
+    pub fn accepted_position(&self) -> Result<&History, EngineError> {
+        match &self.position_refusal {
+            Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
+            None => Ok(&self.position),
+        }
     }
 
     /// Sets an option; it takes effect with the next search.

@@ -10,7 +10,7 @@ option_group! {
     /// The options that name the endgame tables, and choose how they select the root moves.
     pub struct TablebaseOptions {
         /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
-        syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths";
+        syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths", common;
         /// Search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win; needs DTZ tables.
         syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
     }

@@ -10,8 +10,8 @@ use super::memory::MemoryOptions;
 use super::root_tablebase::TablebaseOptions;
 use super::strength::StrengthOptions;
 use crate::options::{
-    IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, add_flags,
-    nearest_name, option_group, own_name, read_flags,
+    IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
+    add_flags, nearest_name, option_group, own_name, read_flags,
 };
 use crate::search::{ContemptOptions, SearchParams};
 use crate::time::{StopperOptions, TimeOptions};
@@ -57,6 +57,7 @@ pub const CLEAR_TREE: OptionSpec = OptionSpec {
     flag: "",
     kind: OptionKind::Button,
     help: "Lets the next search begin with an empty tree.",
+    visibility: Visibility::Hidden,
 };
 
 static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
@@ -84,15 +85,15 @@ impl Settings {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
             let OtherName { name, flag, help, .. } = *other;
-            Some(OptionSpec { name, flag, help, kind: spec.kind.clone() })
+            Some(OptionSpec { name, flag, help, ..spec.clone() })
         };
         let own = Settings::specs().iter().cloned().chain(OTHER_NAMES.iter().filter_map(second));
         own.chain([CLEAR_TREE]).chain(IGNORED_OPTIONS.iter().cloned()).collect()
     }
 
-    /// Returns the lines that answer `uci`, with the present values as defaults.
-    pub fn uci_lines(&self) -> impl Iterator<Item = String> {
-        Settings::listed().into_iter().map(|spec| {
+    /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in visibility.
+    pub fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
+        Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
             let value = option.and_then(|option| self.text_of(option.flag));
             spec.uci_line(&value.unwrap_or_else(|| spec.default_text()))
@@ -131,10 +132,10 @@ impl Settings {
             .collect()
     }
 
-    /// Adds the flags of some options to `command`, for commands in which the others mean nothing.
+    /// Adds the flags of some options to `command`, for commands in which the others mean nothing. The help shows all of them.
     pub fn augment_with(command: Command, flags: &[&str]) -> Command {
         let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
-        add_flags(command, wanted, check_value)
+        add_flags(command, wanted, Visibility::Hidden, check_value)
     }
 }
 
@@ -151,7 +152,7 @@ fn check_value(spec: &OptionSpec, value: &str) -> Result<(), OptionError> {
 
 impl Args for Settings {
     fn augment_args(command: Command) -> Command {
-        add_flags(command, Settings::specs().iter(), check_value)
+        add_flags(command, Settings::specs().iter(), Visibility::Common, check_value)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -249,7 +250,7 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("Hash", "64").unwrap();
         settings.set("Backend", "random(seed=3)").unwrap();
-        let lines: Vec<_> = settings.uci_lines().collect();
+        let lines: Vec<_> = settings.uci_lines(Visibility::Hidden).collect();
         for start in [
             "option name RamLimitMb type spin default 64 ",
             "option name Hash type spin default 64 ",
@@ -259,6 +260,26 @@ mod tests {
             "option name TaskWorkers type spin default -1 min -1 max 128",
         ] {
             assert_eq!(lines.iter().filter(|line| line.starts_with(start)).count(), 1, "{start}: {lines:#?}");
+        }
+    }
+
+    #[test]
+    fn hidden_options_are_listed_only_on_demand() {
+        let settings = Settings::default();
+        let is_listed = |name: &str, least| {
+            let start = format!("option name {name} type ");
+            settings.uci_lines(least).any(|line| line.starts_with(&start))
+        };
+        for (name, [common, normal]) in [
+            ("Threads", [true, true]),
+            ("CPuct", [false, true]),
+            ("Hash", [true, true]),
+            ("Temperature", [false, false]),
+            ("ClearTree", [false, false]),
+        ] {
+            let listed = [Visibility::Common, Visibility::Normal].map(|least| is_listed(name, least));
+            assert_eq!(listed, [common, normal], "{name}");
+            assert!(is_listed(name, Visibility::Hidden), "{name}");
         }
     }
 

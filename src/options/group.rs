@@ -45,14 +45,15 @@ fn edit_distance(a: &str, b: &str) -> usize {
 /// Declares a group of options.
 ///
 /// An option's line has the help, the field with its type and default, the range where the type has one, the UCI name and the
-/// flag. A field without a default is another group.
+/// flag. `common` or `hidden` behind them is its [`Visibility`](crate::options::Visibility). A field without a default is another
+/// group.
 ///
 /// ```text
 /// option_group! {
 ///     /// The options of the clock.
 ///     pub struct TimeOptions {
 ///         /// Time kept back from every clock, ms.
-///         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000, "MoveOverheadMs", "move-overhead";
+///         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000, "MoveOverheadMs", "move-overhead", common;
 ///         /// The rules that end a search.
 ///         stoppers: StopperOptions;
 ///     }
@@ -65,7 +66,7 @@ macro_rules! option_group {
             $(
                 $(#[doc = $help:literal])+
                 $field:ident: $type:ty
-                $( = $default:expr, $(in $range:expr,)? $name:literal, $flag:literal )?;
+                $( = $default:expr, $(in $range:expr,)? $name:literal, $flag:literal $(, $shown:ident)? )?;
             )+
         }
     ) => {
@@ -86,7 +87,8 @@ macro_rules! option_group {
                 let mut specs = Vec::new();
                 let defaults = $group::default();
                 $( $crate::options::option_group!(
-                    @list specs, defaults.$field, $type, [$($help)+] $(, ($($range)?), $name, $flag)?
+                    @list specs, defaults.$field, $type, [$($help)+]
+                    $(, ($($range)?), $name, $flag, [$($shown)?])?
                 ); )+
                 specs
             }
@@ -97,7 +99,8 @@ macro_rules! option_group {
                 value: &str,
             ) -> Result<bool, $crate::options::OptionError> {
                 $( $crate::options::option_group!(
-                    @set self.$field, (name, value), $type, [$($help)+] $(, $default, ($($range)?), $name, $flag)?
+                    @set self.$field, (name, value), $type, [$($help)+]
+                    $(, $default, ($($range)?), $name, $flag, [$($shown)?])?
                 ); )+
                 Ok(false)
             }
@@ -112,12 +115,17 @@ macro_rules! option_group {
     (@default $type:ty) => { <$type>::default() };
     (@default $type:ty, $default:expr) => { $default };
 
-    (@spec $type:ty, $default:expr, [$($help:literal)+], $range:expr, $name:literal, $flag:literal) => {
+    (@visibility []) => { $crate::options::Visibility::Normal };
+    (@visibility [common]) => { $crate::options::Visibility::Common };
+    (@visibility [hidden]) => { $crate::options::Visibility::Hidden };
+
+    (@spec $type:ty, $default:expr, [$($help:literal)+], $range:expr, $name:literal, $flag:literal, $shown:tt) => {
         $crate::options::OptionSpec {
             name: $name,
             flag: $flag,
             kind: <$type as $crate::options::OptionValue>::kind($default, &$range),
             help: concat!($($help),+).trim_ascii(),
+            visibility: $crate::options::option_group!(@visibility $shown),
         }
     };
 
@@ -125,9 +133,10 @@ macro_rules! option_group {
         $specs.extend(<$type as $crate::options::OptionGroup>::declared());
         let _ = &$default;
     };
-    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+], $range:tt, $name:literal, $flag:literal) => {
+    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+],
+        $range:tt, $name:literal, $flag:literal, $shown:tt) => {
         $specs.push($crate::options::option_group!(
-            @spec $type, &$default, [$($help)+], $range, $name, $flag
+            @spec $type, &$default, [$($help)+], $range, $name, $flag, $shown
         ));
     };
 
@@ -137,9 +146,11 @@ macro_rules! option_group {
         }
     };
     (@set $place:expr, ($asked:ident, $value:ident), $type:ty, [$($help:literal)+],
-        $default:expr, $range:tt, $name:literal, $flag:literal) => {
+        $default:expr, $range:tt, $name:literal, $flag:literal, $shown:tt) => {
         let default: $type = $default;
-        let spec = $crate::options::option_group!(@spec $type, &default, [$($help)+], $range, $name, $flag);
+        let spec = $crate::options::option_group!(
+            @spec $type, &default, [$($help)+], $range, $name, $flag, $shown
+        );
         if spec.is_named($asked) {
             $place = <$type as $crate::options::OptionValue>::parse($value, &$range)
                 .ok_or_else(|| spec.refuse($value))?;
@@ -164,13 +175,13 @@ pub(crate) use option_group;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::OptionKind;
+    use crate::options::{OptionKind, Visibility};
 
     option_group! {
         /// A group inside another.
         struct Inner {
             /// Switch it on.
-            is_on: bool = true, "IsOn", "is-on";
+            is_on: bool = true, "IsOn", "is-on", hidden;
         }
     }
 
@@ -190,6 +201,7 @@ mod tests {
         let specs = Outer::declared();
         assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn"]);
         assert_eq!(specs[0].help, "The number, in all.");
+        assert_eq!([specs[0].visibility, specs[1].visibility], [Visibility::Normal, Visibility::Hidden]);
         assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
         assert_eq!(Outer::default().count, 2);
     }

@@ -69,6 +69,18 @@ pub enum OptionKind {
     Button,
 }
 
+/// Where an option is shown. All can be set, shown or not. The three are the modes of Lc0's lists: simple, normal and pro.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Visibility {
+    /// In `--help` too.
+    Common,
+    /// In the answer to `uci`, and in `--help-all`.
+    #[default]
+    Normal,
+    /// In the answer to `uci` under `--show-hidden`, and in `--help-all`.
+    Hidden,
+}
+
 /// One option, as it is shown in lists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionSpec {
@@ -80,6 +92,8 @@ pub struct OptionSpec {
     pub kind: OptionKind,
     /// A sentence on what it does.
     pub help: &'static str,
+    /// Where it is shown.
+    pub visibility: Visibility,
 }
 
 impl OptionSpec {
@@ -145,18 +159,22 @@ impl OptionSpec {
 mod tests {
     use super::*;
 
+    fn spec(name: &'static str, kind: OptionKind) -> OptionSpec {
+        OptionSpec { name, flag: "", kind, help: "", visibility: Visibility::Normal }
+    }
+
     fn uci_line(name: &'static str, kind: OptionKind) -> String {
-        let spec = OptionSpec { name, flag: "", kind, help: "" };
+        let spec = spec(name, kind);
         spec.uci_line(&spec.default_text())
     }
 
     #[test]
     fn a_default_of_the_command_line_stands_in_the_line() {
         let choices = OptionKind::Choice { default: "auto", choices: vec!["auto", "cuda"] };
-        let spec = OptionSpec { name: "Backend", flag: "backend", kind: choices, help: "" };
-        assert_eq!(spec.uci_line("cuda"), "option name Backend type combo default cuda var auto var cuda");
+        let backend = spec("Backend", choices);
+        assert_eq!(backend.uci_line("cuda"), "option name Backend type combo default cuda var auto var cuda");
         assert_eq!(
-            spec.uci_line("cuda(gpu=1)"),
+            backend.uci_line("cuda(gpu=1)"),
             "option name Backend type combo default cuda(gpu=1) var auto var cuda var cuda(gpu=1)"
         );
     }

@@ -12,10 +12,10 @@ mod lc0_ignored;
 mod other_names;
 mod value;
 
-pub use flags::{add_flags, read_flags};
+pub use flags::{FLAGS_HEADING, add_flags, read_flags};
 pub(crate) use group::option_group;
 pub use group::{OptionGroup, nearest_name};
-pub use kind::{OptionError, OptionKind, OptionSpec};
+pub use kind::{OptionError, OptionKind, OptionSpec, Visibility};
 pub use lc0_ignored::{IGNORED_OPTIONS, ignored_option};
 pub use other_names::{OTHER_NAMES, OtherName, both_names, own_name};
 pub use value::{OptionChoice, OptionValue};

@@ -46,21 +46,21 @@ option_group! {
         /// The side that contempt favours; `play` is the side that searches, except in infinite search.
         mode: ContemptMode = ContemptMode::Play, "ContemptMode", "contempt-mode";
         /// Largest contempt, Elo; larger values count as this.
-        max_advantage: f64 = 420.0, in 0.0..=10_000.0, "ContemptMaxValue", "contempt-max-value";
+        max_advantage: f64 = 420.0, in 0.0..=10_000.0, "ContemptMaxValue", "contempt-max-value", hidden;
         /// Elo of the favoured side, from which draw rate and accuracy of play follow; 0 leaves them as the network has them.
         calibration_elo: f64 = 0.0, in 0.0..=10_000.0, "WDLCalibrationElo", "wdl-calibration-elo";
         /// Factor on the effect of contempt: 1 is realistic, 0.5 to 0.6 plays best.
-        attenuation: f64 = 1.0, in -10.0..=10.0, "WDLContemptAttenuation", "wdl-contempt-attenuation";
+        attenuation: f64 = 1.0, in -10.0..=10.0, "WDLContemptAttenuation", "wdl-contempt-attenuation", hidden;
         /// Largest scale (uncertainty) of a result under contempt; larger ones count as this. Raise it for odds games.
-        max_s: f64 = 1.4, in 0.0..=10.0, "WDLMaxS", "wdl-max-s";
+        max_s: f64 = 1.4, in 0.0..=10.0, "WDLMaxS", "wdl-max-s", hidden;
         /// Share of contempt that is taken out of the values shown.
         objectivity: f64 = 1.0, in 0.0..=1.0, "WDLEvalObjectivity", "wdl-eval-objectivity";
         /// Draw rate to expect in equal positions; 0 keeps the network's. Without effect under WDLCalibrationElo.
-        draw_rate_target: f64 = 0.0, in 0.0..=0.999, "WDLDrawRateTarget", "wdl-draw-rate-target";
+        draw_rate_target: f64 = 0.0, in 0.0..=0.999, "WDLDrawRateTarget", "wdl-draw-rate-target", hidden;
         /// Draw rate in equal positions that the network predicts.
         draw_rate_reference: f64 = 0.5, in 0.001..=0.999, "WDLDrawRateReference", "wdl-draw-rate-reference";
         /// Mean advantage of the openings from which the Elo was measured. Without effect under WDLCalibrationElo.
-        book_exit_bias: f64 = 0.65, in -2.0..=2.0, "WDLBookExitBias", "wdl-book-exit-bias";
+        book_exit_bias: f64 = 0.65, in -2.0..=2.0, "WDLBookExitBias", "wdl-book-exit-bias", hidden;
         /// The opponent, as GUIs name it: title, Elo, computer or human, name.
         opponent: String = String::new(), "UCI_Opponent", "opponent";
         /// Elo by which we are stronger, as some GUIs send it; contempt starts from it.

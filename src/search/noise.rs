@@ -11,9 +11,9 @@ option_group! {
     #[derive(Copy)]
     pub struct NoiseParams {
         /// Share of noise in the policy of the root's moves.
-        epsilon: f32 = 0.0, in 0.0..=1.0, "DirichletNoiseEpsilon", "noise-epsilon";
+        epsilon: f32 = 0.0, in 0.0..=1.0, "DirichletNoiseEpsilon", "noise-epsilon", hidden;
         /// Shape of the noise (Dirichlet's alpha): the smaller, the fewer moves get most of it.
-        alpha: f64 = 0.3, in 0.0..=1e7, "DirichletNoiseAlpha", "noise-alpha";
+        alpha: f64 = 0.3, in 0.0..=1e7, "DirichletNoiseAlpha", "noise-alpha", hidden;
     }
 }
 

@@ -81,24 +81,24 @@ option_group! {
         /// Rate at which the exploration constant grows.
         cpuct_factor: f32 = 3.894, in 0.0..=1000.0, "CPuctFactor", "cpuct-factor";
         /// Use the three options that follow for the exploration constant at the root, not the ones above.
-        root_has_own_cpuct_params: bool = false, "RootHasOwnCpuctParams", "root-has-own-cpuct-params";
+        root_has_own_cpuct_params: bool = false, "RootHasOwnCpuctParams", "root-has-own-cpuct-params", hidden;
         /// Exploration constant at the root, under RootHasOwnCpuctParams.
-        cpuct_at_root: f32 = 1.745, in 0.0..=100.0, "CPuctAtRoot", "cpuct-at-root";
+        cpuct_at_root: f32 = 1.745, in 0.0..=100.0, "CPuctAtRoot", "cpuct-at-root", hidden;
         /// Visits over which it grows, under RootHasOwnCpuctParams.
-        cpuct_base_at_root: f32 = 38739.0, in 1.0..=1e9, "CPuctBaseAtRoot", "cpuct-base-at-root";
+        cpuct_base_at_root: f32 = 38739.0, in 1.0..=1e9, "CPuctBaseAtRoot", "cpuct-base-at-root", hidden;
         /// Rate at which it grows, under RootHasOwnCpuctParams.
-        cpuct_factor_at_root: f32 = 3.894, in 0.0..=1000.0, "CPuctFactorAtRoot", "cpuct-factor-at-root";
+        cpuct_factor_at_root: f32 = 3.894, in 0.0..=1000.0, "CPuctFactorAtRoot", "cpuct-factor-at-root", hidden;
         /// Meaning of FpuValue: the amount by which an unvisited move is worse than its parent, or the move's value.
         fpu_strategy: FpuStrategy = FpuStrategy::Reduction, "FpuStrategy", "fpu-strategy";
         /// Amount by which an unvisited move is worse than its parent, per root of visited policy; or the move's value.
         fpu_value: f32 = 0.33, in -100.0..=100.0, "FpuValue", "fpu-value";
         /// FpuStrategy for the root's moves; `same` takes FpuStrategy and FpuValue there too.
-        fpu_strategy_at_root: RootFpuStrategy = RootFpuStrategy::Same, "FpuStrategyAtRoot", "fpu-strategy-at-root";
+        fpu_strategy_at_root: RootFpuStrategy = RootFpuStrategy::Same, "FpuStrategyAtRoot", "fpu-strategy-at-root", hidden;
         /// FpuValue for the root's moves, unless FpuStrategyAtRoot is `same`.
-        fpu_value_at_root: f32 = 1.0, in -100.0..=100.0, "FpuValueAtRoot", "fpu-value-at-root";
+        fpu_value_at_root: f32 = 1.0, in -100.0..=100.0, "FpuValueAtRoot", "fpu-value-at-root", hidden;
         /// Value of a move whose first visit is under way, above that of its parent: what the visit is expected to return. In
         /// batches of 32 and more it is 0.05 less with each doubling.
-        pending_visit_gain: f32 = 0.1, in -2.0..=2.0, "PendingVisitGain", "pending-visit-gain";
+        pending_visit_gain: f32 = 0.1, in -2.0..=2.0, "PendingVisitGain", "pending-visit-gain", hidden;
         /// Worth of a draw to White, and with the other sign to Black; a win is 1. -1 is Armageddon: Black wins a draw.
         draw_score: f32 = 0.0, in -1.0..=1.0, "DrawScore", "draw-score";
         /// Divisor of the policy's logits before the softmax.
@@ -108,7 +108,7 @@ option_group! {
         /// The options for drawing the move to play.
         temperature: TemperatureParams;
         /// Seed of noise and random moves: equal seeds give equal ones in the same position. 0: they differ each time.
-        seed: u64 = 0, in 0..=2_147_483_647, "RandomSeed", "random-seed";
+        seed: u64 = 0, in 0..=2_147_483_647, "RandomSeed", "random-seed", hidden;
         /// Input of the network for positions before the known game.
         history_fill: HistoryFill = HistoryFill::FenOnly, "HistoryFill", "history-fill";
         /// Most that the Moves Left Head can add to a move's value.
@@ -126,7 +126,7 @@ option_group! {
         /// Let a move that certainly wins, loses or draws decide the position before it where it can.
         sticky_endgames: bool = true, "StickyEndgames", "sticky-endgames";
         /// Longest mate by checks, in moves, that is looked for at a new leaf before it is evaluated; 0 looks for none.
-        leaf_mate_search: u32 = 2, in 0..=3, "LeafMateSearch", "leaf-mate-search";
+        leaf_mate_search: u32 = 2, in 0..=3, "LeafMateSearch", "leaf-mate-search", hidden;
         /// Take a position that repeats one in the tree for a draw.
         two_fold_draws: bool = true, "TwoFoldDraws", "two-fold-draws";
         /// Most leaves under evaluation that the gathering of one batch may run into; 0 is one for every fourth place in the batch.

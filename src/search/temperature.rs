@@ -8,19 +8,19 @@ option_group! {
     #[derive(Copy)]
     pub struct TemperatureParams {
         /// Temperature of the draw: a move's chance is its visits to the power of 1 / temperature. 0 plays the best.
-        initial: f32 = 0.0, in 0.0..=100.0, "Temperature", "temperature";
+        initial: f32 = 0.0, in 0.0..=100.0, "Temperature", "temperature", hidden;
         /// Moves of the game over which the temperature falls to 0; 0: it does not fall.
-        decay_moves: u32 = 0, in 0..=640, "TempDecayMoves", "tempdecay-moves";
+        decay_moves: u32 = 0, in 0..=640, "TempDecayMoves", "tempdecay-moves", hidden;
         /// Moves of the game before the temperature begins to fall.
-        decay_delay_moves: u32 = 0, in 0..=100, "TempDecayDelayMoves", "tempdecay-delay-moves";
+        decay_delay_moves: u32 = 0, in 0..=100, "TempDecayDelayMoves", "tempdecay-delay-moves", hidden;
         /// Move of the game from which on TempEndgame is the temperature; 0: never.
-        cutoff_move: u32 = 0, in 0..=1000, "TempCutoffMove", "temp-cutoff-move";
+        cutoff_move: u32 = 0, in 0..=1000, "TempCutoffMove", "temp-cutoff-move", hidden;
         /// Temperature from TempCutoffMove on, and the least to which it falls before.
-        endgame: f32 = 0.0, in 0.0..=100.0, "TempEndgame", "temp-endgame";
+        endgame: f32 = 0.0, in 0.0..=100.0, "TempEndgame", "temp-endgame", hidden;
         /// Expected score, percent, by which a move may fall short of the most visited one's and still be drawn.
-        value_cutoff: f32 = 100.0, in 0.0..=100.0, "TempValueCutoff", "temp-value-cutoff";
+        value_cutoff: f32 = 100.0, in 0.0..=100.0, "TempValueCutoff", "temp-value-cutoff", hidden;
         /// Number that is added to each move's visits before the draw; moves below 0 are not drawn.
-        visit_offset: f32 = 0.0, in -1000.0..=1000.0, "TempVisitOffset", "temp-visit-offset";
+        visit_offset: f32 = 0.0, in -1000.0..=1000.0, "TempVisitOffset", "temp-visit-offset", hidden;
     }
 }
 

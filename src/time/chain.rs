@@ -22,11 +22,11 @@ option_group! {
         /// Fewest batches before smart pruning may stop a search.
         smart_pruning_minimum_batches: u64 = 0, in 0..=10_000, "SmartPruningMinimumBatches", "smart-pruning-minimum-batches";
         /// Stop when a node changes the distribution of visits by less than this; 0 is off.
-        minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node";
+        minimum_kld_gain: f64 = 0.0, in 0.0..=1.0, "MinimumKLDGainPerNode", "minimum-kldgain-per-node", hidden;
         /// Nodes between two looks at that change.
-        kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval";
+        kld_gain_interval: u64 = 100, in 1..=10_000_000, "KLDGainAverageInterval", "kldgain-average-interval", hidden;
         /// Let `go nodes` count the visits of this search only, not those kept from earlier ones.
-        nodes_as_playouts: bool = false, "NodesAsPlayouts", "nodes-as-playouts";
+        nodes_as_playouts: bool = false, "NodesAsPlayouts", "nodes-as-playouts", hidden;
     }
 }
 

@@ -17,7 +17,7 @@ option_group! {
         /// under any load.
         nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
         /// Raise the rate of nodestime towards the endgame, as that of real engines rises.
-        dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic";
+        dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic", hidden;
     }
 }
 

@@ -15,8 +15,16 @@ const NAMES: [&str; 2] = ["zeitnot.config", "lc0.config"];
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
-    /// Its flags, each with its value.
-    pub(super) flags: Vec<OsString>,
+    pub(super) lines: Vec<ConfigLine>,
+}
+
+/// A line with a flag.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ConfigLine {
+    /// Its number, from 1.
+    pub(super) number: usize,
+    /// The flag with its value.
+    pub(super) flag: OsString,
 }
 
 /// Returns the file that `--config` names, or else one that lies in `folder`, the program's. An empty name means none.
@@ -39,17 +47,15 @@ fn read_file(path: &Path) -> Result<ConfigFile, Failure> {
     let refuse = |reason: String| Failure::Input(format!("configuration file {}: {reason}", path.display()));
     let unreadable = |error: io::Error| refuse(format!("cannot be read: {error}"));
     let text = fs::read_to_string(path).map_err(unreadable)?;
-    let flags = text
-        .trim_start_matches('\u{feff}')
-        .lines()
-        .map(str::trim)
-        .enumerate()
+    let lines = (1..)
+        .zip(text.trim_start_matches('\u{feff}').lines().map(str::trim))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .map(|(index, line)| {
-            flag_of(line).ok_or_else(|| refuse(format!("line {}: expected --flag=value: {line}", index + 1)))
+        .map(|(number, line)| match flag_of(line) {
+            Some(flag) => Ok(ConfigLine { number, flag }),
+            None => Err(refuse(format!("line {number}: expected --flag=value: {line}"))),
         })
         .collect::<Result<_, _>>()?;
-    Ok(ConfigFile { path: path.into(), flags })
+    Ok(ConfigFile { path: path.into(), lines })
 }
 
 /// Returns the flag of a line, with its dashes; `None` if it is one of a single letter.
@@ -69,8 +75,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lc0.config");
         fs::write(&path, "# mine\n\n--threads=1\r\n  weights=/my nets/a.pb.gz \nsyzygy-fast-play\n").unwrap();
-        let flags = ["--threads=1", "--weights=/my nets/a.pb.gz", "--syzygy-fast-play"].map(OsString::from);
-        let expected = ConfigFile { path: path.clone(), flags: flags.into() };
+        let flags = [(3, "--threads=1"), (4, "--weights=/my nets/a.pb.gz"), (5, "--syzygy-fast-play")];
+        let lines = flags.map(|(number, flag)| ConfigLine { number, flag: flag.into() });
+        let expected = ConfigFile { path: path.clone(), lines: lines.into() };
         assert_eq!(read(Some(path.as_os_str()), None).unwrap(), Some(expected));
         // Beside the program; our own name comes first.
         assert_eq!(read(None, Some(folder.path())).unwrap().unwrap().path, path);

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use super::bench::position_in;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
-use crate::chess::{History, MoveList, Variant};
-use crate::engine::Settings;
-use crate::network::{Backend, BatchEvaluator, EvalSlot};
+use crate::chess::{History, MoveList, PositionError, Variant};
+use crate::engine::{PositionEvaluation, Settings};
+use crate::network::{Backend, BatchEvaluator};
 
 /// The largest batch; more would only delay the first answers.
 const MAX_BATCH: usize = 256;
@@ -21,47 +22,23 @@ const MAX_BATCH: usize = 256;
 pub(super) struct EvalArgs {
     #[command(flatten)]
     network: NetworkArgs,
-    /// Positions, one a line: "startpos [moves …]" or "fen FEN [moves …]" [default: -, standard input]; with --json the answer is one
-    /// JSON document a line (JSON Lines)
+    /// Positions, one a line: FEN, EPD, or as after UCI's `position` [default: -, standard input]; with --json the answer is one JSON
+    /// document a line (JSON Lines)
     #[arg(value_name = "FILE")]
     positions: Option<PathBuf>,
 }
 
-/// The evaluation of one position, from the point of view of the side to move.
+/// The evaluation of one position of the input.
 #[derive(Serialize)]
 struct PositionReport {
     position: String,
-    q: f32,
-    w: f32,
-    d: f32,
-    l: f32,
-    /// Plies to the end; `None` without a Moves Left Head.
-    m: Option<f32>,
-    /// Legal moves, likeliest first.
-    policy: Vec<MovePolicy>,
-}
-
-#[derive(Serialize)]
-struct MovePolicy {
-    r#move: String,
-    index: u16,
-    logit: f32,
-    p: f32,
+    #[serde(flatten)]
+    evaluation: PositionEvaluation,
 }
 
 impl fmt::Display for PositionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.position)?;
-        write!(f, "q {:+.4}  w {:.4}  d {:.4}  l {:.4}", self.q, self.w, self.d, self.l)?;
-        match self.m {
-            Some(plies) => writeln!(f, "  m {plies:.1} plies")?,
-            None => writeln!(f)?,
-        }
-        writeln!(f, "  move   index     logit         p")?;
-        for m in &self.policy {
-            writeln!(f, "  {:<6} {:>5} {:>9.4} {:>7.2} %", m.r#move, m.index, m.logit, 100.0 * m.p)?;
-        }
-        writeln!(f)
+        writeln!(f, "{}\n{}", self.position, self.evaluation)
     }
 }
 
@@ -80,7 +57,9 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
             .read_line(&mut text)
             .map_err(|error| Failure::Input(format!("{}: {error}", source.name)))?;
         number += 1;
-        if let Err(error) = evaluation.queue(text.trim()) {
+        if let Some(position) = position_in(&text)
+            && let Err(error) = evaluation.queue(position)
+        {
             eprint_message(format_args!("{}, line {number}: {error}", source.name));
             status = ExitStatus::BadInput;
         }
@@ -139,14 +118,11 @@ impl PositionEvaluator {
         })
     }
 
-    /// Adds the position in a line; an empty line holds none.
-    fn queue(&mut self, text: &str) -> Result<(), crate::chess::PositionError> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let history = History::to_evaluate(text, self.variant)?;
+    /// Adds a position, as after UCI's `position`.
+    fn queue(&mut self, text: String) -> Result<(), PositionError> {
+        let history = History::to_evaluate(&text, self.variant)?;
         let legal = history.legal_moves();
-        let queued = Queued { text: text.into(), history: history.clone(), legal: legal.clone() };
+        let queued = Queued { text, history: history.clone(), legal: legal.clone() };
         self.batch.push(queued, &history, &legal);
         Ok(())
     }
@@ -157,30 +133,11 @@ impl PositionEvaluator {
             return Ok(());
         }
         for (queued, slot) in self.batch.evaluate()? {
-            let report = report(queued, slot, self.has_moves_left);
+            let Queued { text: position, history, legal } = queued;
+            let evaluation = PositionEvaluation::of(&history, &legal, slot, self.has_moves_left);
+            let report = PositionReport { position, evaluation };
             output.write(&report, &report)?;
         }
         output.flush()
-    }
-}
-
-fn report(queued: Queued, slot: &EvalSlot, has_moves_left: bool) -> PositionReport {
-    let Queued { text, history, legal } = queued;
-    let evaluation = slot.evaluation;
-    let mut policy: Vec<MovePolicy> = legal
-        .iter()
-        .zip(&slot.moves)
-        .zip(slot.logits.iter().zip(slot.policy()))
-        .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: history.format_move(m), index, logit, p })
-        .collect();
-    policy.sort_by(|a, b| b.p.total_cmp(&a.p));
-    PositionReport {
-        position: text,
-        q: evaluation.q,
-        w: (1.0 + evaluation.q - evaluation.d) / 2.0,
-        d: evaluation.d,
-        l: (1.0 - evaluation.q - evaluation.d) / 2.0,
-        m: has_moves_left.then_some(evaluation.m),
-        policy,
     }
 }

@@ -5,7 +5,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::{Failure, config_file};
+use clap::Parser;
+
+use super::config_file::{self, ConfigFile};
+use super::{Cli, Failure};
 use crate::engine::Settings;
 use crate::options::{OTHER_NAMES, OptionKind, ignored_option};
 
@@ -36,8 +39,10 @@ const CONFIG: &str = "config";
 const SPELLINGS: [(&str, &str); 1] = [("strict-uci-timing", "strict-timing")];
 
 /// Lc0's flags that have no effect in any command, with the reason, if people want to know one.
-const WITHOUT_EFFECT: [(&str, &str); 3] =
-    [("preload", "the network is loaded at isready"), ("show-hidden", ""), ("header-only-once", "")];
+const WITHOUT_EFFECT: [(&str, &str); 2] =
+    [("preload", "the network is loaded at isready"), ("header-only-once", "")];
+/// The flag that shows what Lc0 hides; other commands than `uci` have nothing to hide but in their help.
+const SHOW_HIDDEN: &str = "show-hidden";
 /// Flags of Lc0's `backendbench` that are options of a search, which ours has none of.
 const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
 
@@ -63,6 +68,10 @@ pub(super) struct Translation {
     pub(super) arguments: Vec<OsString>,
     /// Messages for the user on flags that were left out, and on the configuration file.
     pub(super) notes: Vec<String>,
+    /// Whether the help that was asked for is to show all options.
+    pub(super) shows_all: bool,
+    /// The configuration file whose flags are among the arguments.
+    config: Option<ConfigFile>,
 }
 
 /// Translates the arguments of the process, the first of which is the program's name. `folder` is the program's.
@@ -89,11 +98,14 @@ pub(super) fn translated(
         None => argument,
     };
     flags.extend(arguments.map(spell));
+    let has = |flag: &str| flags.iter().any(|known| known == flag);
+    translation.shows_all = has("--help-all") || has("--show-hidden") && (has("--help") || has("-h"));
     let named = take_config(&mut flags);
     if plays {
         if let Some(file) = config_file::read(named.as_deref(), folder)? {
             translation.notes.push(format!("options from the configuration file {}", file.path.display()));
-            flags.splice(0..0, file.flags);
+            flags.splice(0..0, file.lines.iter().map(|line| line.flag.clone()));
+            translation.config = Some(file);
         }
     } else if named.is_some() {
         translation
@@ -105,6 +117,19 @@ pub(super) fn translated(
 }
 
 impl Translation {
+    /// Returns the place of the first line of the configuration file that is wrong, and the error.
+    pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
+        let ConfigFile { path, lines } = self.config.as_ref()?;
+        lines.iter().find_map(|line| {
+            let program = self.arguments.first().cloned();
+            let mut alone =
+                Translation { arguments: program.into_iter().collect(), ..Translation::default() };
+            alone.take_flags(vec![line.flag.clone()], None);
+            let error = Cli::try_parse_from(alone.arguments).err().filter(clap::Error::use_stderr)?;
+            Some((format!("configuration file {}, line {}:", path.display(), line.number), error))
+        })
+    }
+
     /// Takes the command, if there is one. Returns its name here.
     fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
         let Some(command) = command else { return Ok(None) };
@@ -162,6 +187,9 @@ struct WithoutEffect {
 
 /// Returns why a flag, written without dashes in front, has no effect in `command`; `None` if it has one.
 fn without_effect(name: &str, command: Option<&str>) -> Option<WithoutEffect> {
+    if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
+        return Some(WithoutEffect { reason: "", takes_value: false });
+    }
     let positive = name.strip_prefix("no-").unwrap_or(name);
     if let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == positive) {
         return Some(WithoutEffect { reason, takes_value: false });
@@ -229,7 +257,7 @@ mod tests {
     fn translate(line: &str) -> (String, usize) {
         let folder = Path::new("/no/such/folder");
         let words = line.split(' ').map(OsString::from);
-        let Translation { arguments, notes } = translated(words, Some(folder)).unwrap();
+        let Translation { arguments, notes, .. } = translated(words, Some(folder)).unwrap();
         (arguments.join(" ".as_ref()).into_string().unwrap(), notes.len())
     }
 
@@ -244,7 +272,8 @@ mod tests {
             ("lc0 --strict-uci-timing=true", "lc0 --strict-timing=true", 0),
             ("lc0 --no-strict-uci-timing", "lc0 --strict-timing=false", 0),
             ("lc0 --hash 64 --threads=2", "lc0 --ramlimit-mb 64 --threads=2", 0),
-            ("lc0 classic --show-hidden -t 2", "lc0 uci --threads 2", 0),
+            ("lc0 classic --show-hidden -t 2", "lc0 uci --show-hidden --threads 2", 0),
+            ("lc0 benchmark --show-hidden -t 2", "lc0 benchmark --threads 2", 0),
             ("lc0 dag-preview --threads=2", "lc0 uci --threads=2", 1),
             ("lc0 --preload --threads=2", "lc0 --threads=2", 1),
             ("lc0 --no-preload --threads=2", "lc0 --threads=2", 1),

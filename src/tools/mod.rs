@@ -35,11 +35,12 @@ mod uci;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::chess::Variant;
 use crate::network::backends::auto_backend;
 use crate::network::folders;
+use crate::options::FLAGS_HEADING;
 use crate::version::VERSION;
 
 pub use failure::Failure;
@@ -57,6 +58,9 @@ pub struct Cli {
     /// Let `setup` fetch nothing from the network; the environment variable ZEITNOT_OFFLINE=1 means the same. Other commands never do
     #[arg(long, global = true)]
     offline: bool,
+    /// Print help with all options of the engine
+    #[arg(long, global = true, action = ArgAction::Help)]
+    help_all: Option<bool>,
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -121,19 +125,33 @@ impl Cli {
     pub fn of_process() -> Cli {
         let folder = folders::executable();
         match lc0_flags::translated(std::env::args_os(), folder.as_deref()) {
-            Ok(lc0_flags::Translation { arguments, notes }) => {
-                let parsed = Cli::try_parse_from(arguments);
-                // What was asked for, such as the help, comes alone. A wrong flag may stand in the configuration file, which a note names.
-                if parsed.as_ref().err().is_none_or(clap::Error::use_stderr) {
-                    notes.iter().for_each(eprint_message);
+            Ok(translation) => {
+                let parsed = Cli::parse_translated(&translation);
+                // What was asked for, such as the help, comes alone.
+                let is_message = parsed.as_ref().err().is_some_and(|error| !error.use_stderr());
+                if !is_message {
+                    translation.notes.iter().for_each(eprint_message);
                 }
-                parsed.unwrap_or_else(|error| error.exit())
+                parsed.unwrap_or_else(|error| {
+                    let wrong_line = if is_message { None } else { translation.wrong_line() };
+                    let Some((place, error)) = wrong_line else { error.exit() };
+                    eprint_message(place);
+                    error.exit()
+                })
             }
             Err(failure) => {
                 eprint_message(failure);
                 std::process::exit(2)
             }
         }
+    }
+
+    fn parse_translated(translation: &lc0_flags::Translation) -> Result<Cli, clap::Error> {
+        if translation.shows_all {
+            // Fails with the help.
+            with_all_in_help(Cli::command()).try_get_matches_from(&translation.arguments)?;
+        }
+        Cli::try_parse_from(&translation.arguments)
     }
 
     /// Runs the command. A failure is one message on stderr and exit code 2.
@@ -183,6 +201,15 @@ impl Command {
     }
 }
 
+/// Returns `command` with a help that shows every option of the engine.
+fn with_all_in_help(command: clap::Command) -> clap::Command {
+    let shown = |arg: clap::Arg| match arg.get_help_heading() {
+        Some(FLAGS_HEADING) => arg.hide(false),
+        _ => arg,
+    };
+    command.mut_args(shown).mut_subcommands(with_all_in_help)
+}
+
 /// Returns the notation that the flag `--chess960` asks for.
 fn variant(chess960: bool) -> Variant {
     if chess960 { Variant::Chess960 } else { Variant::Standard }
@@ -191,10 +218,21 @@ fn variant(chess960: bool) -> Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_is_short_unless_all_is_asked_for() {
+        let plain = Cli::command().render_long_help().to_string();
+        let all = with_all_in_help(Cli::command()).render_long_help().to_string();
+        assert!(plain.lines().count() < 80, "{plain}");
+        for (flag, is_plain) in
+            [("--threads ", true), ("--help-all", true), ("--cpuct ", false), ("--temperature ", false)]
+        {
+            assert_eq!((plain.contains(flag), all.contains(flag)), (is_plain, true), "{flag}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::{ExitStatus, Failure, Output};
 #[derive(Debug, Subcommand)]
 pub(super) enum LabCommand {
     /// Not in this build: analyses recorded games
-    #[command(hide = true)]
+    #[command(hide = true, alias = "analyze")]
     Analyse(AnyArgs),
     /// Not in this build: plays matches
     #[command(hide = true)]

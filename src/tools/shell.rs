@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{Cli, ExitStatus, Failure, Output};
+use super::{Cli, ExitStatus, Failure, Output, with_all_in_help};
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionsArgs {
@@ -25,14 +25,14 @@ pub(super) struct ManArgs {
 /// Runs `completions`: writes the shell's completions.
 pub(super) fn completions(args: &CompletionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "zeitnot", &mut text);
+    clap_complete::generate(args.shell, &mut with_all_in_help(Cli::command()), "zeitnot", &mut text);
     write(output, &text)
 }
 
 /// Runs `man`: writes the program's page, or the pages of all commands into a folder.
 pub(super) fn man(args: &ManArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     // A page names its command's version, and subcommands have none of their own.
-    let command = Cli::command().propagate_version(true).disable_help_subcommand(true);
+    let command = with_all_in_help(Cli::command()).propagate_version(true).disable_help_subcommand(true);
     match &args.out {
         Some(folder) => {
             let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));

@@ -2,7 +2,7 @@
 //!
 //! A position is solved if the move to play is one of `bm`, none of `am`, and for `dm` if a mate in so many moves is seen.
 //! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
-//! second, and so exact are the figures.
+//! second, and so exact are the figures. Where the suite gives moves points, as the Strategic Test Suite does, they are added up.
 
 use std::fmt;
 use std::fs;
@@ -75,6 +75,8 @@ struct Problem {
     goal: Goal,
     /// The operations that say what to find, as written.
     asked: String,
+    /// The moves that bring points; empty where the suite gives none.
+    points: Vec<(Move, u32)>,
 }
 
 impl Problem {
@@ -84,22 +86,32 @@ impl Problem {
         let position = format!("fen {fen}");
         let game =
             History::from_uci_position(&position, Variant::Standard).map_err(|error| error.to_string())?;
-        let mut problem =
-            Problem { id: format!("line {number}"), position, goal: Goal::default(), asked: String::new() };
+        let mut problem = Problem {
+            id: format!("line {number}"),
+            position,
+            goal: Goal::default(),
+            asked: String::new(),
+            points: Vec::new(),
+        };
+        let mut comments = Comments::default();
         for operation in operations.split(';').map(str::trim).filter(|operation| !operation.is_empty()) {
             let (code, operands) = operation.split_once(' ').unwrap_or((operation, ""));
+            let text = operands.trim().trim_matches('"');
             match code {
                 "bm" => problem.goal.best = moves(&game, operands)?,
                 "am" => problem.goal.avoid = moves(&game, operands)?,
                 "dm" => {
-                    let mate =
-                        operands.trim().parse().map_err(|_| format!("dm {operands}: expected a number"))?;
-                    problem.goal.mate = Some(mate);
+                    let mate = text.trim_start_matches('#').parse();
+                    problem.goal.mate = Some(mate.map_err(|_| format!("dm {operands}: expected a number"))?);
                 }
-                "id" => problem.id = operands.trim_matches('"').into(),
-                _ => continue,
+                "id" => problem.id = text.into(),
+                "c0" => comments.move_points = text,
+                "c7" => comments.san_moves = text,
+                "c8" => comments.points = text,
+                "c9" => comments.uci_moves = text,
+                _ => {}
             }
-            if code != "id" {
+            if ["bm", "am", "dm"].contains(&code) {
                 let comma = if problem.asked.is_empty() { "" } else { ", " };
                 problem.asked += &format!("{comma}{operation}");
             }
@@ -107,17 +119,70 @@ impl Problem {
         if problem.goal == Goal::default() {
             return Err("it has none of bm, am, dm".into());
         }
+        problem.points = comments.read(&game)?;
         Ok(problem)
+    }
+
+    /// Returns the points of `mv`; `None` where the suite gives none at all.
+    fn points_of(&self, mv: Move) -> Option<Points> {
+        let most = self.points.iter().map(|&(_, points)| points).max()?;
+        let found = self.points.iter().find(|(known, _)| *known == mv);
+        Some(Points { reached: found.map_or(0, |&(_, points)| points), most })
     }
 }
 
-/// Reads moves, in algebraic or UCI's notation.
+/// The operations in which the Strategic Test Suite gives points; other suites have any text there.
+#[derive(Default)]
+struct Comments<'a> {
+    /// `c0`: `e4=10, d4=5`.
+    move_points: &'a str,
+    /// `c7`: the moves of `c8`, in algebraic notation.
+    san_moves: &'a str,
+    /// `c8`: `10 5`.
+    points: &'a str,
+    /// `c9`: the same moves as in `c7`, in UCI's notation.
+    uci_moves: &'a str,
+}
+
+impl Comments<'_> {
+    /// Returns the moves that bring points; none if the text is of another kind.
+    fn read(&self, game: &History) -> Result<Vec<(Move, u32)>, String> {
+        let words = if self.uci_moves.is_empty() { self.san_moves } else { self.uci_moves };
+        if let Some(points) = numbers(self.points.split_ascii_whitespace())
+            && !words.is_empty()
+        {
+            let moves = moves(game, words)?;
+            if moves.len() != points.len() {
+                return Err(format!("c8 has {} numbers for {} moves", points.len(), moves.len()));
+            }
+            return Ok(moves.into_iter().zip(points).collect());
+        }
+        let pairs: Option<Vec<_>> = self.move_points.split(',').map(|pair| pair.rsplit_once('=')).collect();
+        let Some((words, points)) = pairs.map(|pairs| pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>())
+        else {
+            return Ok(Vec::new());
+        };
+        match numbers(points.into_iter()) {
+            Some(points) => Ok(moves(game, &words.join(" "))?.into_iter().zip(points).collect()),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Reads numbers; `None` if there is none, or something else.
+fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u32>> {
+    let numbers: Vec<_> = words.map(|word| word.trim().parse().ok()).collect::<Option<_>>()?;
+    Some(numbers).filter(|numbers| !numbers.is_empty())
+}
+
+/// Reads moves, in algebraic or UCI's notation. Marks behind them, such as `!`, `#1` or `(#3)`, say nothing of the move.
 fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
     let read = |word: &str| {
         let position = game.current();
         position.parse_san(word).or_else(|error| position.parse_move(word).map_err(|_| error.to_string()))
     };
-    text.split([' ', ',']).filter(|word| !word.is_empty()).map(read).collect()
+    let without_marks = |word| str::split(word, ['+', '#', '!', '?', '(']).next().unwrap_or_default();
+    text.split([' ', ',']).map(without_marks).filter(|word| !word.is_empty()).map(read).collect()
 }
 
 /// The moment from which on a search showed the solution.
@@ -125,6 +190,14 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>, String> {
 struct Since {
     nodes: u64,
     ms: f64,
+}
+
+/// The points of a move, or of the moves in many positions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Points {
+    reached: u32,
+    /// Those of the best moves.
+    most: u32,
 }
 
 /// What became of a position.
@@ -138,6 +211,8 @@ struct SolveRow {
     solved: bool,
     /// `None` if it was not solved.
     since: Option<Since>,
+    /// `None` where the suite gives no points.
+    points: Option<Points>,
     /// Visits of the whole search.
     nodes: u64,
     time_ms: f64,
@@ -161,12 +236,16 @@ struct SolveReport {
     rate: f64,
     by_nodes: Vec<Within>,
     by_ms: Vec<Within>,
+    /// `None` where the suite gives no points.
+    points: Option<Points>,
+    /// Lines of the suite that could not be read.
+    bad_lines: usize,
     rows: Vec<SolveRow>,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let problems = read(args)?;
+    let Suite { problems, bad_lines } = read(args)?;
     let mut engine = fixed_search::engine(&args.settings)?;
     let backend = engine.backend().map(|info| info.description.clone()).unwrap_or_default();
     let mut rows = Vec::new();
@@ -178,22 +257,36 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus, F
         }
         rows.push(row);
     }
-    let report = report(backend, rows);
+    let report = SolveReport { bad_lines, ..report(backend, rows) };
     output.write(&report, &report)?;
-    Ok(ExitStatus::Success)
+    Ok(if bad_lines == 0 { ExitStatus::Success } else { ExitStatus::BadInput })
 }
 
-/// Reads the suite; empty lines and `#` comments are passed over.
-fn read(args: &SolveArgs) -> Result<Vec<Problem>, Failure> {
+/// What a file holds.
+struct Suite {
+    problems: Vec<Problem>,
+    /// Lines that could not be read.
+    bad_lines: usize,
+}
+
+/// Reads the suite; empty lines and `#` comments are passed over. Lines that cannot be read are named on stderr and counted.
+fn read(args: &SolveArgs) -> Result<Suite, Failure> {
     let refuse = |reason: String| Failure::Input(format!("{}: {reason}", args.file.display()));
     let bytes = fs::read(&args.file).map_err(|error| refuse(format!("cannot be read: {error}")))?;
     // Names in comments may be in any old encoding.
     let text = String::from_utf8_lossy(&bytes);
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let problems: Vec<_> = lines
-        .map(|(number, line)| Problem::parse(line, number).map_err(|e| refuse(format!("line {number}: {e}"))))
-        .collect::<Result<_, _>>()?;
-    if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok(problems) }
+    let mut suite = Suite { problems: Vec::new(), bad_lines: 0 };
+    for (number, line) in lines {
+        match Problem::parse(line, number) {
+            Ok(problem) => suite.problems.push(problem),
+            Err(error) => {
+                eprint_message(refuse(format!("line {number}: {error}")));
+                suite.bad_lines += 1;
+            }
+        }
+    }
+    if suite.problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok(suite) }
 }
 
 /// Searches one position with nothing kept from before.
@@ -218,6 +311,7 @@ fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<Sol
         r#move: engine.position().current().format_san(best),
         solved,
         since,
+        points: problem.points_of(best),
         nodes,
         time_ms,
     })
@@ -277,6 +371,11 @@ fn report(backend: String, rows: Vec<SolveRow>) -> SolveReport {
         rate: solved as f64 / rows.len().max(1) as f64,
         by_nodes: within(|since| since.nodes as f64, most_nodes),
         by_ms: within(|since| since.ms, longest),
+        points: rows.iter().filter_map(|row| row.points).reduce(|sum, points| Points {
+            reached: sum.reached + points.reached,
+            most: sum.most + points.most,
+        }),
+        bad_lines: 0,
         rows,
     }
 }
@@ -286,7 +385,11 @@ impl fmt::Display for SolveRow {
         let mark = if self.solved { "yes" } else { "no" };
         let since = self.since.map(|since| format!("since {} nodes, {:.0} ms", since.nodes, since.ms));
         let since = since.unwrap_or_default();
-        writeln!(f, "{mark:<4} {:<24} {:<8} {:<28} {since}", self.id, self.r#move, self.asked)
+        write!(f, "{mark:<4} {:<24} {:<8} {:<28} ", self.id, self.r#move, self.asked)?;
+        if let Some(Points { reached, most }) = self.points {
+            write!(f, "{reached:>3} of {most} points  ")?;
+        }
+        writeln!(f, "{since}")
     }
 }
 
@@ -297,6 +400,13 @@ impl fmt::Display for SolveReport {
             for Within { limit, solved } in column {
                 writeln!(f, "within {limit:>9} {unit:<6} {solved:>5}")?;
             }
+        }
+        if let Some(Points { reached, most }) = self.points {
+            let share = 100.0 * f64::from(reached) / f64::from(most.max(1));
+            writeln!(f, "points {reached} of {most} ({share:.1} %)")?;
+        }
+        if self.bad_lines > 0 {
+            writeln!(f, "lines that could not be read: {}", self.bad_lines)?;
         }
         writeln!(f, "solved {} of {} ({:.1} %)", self.solved, self.positions, self.rate * 100.0)
     }
@@ -332,6 +442,39 @@ mod tests {
         }
         let problem = Problem::parse(&format!("{MATE} 0 1 bm Rd8#; id \"a\";"), 1).unwrap();
         assert_eq!((problem.id.as_str(), problem.goal.best.len()), ("a", 1));
+    }
+
+    /// A regression: a mark behind a move was taken for a move.
+    #[test]
+    fn marks_say_nothing_of_the_move() {
+        let plain = Problem::parse(&format!("{MATE} bm Rd8 Kf1;"), 1).unwrap().goal;
+        for marked in ["Rd8#1 Kf1", "Rd8+ #1 Kf1!?", "Rd8# (#1) Kf1", "d1d8#1, g1f1"] {
+            assert_eq!(Problem::parse(&format!("{MATE} bm {marked};"), 1).unwrap().goal, plain, "{marked}");
+        }
+        assert_eq!(Problem::parse(&format!("{MATE} dm #1;"), 1).unwrap().goal.mate, Some(1));
+    }
+
+    #[test]
+    fn points_come_in_the_forms_of_the_strategic_test_suite() {
+        for comments in [
+            "c0 \"Rd8#=10, Kf1=3\"",
+            "c8 \"10 3\"; c9 \"d1d8 g1f1\"",
+            "c7 \"Rd8# Kf1\"; c8 \"10 3\"",
+            "c7 \"Rd8# Kf1\"; c8 \"10 3\"; c9 \"d1d8 g1f1\"",
+        ] {
+            let problem = Problem::parse(&format!("{MATE} bm Rd8; {comments};"), 1).unwrap();
+            let points = ["d1d8", "g1f1", "g1h1"].map(|text| {
+                let game = History::from_uci_position(&problem.position, Variant::Standard).unwrap();
+                problem.points_of(game.parse_move(text).unwrap()).map(|points| points.reached)
+            });
+            assert_eq!(points, [Some(10), Some(3), Some(0)], "{comments}");
+        }
+        for other in ["", "c0 \"a rook, a king\"", "c8 \"10 3\"", "c8 \"ten\"; c9 \"d1d8\""] {
+            let problem = Problem::parse(&format!("{MATE} bm Rd8; {other};"), 1).unwrap();
+            assert_eq!(problem.points, [], "{other}");
+        }
+        let error = Problem::parse(&format!("{MATE} bm Rd8; c8 \"10 3\"; c9 \"d1d8\";"), 1).unwrap_err();
+        assert_eq!(error, "c8 has 2 numbers for 1 moves");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::str::SplitAsciiWhitespace;
 
 use thiserror::Error;
 
-use crate::chess::Color;
+use crate::chess::{Color, MAX_PERFT_DEPTH};
 use crate::time::{GoLimits, Millis, Nodes};
 
 /// The reason why a line, or a part of it, is ignored. The session tells it to the GUI and goes on.
@@ -26,6 +26,9 @@ pub enum UciError {
         /// The word that was found there; empty if there was none.
         found: String,
     },
+    /// `go perft` without a depth that can be counted.
+    #[error("go perft: expected a number of plies up to {MAX_PERFT_DEPTH}, found \"{0}\", ignored")]
+    PerftDepth(String),
     /// A word of `go` is no parameter.
     #[error("go: unknown parameter \"{0}\", ignored")]
     GoParameter(String),
@@ -59,6 +62,14 @@ pub enum UciCommand {
     Quit,
     /// `wait`, a command of Lc0: nothing is read until the search is over.
     Wait,
+    /// `d`, a command of Stockfish: show the board.
+    Show,
+    /// `eval`: show what the network says of the position.
+    Eval,
+    /// `go perft`: count the move paths of so many plies.
+    Perft(u32),
+    /// `help`: list the commands.
+    Help,
     /// An empty line, or a command that needs no answer (`debug`, `register`).
     Nothing,
 }
@@ -199,7 +210,13 @@ impl UciCommand {
             "ucinewgame" => UciCommand::NewGame,
             "setoption" => return parse_option(line, words),
             "position" => UciCommand::Position(words.collect::<Vec<_>>().join(" ")),
-            "go" => UciCommand::Go(Box::new(GoCommand::parse(words))),
+            "go" => match words.clone().next() {
+                Some("perft") => return parse_perft(words.nth(1).unwrap_or_default()),
+                _ => UciCommand::Go(Box::new(GoCommand::parse(words))),
+            },
+            "d" => UciCommand::Show,
+            "eval" => UciCommand::Eval,
+            "help" => UciCommand::Help,
             "stop" => UciCommand::Stop,
             "ponderhit" => UciCommand::PonderHit,
             "quit" => UciCommand::Quit,
@@ -222,6 +239,12 @@ fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCo
     }
     let value = words.next().and_then(|first| line.get(offset_of(first, line)..)).unwrap_or_default();
     Ok(UciCommand::SetOption { name: name.join(" "), value: value.trim_ascii_end().into() })
+}
+
+/// Reads the word after `go perft`.
+fn parse_perft(depth: &str) -> Result<UciCommand, UciError> {
+    let depth_in_range = depth.parse().ok().filter(|&depth| depth <= MAX_PERFT_DEPTH);
+    depth_in_range.map(UciCommand::Perft).ok_or_else(|| UciError::PerftDepth(depth.into()))
 }
 
 /// Returns the place of `part`, which is a part of `whole`, in bytes.
@@ -293,6 +316,15 @@ mod tests {
     fn searchmoves_ends_other_parameters() {
         let go = go("go nodes searchmoves e2e4 searchmoves d2d4");
         assert_eq!((go.search_moves, go.errors.len()), (vec!["e2e4".to_owned(), "d2d4".to_owned()], 1));
+    }
+
+    /// A regression: `go perft 5` began a search without end.
+    #[test]
+    fn perft_is_no_search() {
+        assert_eq!(UciCommand::parse("go perft 5"), Ok(UciCommand::Perft(5)));
+        for (line, found) in [("go perft", ""), ("go perft -1", "-1"), ("go perft 9", "9")] {
+            assert_eq!(UciCommand::parse(line), Err(UciError::PerftDepth(found.into())));
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use super::command::{GoCommand, UciCommand};
 use super::format;
 use super::output::UciOutput;
-use crate::chess::{History, Move};
+use super::prompt::{self, Audience};
+use crate::chess::{History, Move, PerftReport};
 use crate::engine::{
     CLEAR_TREE, Engine, EngineError, GoRequest, InfoOptions, Listener, SearchAnswer, Settings,
 };
@@ -18,7 +19,7 @@ use crate::version::VERSION;
 /// The time between two checks whether the search has ended, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
 
-/// Speaks UCI on `input` and `output` until `quit` or the end of the input.
+/// Speaks UCI with `audience` on `input` and `output` until `quit` or the end of the input.
 ///
 /// At the end of the input a search that ends by itself may finish, so that commands can be piped in. If the reader of the
 /// output has gone, it is not waited for.
@@ -28,20 +29,27 @@ const FINISHING_TICK: Duration = Duration::from_millis(2);
 ///
 /// # Errors
 /// Fails if the text of an option in `settings` is not of its grammar; and at the first `isready` or `go` if the network or the
-/// backend that `settings` name cannot be had.
+/// backend that `settings` name cannot be had, for a person before that.
 pub fn run(
     settings: Settings,
+    audience: Audience,
     input: impl BufRead,
     output: impl Write + Send + 'static,
 ) -> Result<(), EngineError> {
     let output = UciOutput::new(output, &settings.info.log_file);
-    let mut session = Session::new(settings, output)?;
+    let mut session = Session::new(settings, audience, output)?;
+    if audience.is_person {
+        session.greet()?;
+    }
     for line in lines(input) {
         let received = Instant::now();
         session.output.log_received(&line);
         match UciCommand::parse(&line) {
             Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, received)?,
+            Err(error) if audience.is_person => {
+                session.output.note(&format!("{error}; help lists the commands"));
+            }
             Err(error) => session.output.note(&error.to_string()),
         }
     }
@@ -74,6 +82,7 @@ fn latin1(bytes: &[u8]) -> String {
 struct Session {
     /// The values that the command line set.
     command_line: Settings,
+    audience: Audience,
     /// The names under which options that have two were changed; of each option at most one.
     changed_under: Vec<&'static str>,
     engine: Engine,
@@ -88,9 +97,10 @@ impl Session {
     ///
     /// # Errors
     /// Fails if the text of an option in `settings` is not of its grammar.
-    fn new(settings: Settings, output: UciOutput) -> Result<Session, EngineError> {
+    fn new(settings: Settings, audience: Audience, output: UciOutput) -> Result<Session, EngineError> {
         Ok(Session {
             command_line: settings.clone(),
+            audience,
             changed_under: Vec::new(),
             engine: Engine::new(settings)?,
             output,
@@ -139,6 +149,10 @@ impl Session {
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
             UciCommand::Wait => self.wait(),
+            UciCommand::Show => self.show(|position| Ok(prompt::board(position))),
+            UciCommand::Eval => self.evaluate()?,
+            UciCommand::Perft(depth) => self.count_paths(depth),
+            UciCommand::Help => self.output.line(prompt::HELP),
             UciCommand::Quit | UciCommand::Nothing => {}
         }
         Ok(())
@@ -202,28 +216,79 @@ impl Session {
         }
     }
 
-    /// Answers `uci`.
-    fn introduce(&self) {
-        let name = match self.engine.settings().info.engine_name.as_str() {
+    /// Returns name and version.
+    fn name(&self) -> String {
+        match self.engine.settings().info.engine_name.as_str() {
             "" => format!("Zeitnot {VERSION}"),
             name => name.into(),
-        };
-        self.output.lines([format!("id name {name}"), "id author the Zeitnot authors".into()]);
-        self.output.lines(self.command_line.uci_lines());
+        }
+    }
+
+    /// Greets a person: name, version and network.
+    ///
+    /// # Errors
+    /// Fails as [`Session::prepare`] does.
+    fn greet(&mut self) -> Result<(), EngineError> {
+        self.output.line(format!("{}, a UCI chess engine; help lists the commands", self.name()));
+        self.prepare()
+    }
+
+    /// Answers `uci`.
+    fn introduce(&self) {
+        self.output.lines([format!("id name {}", self.name()), "id author the Zeitnot authors".into()]);
+        self.output.lines(self.command_line.uci_lines(self.audience.options));
         self.output.line("uciok");
+    }
+
+    /// Writes what `text` makes of the position, or tells why there is none.
+    fn show(&self, text: impl FnOnce(&History) -> Result<String, EngineError>) {
+        match self.engine.accepted_position().and_then(text) {
+            Ok(text) => self.output.line(text.trim_end()),
+            Err(error) => self.output.error(&error),
+        }
+    }
+
+    /// Returns whether nothing is searched, and tells what has to wait else.
+    fn is_idle_for(&self, command: &str) -> bool {
+        let is_searching = self.engine.is_searching();
+        if is_searching {
+            self.output.note(&format!("{command}: a search is running, stop ends it; ignored"));
+        }
+        !is_searching
+    }
+
+    /// Answers `eval`.
+    ///
+    /// # Errors
+    /// Fails as [`Session::prepare`] does.
+    fn evaluate(&mut self) -> Result<(), EngineError> {
+        if !self.is_idle_for("eval") {
+            return Ok(());
+        }
+        self.prepare()?;
+        match self.engine.evaluate() {
+            Ok(Some(evaluation)) => {
+                let text = evaluation.with_best_moves(prompt::BEST_MOVES).to_string();
+                self.output.line(format!("from the point of view of the side to move:\n{}", text.trim_end()));
+            }
+            // What is missing was told.
+            Ok(None) => {}
+            Err(error) => self.output.error(&error),
+        }
+        Ok(())
+    }
+
+    /// Answers `go perft`.
+    fn count_paths(&self, depth: u32) {
+        if self.is_idle_for("go perft") {
+            self.show(|game| Ok(PerftReport::count(game.current(), depth, game.variant()).to_string()));
+        }
     }
 
     /// Answers `isready`: loads what has to be loaded, unless a search is running.
     fn get_ready(&mut self) -> Result<(), EngineError> {
         if !self.engine.is_searching() {
-            match self.engine.prepare() {
-                Ok(Some(info)) => {
-                    self.output.note(&info.description);
-                    self.engine.take_notes().iter().for_each(|note| self.output.note(note));
-                }
-                Ok(None) => {}
-                Err(error) => self.network_refused(error)?,
-            }
+            self.prepare()?;
             if let Some(note) = self.engine.open_tablebase() {
                 self.output.note(&note);
             }
@@ -231,6 +296,22 @@ impl Session {
         self.output.line("readyok");
         self.move_start.readyok_sent();
         Ok(())
+    }
+
+    /// Makes the network ready, and tells what is in force if it has just changed.
+    ///
+    /// # Errors
+    /// Fails as [`Session::network_refused`] does.
+    fn prepare(&mut self) -> Result<(), EngineError> {
+        match self.engine.prepare() {
+            Ok(Some(info)) => {
+                self.output.note(&info.description);
+                self.engine.take_notes().iter().for_each(|note| self.output.note(note));
+                Ok(())
+            }
+            Ok(None) => Ok(()),
+            Err(error) => self.network_refused(error),
+        }
     }
 
     /// Tells the GUI that the network could not be made ready.
@@ -344,6 +425,63 @@ impl Listener for UciListener {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Visibility;
+    use std::sync::{Arc, Mutex};
+
+    /// An output that the test reads.
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Returns what is said in a session with these lines of input.
+    fn said(is_person: bool, input: &str) -> String {
+        let mut settings = Settings::default();
+        settings.network.backend = "random".into();
+        let output = Shared::default();
+        let audience = Audience { is_person, ..Audience::default() };
+        run(settings, audience, input.as_bytes(), output.clone()).unwrap();
+        String::from_utf8(output.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn a_person_is_greeted_with_version_and_network_and_a_gui_is_told_nothing_unasked() {
+        let greeting = said(true, "");
+        assert!(greeting.starts_with(&format!("Zeitnot {VERSION}, ")), "{greeting}");
+        assert!(greeting.contains("\ninfo string random"), "{greeting}");
+        assert_eq!(said(false, ""), "");
+        let unknown = "info string unknown command \"boards\", ignored";
+        assert_eq!(said(false, "boards"), format!("{unknown}\n"));
+        assert!(said(true, "boards").ends_with(&format!("{unknown}; help lists the commands\n")));
+    }
+
+    #[test]
+    fn commands_for_people_answer_a_pipe_too() {
+        let text = said(false, "position startpos moves e2e4\nd\neval\ngo perft 2\nhelp");
+        for expected in [
+            "\nFen: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1\n",
+            "\nq ",
+            " plies\n  move ",
+            "\na7a6: 30\n",
+            "\n600 nodes ",
+            "\n  go perft N ",
+        ] {
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
+        assert!(!text.contains("bestmove"), "{text}");
+        let refused = said(false, "position fen 8/8 w - -\nd\neval\ngo perft 1");
+        assert_eq!(refused.matches("ERROR: the last position was refused").count(), 3, "{refused}");
+        let busy = said(false, "go infinite\neval\ngo perft 1\nstop");
+        assert_eq!(busy.matches(": a search is running").count(), 2, "{busy}");
+    }
 
     /// Returns name and default of an option, as the answer to `uci` has them.
     fn listed(line: &str) -> (String, String) {
@@ -359,7 +497,7 @@ mod tests {
     fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
         let mut command_line = Settings::default();
         command_line.set("MoveOverheadMs", "300").unwrap();
-        let in_order: Vec<_> = command_line.uci_lines().map(|line| listed(&line)).collect();
+        let in_order: Vec<_> = command_line.uci_lines(Visibility::Hidden).map(|line| listed(&line)).collect();
         let mut by_name = in_order.clone();
         by_name.sort();
         for (changed, default) in
@@ -369,7 +507,7 @@ mod tests {
             wanted.set(changed, "700").unwrap();
             for options in [&in_order, &by_name] {
                 let output = UciOutput::new(io::sink(), "");
-                let mut session = Session::new(command_line.clone(), output).unwrap();
+                let mut session = Session::new(command_line.clone(), Audience::default(), output).unwrap();
                 for (name, default) in options {
                     session.set_option(name, if name == changed { "700" } else { default });
                 }

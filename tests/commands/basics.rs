@@ -76,6 +76,18 @@ fn eval_names_bad_lines_and_does_the_others() {
 }
 
 #[test]
+fn eval_takes_the_positions_of_other_commands() {
+    let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
+    let input = format!("# endgames\n{fen} bm b4f4; id \"a\";\n{fen} 3 41\nstartpos\n");
+    let output = run(&["eval", "--json", "--backend", "random"], &input);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let positions: Vec<_> = json_lines(&output).iter().map(|line| line["position"].clone()).collect();
+    assert_eq!(positions, [format!("fen {fen} 0 1"), format!("fen {fen} 3 41"), "startpos".into()]);
+    let output = run(&["bench", "--json", "--backend=random", "--nodes=1", "--positions=-"], &input);
+    assert_eq!(json_lines(&output)[0]["positions"].as_array().map(Vec::len), Some(3), "{}", stderr(&output));
+}
+
+#[test]
 fn eval_answers_each_line_at_once() {
     let mut child = zeitnot(&["eval", "--json", "--backend", "random"])
         .stdin(Stdio::piped())
@@ -342,4 +354,27 @@ fn solve_tells_what_was_solved_and_since_when() {
     let last = report["by_nodes"].as_array().unwrap().last().unwrap();
     assert_eq!(last["solved"], 1, "{report}");
     assert_eq!(run(&["solve", "no-such.epd"], "").status.code(), Some(2));
+}
+
+/// A regression: one bad line ended the command before anything was searched.
+#[test]
+fn solve_names_bad_lines_does_the_others_and_adds_up_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("suite.epd").display().to_string();
+    let mate = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -";
+    let suite = format!(
+        "{mate} bm Rd8#1; c0 \"Rd8=10, Kf1=2\";\n{mate} bm Qd8;\n\
+         {mate} bm Kf1; c8 \"5 7\"; c9 \"d1d8 g1f1\";\nrubbish\n"
+    );
+    std::fs::write(&file, suite).unwrap();
+    let arguments = ["solve", &file, "--backend=random", "--nodes=400", "--threads=1"];
+    let output = run(&[&arguments[..], &["--json"]].concat(), "");
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("line 2: ") && message.contains("line 4: "), "{message}");
+    let report = &json_lines(&output)[0];
+    assert_eq!((&report["bad_lines"], &report["positions"]), (&2.into(), &2.into()), "{report}");
+    assert_eq!(report["points"], serde_json::json!({"reached": 15, "most": 17}));
+    let text = stdout(&run(&arguments, ""));
+    assert!(text.contains("points 15 of 17 (88.2 %)\nlines that could not be read: 2\n"), "{text}");
 }

@@ -11,7 +11,8 @@ use tempfile::TempDir;
 use crate::common::engine::Engine;
 use crate::common::{network, stderr, zeitnot};
 
-/// The answer to `uci` of Lc0 0.33 (`lc0 --show-hidden`), without defaults that depend on its build.
+/// The options of Lc0 0.33 as `uci` lists them, without defaults that depend on its build. Those behind the empty line are listed
+/// under `--show-hidden` only.
 const LC0_OPTIONS: &str = include_str!("../data/lc0_options.txt");
 
 /// Returns the option lines of an engine that was started with `arguments`.
@@ -29,14 +30,22 @@ fn parts(line: &str) -> (&str, &str, Vec<&str>) {
 }
 
 #[test]
-fn every_option_of_lc0_is_listed_with_its_type_and_its_words() {
-    let ours = options(&[]);
-    for line in LC0_OPTIONS.lines() {
-        let (name, kind, words) = parts(line);
-        let own = ours.iter().map(|line| parts(line)).find(|(own, ..)| *own == name);
-        let (_, own_kind, own_words) = own.unwrap_or_else(|| panic!("{name} is missing"));
-        assert_eq!(own_kind, kind, "{name}");
-        assert!(words.iter().all(|word| own_words.contains(word)), "{name}: {own_words:?}");
+fn every_option_of_lc0_is_listed_with_its_type_and_its_words_where_lc0_lists_it() {
+    let (listed, hidden) = LC0_OPTIONS.split_once("\n\n").unwrap();
+    let (ours, all_of_ours) = (options(&[]), options(&["--show-hidden"]));
+    assert!(ours.len() < all_of_ours.len() && ours.iter().all(|line| all_of_ours.contains(line)));
+    for (lines, ours) in [(listed, &ours), (hidden, &all_of_ours)] {
+        for line in lines.lines() {
+            let (name, kind, words) = parts(line);
+            let own = ours.iter().map(|line| parts(line)).find(|(own, ..)| *own == name);
+            let (_, own_kind, own_words) = own.unwrap_or_else(|| panic!("{name} is missing"));
+            assert_eq!(own_kind, kind, "{name}");
+            assert!(words.iter().all(|word| own_words.contains(word)), "{name}: {own_words:?}");
+        }
+    }
+    for line in hidden.lines() {
+        let (name, ..) = parts(line);
+        assert!(!ours.iter().any(|line| parts(line).0 == name), "{name} is not hidden");
     }
 }
 
@@ -230,17 +239,21 @@ fn the_configuration_file_beside_the_program_counts_unless_the_command_line_says
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A regression: it was not said that the wrong flag stands in a file.
+/// A regression: it was not said that the wrong flag stands in a file, and on which line.
 #[test]
-fn an_error_in_the_configuration_file_names_the_file() {
-    for line in ["thread=1", "threads=900"] {
-        let installed = Installed::new();
-        fs::write(installed.path("lc0.config"), line).unwrap();
+fn an_error_in_the_configuration_file_names_file_and_line() {
+    let installed = Installed::new();
+    let path = installed.path("lc0.config");
+    for line in ["thread=1", "threads=900", "no-cpuct"] {
+        fs::write(&path, format!("# mine\nno-sticky-endgames\n\n{line}\nthreads=2\n")).unwrap();
         let output = installed.run(&[], "");
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains(installed.path("lc0.config").to_str().unwrap()), "{message}");
+        assert!(message.contains(&format!("{}, line 4:", path.display())), "{message}");
     }
+    fs::write(&path, "threads=2\n").unwrap();
+    let message = stderr(&installed.run(&["--thread=1"], ""));
+    assert!(message.contains("--thread") && !message.contains(", line "), "{message}");
 }
 
 /// A regression: a program copied out of the checkout had no network, and a file that lay in the working folder was taken.

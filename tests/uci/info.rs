@@ -391,7 +391,7 @@ fn the_log_can_be_the_console() {
 
 #[test]
 fn the_reference_lists_the_options_that_uci_lists() {
-    let mut engine = Engine::start(&[]);
+    let mut engine = Engine::start(&["--show-hidden"]);
     engine.send("uci");
     let lines = engine.read_until("uciok");
     let told = lines

@@ -19,7 +19,7 @@ use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
 
 pub(super) use crate::cpu_time::cpu_time;
-pub(super) use positions::PositionArgs;
+pub(super) use positions::{PositionArgs, position_in};
 pub(super) use report::{BenchFigures, BenchRow, HEAD};
 use report::{BenchReport, MoveVisits, Signature};
 use spoil::SpoilArgs;

@@ -1,6 +1,7 @@
 //! Holds the positions to bench on: ten built-in ones, sixty for `--spoil`, or a file's.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -39,8 +40,8 @@ pub(in crate::tools) struct PositionArgs {
     /// Search this position only
     #[arg(long, value_name = "FEN", conflicts_with = "positions")]
     fen: Option<String>,
-    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position` [default: built-in ones, ten with bench, 60
-    /// with bench --spoil, Lc0's 34 with benchmark]
+    /// Positions to search, one a line: FEN, EPD, or as after UCI's `position`; - is standard input [default: built-in ones, ten with
+    /// bench, 60 with bench --spoil, Lc0's 34 with benchmark]
     #[arg(long, value_name = "FILE")]
     positions: Option<PathBuf>,
 }
@@ -77,13 +78,15 @@ impl PositionArgs {
     }
 }
 
-/// Reads positions, one a line: `startpos …`, `fen …`, or a FEN or EPD. Empty lines and `#` comments are passed over.
+/// Reads the positions in the lines of a file, or of stdin where its name is `-`.
 ///
 /// # Errors
 /// [`Failure`] if the file cannot be read or holds no position.
 fn read(file: &Path) -> Result<Vec<String>, Failure> {
-    let text = fs::read_to_string(file)
-        .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
+    let is_stdin = file.as_os_str() == "-";
+    let text = if is_stdin { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) };
+    let text =
+        text.map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", file.display())))?;
     let positions = parse(&text);
     if positions.is_empty() {
         return Err(Failure::Input(format!("{}: no position in it", file.display())));
@@ -92,16 +95,18 @@ fn read(file: &Path) -> Result<Vec<String>, Failure> {
 }
 
 fn parse(text: &str) -> Vec<String> {
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(uci_position).collect()
+    text.lines().filter_map(position_in).collect()
 }
 
-/// Returns a line as UCI's `position` takes it.
-fn uci_position(line: &str) -> String {
-    if matches!(line.split_ascii_whitespace().next(), Some("startpos" | "fen")) {
-        return line.into();
+/// Returns the position in a line as UCI's `position` takes it. The line holds `startpos …`, `fen …`, or a FEN or EPD. Empty lines
+/// and `#` comments have none.
+pub(in crate::tools) fn position_in(line: &str) -> Option<String> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return None;
     }
-    format!("fen {}", split_epd(line).0)
+    let is_complete = matches!(line.split_ascii_whitespace().next(), Some("startpos" | "fen"));
+    Some(if is_complete { line.into() } else { format!("fen {}", split_epd(line).0) })
 }
 
 #[cfg(test)]
@@ -122,8 +127,14 @@ mod tests {
     #[test]
     fn epd_operations_are_cut_off() {
         let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
-        assert_eq!(uci_position(&format!("{fen} bm b4f4; id \"x\";")), format!("fen {fen} 0 1"));
-        assert_eq!(uci_position(&format!("{fen} 0 1")), format!("fen {fen} 0 1"));
-        assert_eq!(uci_position("startpos moves e2e4"), "startpos moves e2e4");
+        for (line, position) in [
+            (format!("{fen} bm b4f4; id \"x\";"), Some(format!("fen {fen} 0 1"))),
+            (format!(" {fen} 0 1\r"), Some(format!("fen {fen} 0 1"))),
+            ("startpos moves e2e4".into(), Some("startpos moves e2e4".into())),
+            ("# mine".into(), None),
+            (" ".into(), None),
+        ] {
+            assert_eq!(position_in(&line), position);
+        }
     }
 }
