@@ -16,7 +16,7 @@ option_group! {
         /// Number of evaluations that are kept for positions met again.
         nn_cache_size: usize = 2_000_000, in 0..=999_999_999, "NNCacheSize", "nncache";
         /// Memory that tree, cache and batches together may take, MB, beside network and program; 0 is four fifths of what the machine or the container has, and less than 20 counts as 20. At the limit the search goes on: the positions with the fewest visits make room.
-        ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb", common;
+        ram_limit_mb: Option<NonZero<usize>> = None, in 0..=100_000_000, "RamLimitMb", "ramlimit-mb";
     }
 }
 

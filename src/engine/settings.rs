@@ -273,7 +273,8 @@ mod tests {
         for (name, [common, normal]) in [
             ("Threads", [true, true]),
             ("CPuct", [false, true]),
-            ("Hash", [true, true]),
+            ("Hash", [false, true]),
+            ("Move Overhead", [true, true]),
             ("Temperature", [false, false]),
             ("ClearTree", [false, false]),
         ] {

@@ -312,7 +312,7 @@ mod tests {
         std::fs::write(folder.path().join("lc0.config"), "threads=1\nno-sticky-endgames\ntask-workers=2\n")
             .unwrap();
         let words = ["lc0", "--threads=3"].map(OsString::from);
-        let Translation { arguments, notes } = translated(words, Some(folder.path())).unwrap();
+        let Translation { arguments, notes, .. } = translated(words, Some(folder.path())).unwrap();
         assert_eq!(arguments, ["lc0", "--threads=1", "--sticky-endgames=false", "--threads=3"]);
         assert_eq!(notes.len(), 2, "{notes:?}");
         for words in [["lc0", "bench", "--json"], ["lc0", "--json", "bench"]] {

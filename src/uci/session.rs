@@ -149,7 +149,7 @@ impl Session {
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => self.report(|engine| engine.ponder_hit(received)),
             UciCommand::Wait => self.wait(),
-            UciCommand::Show => self.show(|position| Ok(prompt::board(position))),
+            UciCommand::Show => self.show(prompt::board),
             UciCommand::Eval => self.evaluate()?,
             UciCommand::Perft(depth) => self.count_paths(depth),
             UciCommand::Help => self.output.line(prompt::HELP),
@@ -241,8 +241,8 @@ impl Session {
     }
 
     /// Writes what `text` makes of the position, or tells why there is none.
-    fn show(&self, text: impl FnOnce(&History) -> Result<String, EngineError>) {
-        match self.engine.accepted_position().and_then(text) {
+    fn show(&self, text: impl FnOnce(&History) -> String) {
+        match self.engine.accepted_position().map(text) {
             Ok(text) => self.output.line(text.trim_end()),
             Err(error) => self.output.error(&error),
         }
@@ -281,7 +281,7 @@ impl Session {
     /// Answers `go perft`.
     fn count_paths(&self, depth: u32) {
         if self.is_idle_for("go perft") {
-            self.show(|game| Ok(PerftReport::count(game.current(), depth, game.variant()).to_string()));
+            self.show(|game| PerftReport::count(game.current(), depth, game.variant()).to_string());
         }
     }
 
@@ -456,7 +456,7 @@ mod tests {
     fn a_person_is_greeted_with_version_and_network_and_a_gui_is_told_nothing_unasked() {
         let greeting = said(true, "");
         assert!(greeting.starts_with(&format!("Zeitnot {VERSION}, ")), "{greeting}");
-        assert!(greeting.contains("\ninfo string random"), "{greeting}");
+        assert!(greeting.contains("\ninfo string numbers from a hash"), "{greeting}");
         assert_eq!(said(false, ""), "");
         let unknown = "info string unknown command \"boards\", ignored";
         assert_eq!(said(false, "boards"), format!("{unknown}\n"));

@@ -375,6 +375,7 @@ fn solve_names_bad_lines_does_the_others_and_adds_up_points() {
     let report = &json_lines(&output)[0];
     assert_eq!((&report["bad_lines"], &report["positions"]), (&2.into(), &2.into()), "{report}");
     assert_eq!(report["points"], serde_json::json!({"reached": 15, "most": 17}));
-    let text = stdout(&run(&arguments, ""));
+    let output = run(&arguments, "");
+    let text = stdout(&output);
     assert!(text.contains("points 15 of 17 (88.2 %)\nlines that could not be read: 2\n"), "{text}");
 }

@@ -252,7 +252,8 @@ fn an_error_in_the_configuration_file_names_file_and_line() {
         assert!(message.contains(&format!("{}, line 4:", path.display())), "{message}");
     }
     fs::write(&path, "threads=2\n").unwrap();
-    let message = stderr(&installed.run(&["--thread=1"], ""));
+    let output = installed.run(&["--thread=1"], "");
+    let message = stderr(&output);
     assert!(message.contains("--thread") && !message.contains(", line "), "{message}");
 }
 
