@@ -1,9 +1,9 @@
 //! The PUCT formula as pure functions, and the number of visits that a child takes before another one is preferred.
 //!
 //! A child's score is `q + u`: its mean value, or the first-play urgency if it has none, plus
-//! `cpuct · policy · √N / (1 + n)`, where `N` counts the finished visits of the node's children (fewer than those of the node,
-//! where it has lost children to pruning) and `n` the visits of the child, those under way included (AlphaZero, Silver et al. 2018; growth
-//! of `cpuct` and reduction as in Lc0).
+//! `cpuct · policy · √N / (1 + n)`. `N` counts the finished visits of the node's children, which pruning
+//! may have taken from it. `n` counts the visits of the child, those under way included (AlphaZero, Silver et al. 2018;
+//! growth of `cpuct` and reduction as in Lc0).
 //! Nothing here comes from the system's mathematics, so that a search is the same on every machine.
 
 use super::tree::{NodeId, NodeValue, Unvisited};

@@ -2,7 +2,7 @@
 
 use super::invariants::check_memory;
 use super::{KIWIPETE, TestBench};
-use crate::chess::{History, Variant};
+use crate::chess::History;
 use crate::search::run;
 use crate::search::tree::{Node, NodeState, Past, Reclaimer};
 
@@ -139,29 +139,19 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
 /// minute for moves.
 #[test]
 fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
-    let mut bench = TestBench::new("random", 1, KIWIPETE);
-    // The least that a tree may take.
-    bench.tree.tree().set_limit(0);
-    bench.search(5_000);
-    let (release, released) = std::sync::mpsc::channel::<()>();
-    let start = History::from_uci_position("startpos", Variant::Standard).unwrap();
-    let is_released = move || drop(released.recv());
-    bench.tree.advance(start.clone(), Past::Release, &Reclaimer::new(), is_released).unwrap();
-    let root = bench.tree.tree().node(bench.tree.root());
-    assert!(root.claim());
-    let policy = vec![0.05; start.legal_moves().len()];
-    // Takes all that is free, and then what pruning makes of the free pieces that were too short.
-    for _ in 0..3 {
-        while bench.tree.tree().expand(bench.tree.root(), &policy).is_ok() {}
-        bench.tree.tree().prune(bench.tree.root(), || false);
-    }
-    root.unclaim();
+    let bench = TestBench::new("random", 1, "startpos");
+    let (tree, root) = (bench.tree.tree(), bench.tree.root());
+    // The least that a tree may take, and all of it is taken.
+    tree.set_limit(0);
+    assert!(tree.node(root).claim());
+    while tree.expand(root, &[0.05; 20]).is_ok() {}
+    tree.node(root).unclaim();
     let search = bench.start(Some(1), &[]);
     while search.counters.read().batches == 0 {
         std::thread::yield_now();
     }
     assert!(!search.has_evaluated_root());
-    release.send(()).unwrap();
+    tree.set_limit(u64::MAX);
     let result = run(&search, &mut |_| {});
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
 }
