@@ -25,7 +25,7 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.95re
 .caption p{color:var(--quiet);margin:.75rem 0 0;font-size:.9rem}\
 th,td{padding:.2rem .7rem .2rem 0;text-align:left;white-space:nowrap;border-bottom:1px solid var(--rule)}\
 th{border-bottom:2px solid var(--rule)}td.n,th.n{text-align:right}tbody tr:hover{background:var(--shade)}\
-pre{background:var(--shade);padding:.6rem;overflow-x:auto;font-size:.9rem;border-radius:4px}\
+pre{background:var(--shade);padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.9rem;border-radius:4px}\
 ";
 
 /// A program of ours that shows data on a page.

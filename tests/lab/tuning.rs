@@ -63,6 +63,10 @@ fn a_run_writes_iterations_page_and_values_to_paste() {
     assert!((report["parameters"][0]["value"].as_f64().unwrap() - last).abs() < 1e-3);
     let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
     assert!(page.contains("<svg") && page.contains(flags) && page.contains("setoption name CPuct value "));
+    // The commands stand there whole: that of the run, and one that checks it.
+    for begin in ["<pre>zeitnot tune --backend=random --nncache=10000 ", "<pre>zeitnot match --games=1000 "] {
+        assert!(page.contains(begin), "{begin}: {page}");
+    }
     // What is to be pasted is a command line that this program takes.
     let again = tune(folder.path(), &["--threads=1"]).output().unwrap();
     let text = stdout(&again);

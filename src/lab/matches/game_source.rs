@@ -1,6 +1,6 @@
 //! Where the games come from that threads play: the schedule of a match, or a run that decides on the way who plays.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::schedule::{GameAssignment, Schedule};
 use super::{MatchError, Team};
@@ -43,17 +43,24 @@ pub struct PlannedGame {
 
 /// The games of a schedule, all between the same two engines.
 #[derive(Debug)]
-pub(super) struct ScheduledGames<'a> {
+pub struct ScheduledGames<'a> {
     schedule: &'a Schedule,
     teams: &'a [Team; 2],
+    /// The user wants the match to stop.
+    stop: &'a AtomicBool,
     /// The index in the schedule of the game that begins next. Its ordering is relaxed: the counter publishes no other data.
     next: AtomicU64,
 }
 
 impl<'a> ScheduledGames<'a> {
-    /// Returns the games from place `first` of the schedule on.
-    pub(super) fn new(schedule: &'a Schedule, teams: &'a [Team; 2], first: u64) -> ScheduledGames<'a> {
-        ScheduledGames { schedule, teams, next: AtomicU64::new(first) }
+    /// Returns the games from place `first` of the schedule on. `stop` becomes true when the user stops the match.
+    pub fn new(
+        schedule: &'a Schedule,
+        teams: &'a [Team; 2],
+        first: u64,
+        stop: &'a AtomicBool,
+    ) -> ScheduledGames<'a> {
+        ScheduledGames { schedule, teams, stop, next: AtomicU64::new(first) }
     }
 }
 
@@ -64,5 +71,9 @@ impl GameSource for ScheduledGames<'_> {
         let planned =
             self.schedule.assignment(place).map(|assignment| PlannedGame { place, assignment, teams });
         Ok(planned.map_or(NextGame::End, NextGame::Begin))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }

@@ -7,7 +7,8 @@ use super::study::{CountedSum, MatchCurvePoint, MatchStudy};
 use super::summary::MatchSummary;
 use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
 
-/// Fewest games that a point of the plot of the course of a match rests on.
+/// Fewest games that a point of the plot of the course of a match rests on, and at most half of the match: the first points swing
+/// wildly, but a short match shall have a course too.
 const FIRST_GAMES: u64 = 20;
 /// Most points of such a plot.
 const POINTS: usize = 200;
@@ -129,6 +130,15 @@ fn pairs(games: &[MatchGameRow]) -> String {
 }
 
 fn course(games: &[MatchGameRow]) -> String {
+    let (line, band) = course_points(games);
+    Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line).to_svg()
+}
+
+/// A line, and the band around it.
+type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
+
+/// Returns the Elo of A by the number of games, and its interval.
+fn course_points(games: &[MatchGameRow]) -> LineAndBand {
     let mut tally = ResultTally::default();
     let (mut line, mut band) = (Vec::new(), Vec::new());
     let step = games.len().div_ceil(POINTS).max(1);
@@ -136,11 +146,39 @@ fn course(games: &[MatchGameRow]) -> String {
         tally.add(row.pair, row.half_points.min(2) as u8);
         let is_shown = index % step == step - 1 || index + 1 == games.len();
         let Some(elo) = Elo::of(&tally).filter(|elo| is_shown && elo.elo_error.is_finite()) else { continue };
-        if tally.games() >= FIRST_GAMES.min(games.len() as u64) {
+        if tally.games() >= FIRST_GAMES.min(games.len() as u64 / 2) {
             let games = tally.games() as f64;
             line.push((games, elo.elo));
             band.push((games, elo.elo - elo.elo_error, elo.elo + elo.elo_error));
         }
     }
-    Plot::new("Course of the match", "games", "Elo of A").band("", &band).line("", &line).to_svg()
+    (line, band)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: a match of 20 games had a course of one point, which no line shows.
+    #[test]
+    fn a_short_match_has_a_course_too() {
+        let points = |count: u64| {
+            let row = |game: u64| {
+                let half_points = [2, 1, 0, 2, 1, 1][game as usize % 6];
+                let row = serde_json::json!({
+                    "match_id": "id", "game": game, "pair": game / 2, "a": "A", "b": "B", "a_is_white": true,
+                    "half_points": half_points, "termination": "checkmate", "opening": "", "a_moves": 1, "b_moves": 1,
+                    "a_nodes": 1, "b_nodes": 1, "a_clock_ms": null, "b_clock_ms": null,
+                });
+                serde_json::from_value(row).unwrap()
+            };
+            let (line, band) = course_points(&(0..count).map(row).collect::<Vec<_>>());
+            assert_eq!(line.len(), band.len());
+            line.iter().map(|(games, _)| *games as u64).collect::<Vec<_>>()
+        };
+        for (count, first) in [(8, 4), (20, 10), (21, 10), (40, 20), (100, 20)] {
+            let found = points(count);
+            assert_eq!(found, (first..=count).collect::<Vec<_>>(), "{count} games");
+        }
+    }
 }

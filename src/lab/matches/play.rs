@@ -14,9 +14,8 @@ use std::time::Duration;
 use crossbeam::channel::{Sender, unbounded};
 
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
-use super::game_source::{GameSource, NextGame, PlannedGame, ScheduledGames};
+use super::game_source::{GameSource, NextGame, PlannedGame};
 use super::openings::Openings;
-use super::schedule::Schedule;
 use super::shared_eval_cache::SharedEvalCache;
 use super::{MatchError, Team};
 use crate::chess::Variant;
@@ -45,25 +44,12 @@ pub struct MatchConfig<'a> {
     pub concurrency: usize,
 }
 
-/// Plays the games of a schedule from place `first` on. `finished` gets them in order and may end the match; games that
-/// are under way are then given up.
+/// Plays the games of `source`, whose first one has the place `first`. `finished` gets them in order and may end the match; games
+/// that are under way are then given up.
 ///
 /// # Errors
 /// [`MatchError`] if an engine or a network fails, or the system starts no thread.
 pub fn play(
-    config: &MatchConfig<'_>,
-    schedule: &Schedule,
-    first: u64,
-    finished: impl FnMut(GameRecord) -> ControlFlow<()>,
-) -> Result<(), MatchError> {
-    play_from(config, &ScheduledGames::new(schedule, &config.teams, first), first, finished)
-}
-
-/// Plays the games of `source`, whose first one has the place `first`, as [`play`] does.
-///
-/// # Errors
-/// [`MatchError`] if an engine or a network fails, or the system starts no thread.
-pub fn play_from(
     config: &MatchConfig<'_>,
     source: &dyn GameSource,
     first: u64,

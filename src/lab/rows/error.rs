@@ -29,6 +29,16 @@ pub enum RowError {
         /// The problem, and the line in which it is.
         error: csv::Error,
     },
+    /// A line is no row of its kind.
+    #[error("{}, line {line}: {error}; bring the file back as it was, or begin anew in another --out", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: u64,
+        /// The problem with it.
+        error: serde_json::Error,
+    },
     /// A file to go on with or to replace was written by something else, or by a version of the program with other columns.
     #[error("{}: has other columns than this version writes; begin anew in another --out", path.display())]
     OtherColumns {

@@ -1,14 +1,12 @@
 //! The file of a run: a line of JSON for each finished iteration. A run that was stopped goes on behind the last whole one.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::TuneError;
 use super::run::{Iteration, TuneRun};
-use crate::lab::rows::{RowError, make_folder};
+use crate::lab::rows::{JsonLines, make_folder};
 use crate::version::VERSION;
 
 /// The name of the file in the folder of a run.
@@ -56,18 +54,14 @@ impl IterationRow {
 
 /// The file of a run, open to be continued.
 #[derive(Debug)]
-pub struct IterationFile {
-    path: PathBuf,
-    file: File,
-}
+pub struct IterationFile(JsonLines);
 
 impl IterationFile {
-    /// Opens or makes the file in `folder`, and applies the results that are there to `run`. A last line that was only half written
-    /// is cut off. Returns the rows with the file.
+    /// Opens or makes the file in `folder`, and applies the results that are there to `run`. Returns the rows with the file.
     ///
     /// # Errors
-    /// [`TuneError::Rows`] if the file cannot be used, [`TuneError::Row`] if a line is no row, [`TuneError::OtherRun`] if they are
-    /// not those of the run `id`.
+    /// [`TuneError::Rows`] if the file cannot be used or a line is no row, [`TuneError::OtherRun`] if they are not those of the run
+    /// `id`.
     pub fn open(
         folder: &Path,
         run: &mut TuneRun,
@@ -75,17 +69,8 @@ impl IterationFile {
     ) -> Result<(IterationFile, Vec<IterationRow>), TuneError> {
         make_folder(folder)?;
         let path = folder.join(FILE_NAME);
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = file.map_err(RowError::io(&path))?;
-        let (mut rows, mut whole) = (Vec::new(), 0);
-        let mut reader = BufReader::new(&mut file);
-        let mut line = String::new();
-        while reader.read_line(&mut line).map_err(RowError::io(&path))? > 0 && line.ends_with('\n') {
-            whole += line.len() as u64;
-            let row = serde_json::from_str::<IterationRow>(&line);
-            let number = rows.len() as u64 + 1;
-            let row = row.map_err(|error| TuneError::Row { path: path.clone(), line: number, error })?;
+        let mut rows = Vec::new();
+        let file = JsonLines::resume(&path, |row: IterationRow| {
             // Numbers are computed anew from the results, so that nothing depends on how they were written.
             let again = IterationRow::apply(run, id, row.half_points.clone(), row.nodes);
             let is_same = |again: &IterationRow| {
@@ -94,12 +79,10 @@ impl IterationFile {
                     == (&row.run, row.iteration, &row.names, &row.signs)
                     && row.half_points.len() as u64 == games
             };
-            let again = again.filter(is_same).ok_or_else(|| TuneError::OtherRun { path: path.clone() })?;
-            rows.push(again);
-            line.clear();
-        }
-        file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(&path))?;
-        Ok((IterationFile { path, file }, rows))
+            rows.push(again.filter(is_same).ok_or_else(|| TuneError::OtherRun { path: path.clone() })?);
+            Ok::<_, TuneError>(())
+        })?;
+        Ok((IterationFile(file), rows))
     }
 
     /// Adds a row, which then survives the end of the program.
@@ -107,9 +90,7 @@ impl IterationFile {
     /// # Errors
     /// [`TuneError::Rows`] if it cannot be written.
     pub fn add(&mut self, row: &IterationRow) -> Result<(), TuneError> {
-        let line = serde_json::to_string(row).map_err(std::io::Error::from);
-        let written = line.and_then(|line| self.file.write_all(format!("{line}\n").as_bytes()));
-        Ok(written.map_err(RowError::io(&self.path))?)
+        Ok(self.0.add(row)?)
     }
 }
 

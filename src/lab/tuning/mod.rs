@@ -17,7 +17,7 @@ mod study;
 
 pub use file::{IterationFile, IterationRow};
 pub use gains::Gains;
-pub use page::{page, table};
+pub use page::{TuneCommands, page, table};
 pub use parameter::{Parameter, ParameterError};
 pub use play::{TuneGames, play};
 pub use run::{Iteration, Probe, TunePlan, TuneRun};
@@ -43,16 +43,6 @@ pub enum TuneError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Rows(#[from] RowError),
-    /// A line is no row of an iteration.
-    #[error("{}, line {line}: {error}; bring the file back as it was, or begin anew in another --out", path.display())]
-    Row {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, from 1.
-        line: u64,
-        /// The problem with it.
-        error: serde_json::Error,
-    },
     /// The folder holds another run.
     #[error(
         "{}: holds another run, with other parameters, games, seed or options; choose another --out, or the same options",

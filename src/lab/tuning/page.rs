@@ -7,6 +7,15 @@ use crate::report::{Align, Page, Plot, Table};
 /// Most points of a plot.
 const POINTS: usize = 400;
 
+/// The commands that a page shows.
+#[derive(Clone, Copy, Debug)]
+pub struct TuneCommands<'a> {
+    /// The one that tunes.
+    pub run: &'a str,
+    /// One that plays a match between what was found and the start.
+    pub check: &'a str,
+}
+
 /// Returns the table of what was found, with a row for each parameter.
 pub fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
     use Align::{Left, Right};
@@ -46,9 +55,8 @@ pub fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
     table
 }
 
-/// Returns the page: the table, the values to paste, the paths of all parameters together and of each; `check` is a command that
-/// plays a match between what was found and the start.
-pub fn page(plan: &TunePlan, study: &TuneStudy, check: &str) -> Page {
+/// Returns the page: the table, the values to paste, the commands, the paths of all parameters together and of each.
+pub fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_>) -> Page {
     let mut page = Page::new("Tuning")
         .paragraph(
             "Values found by SPSA. A parameter that has moved less than about twice what chance alone does tells nothing: it may be \
@@ -60,7 +68,9 @@ pub fn page(plan: &TunePlan, study: &TuneStudy, check: &str) -> Page {
         .code(&study.flags)
         .code(&study.uci_lines())
         .paragraph("Whether they are stronger than the start, only a match tells:")
-        .code(check)
+        .code(commands.check)
+        .paragraph("This run was made by:")
+        .code(commands.run)
         .heading("Paths");
     if study.parameters.len() > 1 {
         let mut plot = Plot::new("All parameters", "games", "moved from the start, steps");

@@ -97,7 +97,7 @@ pub fn play(
         (state.next_game, state.run.plan().games_of_iteration())
     };
     let (mut half_points, mut nodes) = (Vec::new(), 0);
-    matches::play_from(config, games, first, |game| {
+    matches::play(config, games, first, |game| {
         half_points.push(game.half_points_of_a());
         nodes += new_nodes(&game);
         if (half_points.len() as u64) < games_of_iteration {

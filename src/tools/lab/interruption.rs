@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::command_line::command_line;
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
 
@@ -41,4 +42,13 @@ fn on_interruption(first_time: impl Fn() + Send + 'static) -> Result<&'static At
     })
     .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
     Ok(&STOP)
+}
+
+/// Says that the user has stopped the run, and how to go on with what `is_kept` of it.
+pub(super) fn tell_stopped(is_kept: bool) {
+    if is_kept {
+        eprint_message(format_args!("stopped; the same command goes on:\n{}", command_line()));
+    } else {
+        eprint_message("stopped; nothing is kept to go on with: give --out FOLDER the next time");
+    }
 }

@@ -1,11 +1,13 @@
 //! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
 
 mod analyse;
+mod command_line;
 mod datagen;
 mod game_args;
 mod interruption;
 mod matches;
 mod movesleft;
+mod progress;
 mod report;
 mod run_id;
 mod shard;

@@ -8,16 +8,17 @@ mod report;
 mod side;
 
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::lab::matches::statistics::{Sprt, SprtVerdict};
 use crate::lab::matches::{
     self, ForeignCommand, MatchConfig, MatchCounts, MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow,
-    MatchRules, MatchSummary, PgnTags, RunSpeed, Schedule, Team,
+    MatchRules, MatchSummary, PgnTags, RunSpeed, Schedule, ScheduledGames, Team,
 };
 use crate::tools::lab::game_args::{argument_error, threads};
+use crate::tools::lab::interruption::{interruption, tell_stopped};
+use crate::tools::lab::progress::GameProgress;
 use crate::tools::lab::run_id::RunId;
 use crate::tools::{ExitStatus, Failure, Output};
 
@@ -54,7 +55,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         counts: MatchCounts::default(),
         sprt,
         files: None,
-        progress: progress_bar(schedule.len()),
+        progress: GameProgress::new(schedule.len(), 0),
         started: Instant::now(),
         nodes: 0,
     };
@@ -63,26 +64,36 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         recorder.files = Some(files);
     }
     let played_before = recorder.counts.tally.games();
-    recorder.progress.reset_eta();
+    recorder.progress = GameProgress::new(schedule.len(), played_before);
+    let stop = interruption()?;
     let mut written = Ok(());
     if !recorder.is_decided() {
-        matches::play(&config, &schedule, played_before, |game| {
+        let games = ScheduledGames::new(&schedule, &config.teams, played_before, stop);
+        let played = matches::play(&config, &games, played_before, |game| {
             written = recorder.add(&game);
             if written.is_err() || recorder.is_decided() {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
-        })?;
+        });
+        // The terminal sends Ctrl-C to engines of others too, which end.
+        if !stop.load(Ordering::Relaxed) {
+            played?;
+        }
     }
     written?;
-    recorder.progress.finish_and_clear();
+    recorder.progress.finish();
     let summary = recorder.summary();
     if let Some(files) = recorder.files.take() {
         files.finish()?;
     }
     if let Some(folder) = &args.out {
         report::write_page(folder, sprt.as_ref())?;
+    }
+    let is_over = recorder.is_decided() || recorder.counts.tally.games() >= schedule.len();
+    if !is_over {
+        tell_stopped(args.out.is_some());
     }
     output.write(&summary, &summary)?;
     Ok(ExitStatus::Success)
@@ -95,7 +106,7 @@ struct MatchRecorder<'a> {
     counts: MatchCounts,
     sprt: Option<Sprt>,
     files: Option<MatchFiles>,
-    progress: ProgressBar,
+    progress: GameProgress,
     started: Instant,
     /// New nodes that this run has searched.
     nodes: u64,
@@ -111,8 +122,7 @@ impl MatchRecorder<'_> {
         if let Some(files) = &mut self.files {
             files.add(&self.tags, game, (&row, &moves))?;
         }
-        self.progress.set_position(self.counts.tally.games());
-        self.progress.set_message(self.summary().line());
+        self.progress.show(self.counts.tally.games(), self.summary().line());
         Ok(())
     }
 
@@ -145,9 +155,4 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
     }
     id.add_games(&names, &config.rules, config.openings, &args.game);
     id.finish()
-}
-
-fn progress_bar(games: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{pos}/{len} games {wide_bar} {msg}  {per_sec} {eta}");
-    ProgressBar::new(games).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

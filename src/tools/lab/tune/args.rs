@@ -9,6 +9,7 @@ use crate::lab::matches::SideLimit;
 use crate::lab::tuning::{Gains, Parameter, TunePlan, TuneStudy};
 use crate::search::RootFpuStrategy;
 use crate::tools::Failure;
+use crate::tools::lab::command_line::quoted;
 use crate::tools::lab::game_args::{self, GameArgs, argument_error};
 use crate::tools::lab::shell::quoted;
 use crate::tools::output::eprint_message;

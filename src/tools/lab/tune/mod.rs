@@ -12,16 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::command_line::command_line;
 use super::game_args;
-use super::interruption::interruption;
+use super::interruption::{interruption, tell_stopped};
+use super::progress::GameProgress;
 use super::run_id::RunId;
 use crate::engine::EngineSetup;
 use crate::lab::matches::{MatchConfig, MatchRules, Team};
 use crate::lab::tuning::{
-    self, IterationFile, IterationRow, TuneError, TuneGames, TunePlan, TuneRun, TuneStudy,
+    self, IterationFile, IterationRow, TuneCommands, TuneError, TuneGames, TunePlan, TuneRun, TuneStudy,
 };
 use crate::report::Table;
 use crate::tools::output::eprint_message;
@@ -75,7 +76,7 @@ struct TuneRecorder<'a> {
     plan: TunePlan,
     rows: Vec<IterationRow>,
     file: IterationFile,
-    progress: ProgressBar,
+    progress: GameProgress,
     /// When the page was written.
     shown: Instant,
 }
@@ -87,11 +88,7 @@ impl<'a> TuneRecorder<'a> {
         rows: Vec<IterationRow>,
         file: IterationFile,
     ) -> TuneRecorder<'a> {
-        let style = ProgressStyle::with_template("{pos}/{len} games {wide_bar} {msg}  {per_sec} {eta}");
-        let progress = ProgressBar::new(plan.games());
-        progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        progress.set_position(rows.len() as u64 * plan.games_of_iteration());
-        progress.reset_eta();
+        let progress = GameProgress::new(plan.games(), rows.len() as u64 * plan.games_of_iteration());
         TuneRecorder { args, plan, rows, file, progress, shown: Instant::now() }
     }
 
@@ -110,19 +107,19 @@ impl<'a> TuneRecorder<'a> {
             if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         written?;
-        self.progress.finish_and_clear();
+        self.progress.finish();
         Ok(TuneResult::new(self.args, self.plan, &self.rows))
     }
 
     fn add(&mut self, row: IterationRow) -> Result<(), Failure> {
         self.file.add(&row)?;
-        self.progress.inc(self.plan.games_of_iteration());
         let values = self.plan.parameters.iter().zip(&row.theta);
         let texts: Vec<_> = values
             .map(|(parameter, &value)| format!("{} {}", parameter.name, parameter.text(value)))
             .collect();
-        self.progress.set_message(texts.join(" "));
         self.rows.push(row);
+        let games = self.rows.len() as u64 * self.plan.games_of_iteration();
+        self.progress.show(games, texts.join(" "));
         if self.shown.elapsed() >= PAGE_EVERY {
             self.shown = Instant::now();
             TuneResult::new(self.args, self.plan.clone(), &self.rows).write_page(&self.args.out)?;
@@ -151,7 +148,8 @@ impl<'a> TuneResult<'a> {
     }
 
     fn write_page(&self, folder: &Path) -> Result<(), Failure> {
-        tuning::page(&self.plan, &self.study, &self.check).write(folder)?;
+        let commands = TuneCommands { run: &command_line(), check: &self.check };
+        tuning::page(&self.plan, &self.study, commands).write(folder)?;
         Ok(())
     }
 
@@ -162,7 +160,7 @@ impl<'a> TuneResult<'a> {
     fn report(&self, folder: &Path, output: &mut Output) -> Result<ExitStatus, Failure> {
         self.write_page(folder)?;
         if !self.study.is_whole() {
-            eprint_message("stopped; the same command goes on");
+            tell_stopped(true);
         }
         output.write(self, self)?;
         Ok(ExitStatus::Success)
