@@ -98,6 +98,7 @@ pub(super) struct LoadedNetwork {
     /// The options with which it was loaded.
     options: NetworkOptions,
     backend: Arc<dyn Backend>,
+    network_sha256: Option<String>,
     workers: WorkerPool,
 }
 
@@ -114,13 +115,21 @@ impl LoadedNetwork {
             return Ok(None);
         }
         let same_backend = old.filter(|old| old.options.has_backend_of(options));
-        let backend = match same_backend {
-            Some(old) => old.backend.clone(),
-            None => Arc::new(Instrumented::new(open_backend(options)?.backend)),
+        let (backend, network_sha256): (Arc<dyn Backend>, _) = match same_backend {
+            Some(old) => (old.backend.clone(), old.network_sha256.clone()),
+            None => {
+                let OpenedBackend { backend, network_sha256 } = open_backend(options)?;
+                (Arc::new(Instrumented::new(backend)), network_sha256)
+            }
         };
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(&*backend, threads)?;
-        Ok(Some(LoadedNetwork { options: options.clone(), backend, workers }))
+        Ok(Some(LoadedNetwork { options: options.clone(), backend, network_sha256, workers }))
+    }
+
+    /// Returns the SHA-256 of the network's file, if the backend takes one.
+    pub(super) fn network_sha256(&self) -> Option<&str> {
+        self.network_sha256.as_deref()
     }
 
     /// Returns what the backend is.

@@ -254,6 +254,11 @@ impl Engine {
         self.network.as_ref().map(LoadedNetwork::info)
     }
 
+    /// Returns the SHA-256 of the network's file, in hexadecimal; `None` without a network.
+    pub fn network_sha256(&self) -> Option<&str> {
+        self.network.as_ref().and_then(LoadedNetwork::network_sha256)
+    }
+
     /// Returns what people should know of the backend in force that has come up since the last call. While a search runs, its
     /// listener hears it.
     pub fn take_notes(&self) -> Vec<String> {

@@ -114,6 +114,21 @@ pub struct BackendInfo {
     pub preferred_threads: usize,
 }
 
+impl BackendInfo {
+    /// Returns the description with the name of the network's file alone, as reports, pages and games are passed on.
+    pub fn description_without_folder(&self) -> String {
+        without_folder(&self.description)
+    }
+}
+
+/// Returns a backend's description without the folder of the network's file, with which it begins.
+pub fn without_folder(description: &str) -> String {
+    let (file, rest) = description.split_once(", ").unwrap_or((description, ""));
+    // Measured elsewhere, it may have the separators of another system.
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    if rest.is_empty() { name.to_owned() } else { format!("{name}, {rest}") }
+}
+
 /// The kind of processor on which a backend computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {

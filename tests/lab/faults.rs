@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{data, stderr, zeitnot};
+use crate::common::{data, stderr, stdout, zeitnot};
 
 /// The time after which a match that makes no game counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -125,19 +125,13 @@ fn ctrl_c_ends_a_movesleft_of_one_game_amid_a_search() {
         .unwrap();
     let mut process = a_measurement(&games, 1 << 40, &out).spawn().unwrap();
     await_file(&out.join("movesleft.csv"));
-    interrupt(&mut process);
+    interrupt(&process);
     let began = Instant::now();
     while process.try_wait().unwrap().is_none() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(5));
     }
     process.kill().unwrap();
     assert_eq!(process.wait().unwrap().code(), Some(130));
-}
-
-#[cfg(unix)]
-fn interrupt(process: &mut Child) {
-    let status = Command::new("kill").args(["-s", "INT", &process.id().to_string()]).status();
-    assert!(status.unwrap().success());
 }
 
 #[cfg(unix)]
@@ -155,8 +149,108 @@ fn a_movesleft_that_ctrl_c_ended_goes_on_where_it_was() {
         command.arg("--resume");
         command
     };
-    run_with_interruptions(resumed, &rows(&ended), &[1, size / 3], interrupt);
+    run_with_interruptions(resumed, &rows(&ended), &[1, size / 3], |process| interrupt(process));
     assert!(fs::read(rows(&ended)).unwrap() == fs::read(rows(&whole)).unwrap(), "the rows differ");
+}
+
+/// Ctrl-C is a signal here.
+#[cfg(unix)]
+#[test]
+fn a_match_that_the_user_stops_tells_its_standings_and_the_command_that_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = a_match(folder.path());
+    command.args(["--games=20000", "--b=name=it's B"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let process = command.spawn().unwrap();
+    let began = Instant::now();
+    while games(folder.path()) < 2 {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    interrupt(&process);
+    let output = process.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let played = games(folder.path());
+    assert!((2..20_000).contains(&played), "{played}");
+    let text = stdout(&output);
+    assert!(text.contains(&format!("games             {played}: +")), "{text}");
+    let told = stderr(&output);
+    assert!(told.contains("stopped; the same command goes on:\nzeitnot match --backend=random "), "{told}");
+    assert!(told.contains(" --games=20000 '--b=name=it'\\''s B'\n"), "{told}");
+    // No terminal is here: a line says how it goes.
+    assert!(told.contains("zeitnot: 1/20000 games  +"), "{told}");
+    assert!(folder.path().join("index.html").exists() && folder.path().join("games.parquet").exists());
+}
+
+/// Sends what Ctrl-C sends.
+#[cfg(unix)]
+fn interrupt(process: &Child) {
+    let status = Command::new("kill").args(["-INT", &process.id().to_string()]).status();
+    assert!(status.unwrap().success());
+}
+
+/// Returns the command of an analysis of 12 short games that writes into `folder`.
+fn an_analysis(games: &Path, folder: &Path) -> Command {
+    // What the cache knows of earlier games would change the batches of later ones.
+    let mut command = zeitnot(&["analyse", "--backend=random", "--nodes=1000", "--threads=1", "--nncache=0"]);
+    command.arg(games).arg("--out").arg(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Writes 12 games with some moves each, of which the third cannot be played.
+fn short_games(path: &Path) {
+    let moves =
+        ["1. e4 e5 2. Nf3 Nc6 3. Bb5 a6", "1. d4 d5 2. c4 e6 3. Nc3 Nf6", "1. c4 e5 2. Nc3 Nf6 3. g3 d5"];
+    let game = |number: usize| {
+        let moves = if number == 3 { "1. e5" } else { moves[number % 3] };
+        format!("[Event \"e\"]\n[White \"W{number}\"]\n[Black \"B\"]\n[Result \"1-0\"]\n\n{moves} 1-0\n\n")
+    };
+    fs::write(path, (1..=12).map(game).collect::<String>()).unwrap();
+}
+
+/// A regression: an analysis kept everything in memory to its end.
+#[cfg(unix)]
+#[test]
+fn an_analysis_that_was_stopped_or_killed_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [pgn, whole, parts] = ["in.pgn", "whole", "parts"].map(|name| folder.path().join(name));
+    short_games(&pgn);
+    let uninterrupted = an_analysis(&pgn, &whole).output().unwrap();
+    let journal = |folder: &Path| folder.join("unfinished.jsonl");
+    let done = |folder: &Path| fs::read_to_string(journal(folder)).unwrap_or_default().lines().count();
+    assert!(!journal(&whole).exists(), "a run that is whole leaves no journal");
+    let run_until = |enough: usize, end: &dyn Fn(&mut Child)| {
+        let mut process = an_analysis(&pgn, &parts).spawn().unwrap();
+        let began = Instant::now();
+        while done(&parts) < enough {
+            assert!(began.elapsed() < PATIENCE && process.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        end(&mut process);
+        process.wait_with_output().unwrap()
+    };
+    let stopped = run_until(2, &|process| interrupt(process));
+    assert!(stderr(&stopped).contains("stopped; the same command goes on:\nzeitnot analyse "), "{stopped:?}");
+    let kept = fs::read_to_string(parts.join("games.pgn")).unwrap();
+    assert_eq!(kept.matches("[Annotator ").count(), done(&parts), "each game is written when it is done");
+    assert!(fs::read_to_string(whole.join("games.pgn")).unwrap().starts_with(&kept));
+    assert!(
+        fs::read_to_string(parts.join("index.html")).unwrap().contains("W1"),
+        "the page has what is done"
+    );
+    run_until(5, &kill);
+    let mut with_half_a_line = fs::read(journal(&parts)).unwrap();
+    with_half_a_line.extend(b"{\"run\":\"");
+    fs::write(journal(&parts), with_half_a_line).unwrap();
+    let other = an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("holds an unfinished analysis of other games"), "{}", stderr(&other));
+    let resumed = an_analysis(&pgn, &parts).output().unwrap();
+    assert_eq!((stdout(&resumed), stderr(&resumed)), (stdout(&uninterrupted), stderr(&uninterrupted)));
+    for name in ["games.pgn", "index.html"] {
+        let read = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap();
+        assert!(read(&parts) == read(&whole), "{name} differs from that of a run that was not stopped");
+    }
+    assert!(!journal(&parts).exists());
 }
 
 #[test]

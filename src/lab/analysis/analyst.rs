@@ -1,39 +1,57 @@
 //! Searches the positions of games, one after the other.
 
-use std::path::Path;
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
 
 use super::{AnalysedGame, AnalysedLine, AnalysedPosition, SpendingPlan, history_of};
 use crate::chess::{Terminal, Variant};
 use crate::engine::{Engine, EngineError, FinishedSearch};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
+use crate::network::BackendInfo;
 use crate::search::PvLine;
 use crate::time::{GoLimits, centipawns};
+
+/// New visits, and the time that they took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchEffort {
+    pub(super) new_nodes: u64,
+    pub(super) time_ms: f64,
+}
 
 /// An engine that analyses games.
 #[derive(Debug)]
 pub struct Analyst {
     engine: Engine,
     limits: GoLimits,
-    /// New visits and the time they took, ms, of all searches.
-    effort: (u64, f64),
+    /// That of all searches.
+    effort: SearchEffort,
 }
 
 impl Analyst {
     /// Takes an engine that is ready, and in which nothing but `limits` ends a search.
     pub fn new(engine: Engine, limits: GoLimits) -> Analyst {
-        Analyst { engine, limits, effort: (0, 0.0) }
+        Analyst { engine, limits, effort: SearchEffort::default() }
     }
 
     /// Describes network and backend; of the network's file the name alone, as pages and games are passed on.
     pub fn description(&self) -> String {
-        let description = self.engine.backend().map(|info| info.description.clone()).unwrap_or_default();
-        let (file, rest) = description.split_once(", ").unwrap_or((&description, ""));
-        let name = Path::new(file).file_name().map_or(file.into(), |name| name.to_string_lossy());
-        if rest.is_empty() { name.into_owned() } else { format!("{name}, {rest}") }
+        self.engine.backend().map(BackendInfo::description_without_folder).unwrap_or_default()
     }
 
-    /// Analyses a game. `progress` is called after each position.
+    /// Returns the SHA-256 of the network's file; `None` without a network.
+    pub fn network_sha256(&self) -> Option<&str> {
+        self.engine.network_sha256()
+    }
+
+    /// Counts searches of a game that was analysed before, so that the machine's speed is known as if it had been now.
+    pub fn add_effort(&mut self, effort: SearchEffort) {
+        self.effort.new_nodes += effort.new_nodes;
+        self.effort.time_ms += effort.time_ms;
+    }
+
+    /// Analyses a game. `progress` is called after each position, and may give up what is left; then there is no result.
     ///
     /// # Errors
     /// Fails if a search fails.
@@ -41,8 +59,8 @@ impl Analyst {
         &mut self,
         game: RecordedGame,
         plan: &SpendingPlan,
-        mut progress: impl FnMut(),
-    ) -> Result<AnalysedGame, EngineError> {
+        mut progress: impl FnMut() -> ControlFlow<()>,
+    ) -> Result<Option<AnalysedGame>, EngineError> {
         let chess960 = if game.variant == Variant::Chess960 { "true" } else { "false" };
         self.engine.set_option("UCI_Chess960", chess960)?;
         self.engine.new_game();
@@ -54,23 +72,24 @@ impl Analyst {
                 Some(terminal) => game_over(terminal),
                 None => self.search(&text)?,
             };
-            self.effort.0 += found.new_nodes;
-            self.effort.1 += found.time_ms;
+            self.add_effort(SearchEffort { new_nodes: found.new_nodes, time_ms: found.time_ms });
             positions.push(found);
-            progress();
+            let is_given_up = progress().is_break();
             if let Some(played) = played {
+                if is_given_up {
+                    return Ok(None);
+                }
                 text += &format!(" {}", history.format_move(played));
                 history.push(played);
             }
         }
         let planned_ms = plan.spend(&game, &positions, self.nps());
-        Ok(AnalysedGame { recorded: game, positions, planned_ms })
+        Ok(Some(AnalysedGame { recorded: game, positions, planned_ms }))
     }
 
     /// Returns the new visits per second of all searches so far.
     fn nps(&self) -> f64 {
-        let (nodes, ms) = self.effort;
-        1000.0 * nodes as f64 / ms.max(1.0)
+        1000.0 * self.effort.new_nodes as f64 / self.effort.time_ms.max(1.0)
     }
 
     fn search(&mut self, position: &str) -> Result<AnalysedPosition, EngineError> {

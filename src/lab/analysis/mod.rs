@@ -2,17 +2,19 @@
 //!
 //! [`Analyst`] searches the positions of a [`RecordedGame`] and returns an [`AnalysedGame`]; `judgement` says how good a move was,
 //! `spending` what a time manager would have spent on it. [`write_pgn`] writes the game with comments and variations, [`page`](fn@page)
-//! one page with all games on a board. The command `analyse` calls this module; it uses `engine` and what lies below it.
+//! one page with all games on a board. [`AnalysisJournal`] keeps a row of each game, from which a run that was stopped goes on. The command `analyse` calls this module; it uses `engine` and what lies below it.
 
 mod analyst;
 mod annotation;
+mod journal;
 mod judgement;
 mod page;
 mod spending;
 mod summary;
 
-pub use analyst::Analyst;
+pub use analyst::{Analyst, SearchEffort};
 pub use annotation::{is_analysis, write_pgn};
+pub use journal::{AnalysisError, AnalysisJournal, AnalysisRow, GAMES};
 pub use judgement::Judgement;
 pub use page::page;
 pub use spending::SpendingPlan;

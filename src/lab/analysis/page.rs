@@ -1,11 +1,11 @@
 //! The page of analysed games: the figures of the players, and a board to step through with graphs, drawn by a program of the
 //! page's own. All games are in the one file.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::annotation::{number, numbered_moves, permille_of_white};
 use super::summary::table;
-use super::{AnalysedGame, AnalysisSummary};
+use super::{AnalysedGame, AnalysisRow};
 use crate::chess::{Move, Position, Variant};
 use crate::lab::matches::{MoveScore, eval_of_white};
 use crate::report::{Page, PageProgram};
@@ -23,12 +23,13 @@ const VIEWER: PageProgram = PageProgram {
 
 /// What the viewer reads.
 #[derive(Serialize)]
-struct ViewedGames {
-    games: Vec<ViewedGame>,
+struct ViewedGames<'a> {
+    games: Vec<&'a ViewedGame>,
 }
 
-#[derive(Serialize)]
-struct ViewedGame {
+/// What the viewer reads of a game.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct ViewedGame {
     title: String,
     result: String,
     /// Plies before the first position, and the two of the first move, from which move numbers are counted.
@@ -38,7 +39,7 @@ struct ViewedGame {
     moves: Vec<ViewedMove>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct ViewedPosition {
     /// The first field of the FEN.
     board: String,
@@ -55,18 +56,18 @@ struct ViewedPosition {
     lines: Vec<ViewedLine>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct ViewedLine {
     eval: String,
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct ViewedMove {
     number: String,
     white: bool,
     san: String,
-    glyph: &'static str,
+    glyph: String,
     from: String,
     to: String,
     /// The mover's clock after it, ms.
@@ -78,9 +79,8 @@ struct ViewedMove {
 }
 
 /// Returns the page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
-pub fn page(games: &[AnalysedGame], engine: &str, manager: &str) -> Page {
-    let summaries: Vec<_> = games.iter().map(AnalysisSummary::of).collect();
-    let viewed = ViewedGames { games: games.iter().map(viewed_game).collect() };
+pub fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
+    let viewed = ViewedGames { games: games.iter().map(|game| &game.viewed).collect() };
     Page::new("Analysis")
         .paragraph(&format!("By {engine}. The time manager is {manager}."))
         .program(&VIEWER, &viewed)
@@ -88,10 +88,11 @@ pub fn page(games: &[AnalysedGame], engine: &str, manager: &str) -> Page {
         .paragraph(
             "?!, ? and ?? are moves that give away at least 5, 10 and 15 % of a point, as the search expects it, against its best move.",
         )
-        .table(&table(&summaries))
+        .table(&table(games.iter().map(|game| &game.summary)))
 }
 
-fn viewed_game(game: &AnalysedGame) -> ViewedGame {
+/// Returns what the viewer reads of a game.
+pub(super) fn viewed_game(game: &AnalysedGame) -> ViewedGame {
     let tag = |name| game.recorded.tags.get(name).unwrap_or("?");
     let boards = game.boards();
     let positions = (0..boards.len()).map(|index| viewed_position(game, &boards[index], index));
@@ -153,7 +154,7 @@ fn viewed_move(game: &AnalysedGame, before: &Position, ply: usize) -> ViewedMove
         number: number(before),
         white: before.turn().is_white(),
         san: before.format_san(played.r#move),
-        glyph: game.judgement(ply).glyph(),
+        glyph: game.judgement(ply).glyph().to_owned(),
         from: from.to_owned(),
         to: to.to_owned(),
         clock: played.clock_ms,

@@ -1,12 +1,12 @@
 //! What an analysis says of each player.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::AnalysedGame;
 use crate::report::{Align, Table};
 
 /// The figures of one side.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SideSummary {
     /// The tag `White` or `Black`.
     pub name: String,
@@ -29,7 +29,7 @@ pub struct SideSummary {
 }
 
 /// The figures of a game.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnalysisSummary {
     /// Its place in the files, from 1; those that were not analysed count.
     pub game: u64,
@@ -79,7 +79,7 @@ fn side(game: &AnalysedGame, first: usize, name: String) -> SideSummary {
 }
 
 /// Returns the table of both sides of all games.
-pub fn table(games: &[AnalysisSummary]) -> Table {
+pub fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
     use Align::{Left, Right};
     let columns = [
         ("game", Right),

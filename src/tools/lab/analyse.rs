@@ -1,28 +1,29 @@
 //! `zeitnot analyse`: searches every position of recorded games; writes them with comments, and a page to step through them.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
+use super::interruption::{interruption, tell_stopped};
 use super::report::check_overwriting;
+use super::run_id::RunId;
 use crate::engine::Settings;
-use crate::lab::analysis::{self, AnalysedGame, AnalysisSummary, Analyst, SpendingPlan, write_pgn};
-use crate::lab::pgn::{GameError, Games};
+use crate::lab::analysis::{
+    self, AnalysisError, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, SpendingPlan,
+};
+use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::lab::rows::make_folder;
-use crate::report::Table;
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
 use crate::tools::fixed_search;
-use crate::tools::output::eprint_message;
+use crate::tools::output::{OutputFormat, eprint_message};
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
-/// The name of the file with the games in the folder of `--out`.
-const GAMES: &str = "games.pgn";
 /// The visits per position unless the user says otherwise.
 const DEFAULT_NODES: u64 = 800;
 
@@ -43,7 +44,7 @@ pub(in crate::tools) struct AnalyseArgs {
     /// Time control of games that tell none, for what the time manager would have spent: [MOVES/]SECONDS[+INCREMENT]
     #[arg(long, value_name = "TC")]
     tc: Option<TimeControl>,
-    /// Write the games with comments (games.pgn) and a page to step through them (index.html) to this folder
+    /// Write the games with comments (games.pgn) and a page to step through them (index.html) to this folder; a run that was stopped goes on there
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -52,27 +53,22 @@ pub(in crate::tools) struct AnalyseArgs {
 
 /// The result. Its fields are the keys of the JSON document.
 #[derive(Serialize)]
-struct AnalysisReport {
+struct AnalysisReport<'a> {
     version: &'static str,
     backend: String,
-    games: Vec<AnalysisSummary>,
+    games: Vec<&'a AnalysisSummary>,
     /// The games with comments, where they are not written to a folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pgn: Option<String>,
 }
 
-impl fmt::Display for AnalysisReport {
+impl fmt::Display for AnalysisReport<'_> {
+    /// Writes the table; without a folder, the games have gone out one by one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pgn {
-            Some(pgn) => f.write_str(pgn),
-            None => self.table().fmt(f),
+            Some(_) => Ok(()),
+            None => analysis::table(self.games.iter().copied()).fmt(f),
         }
-    }
-}
-
-impl AnalysisReport {
-    fn table(&self) -> Table {
-        analysis::table(&self.games)
     }
 }
 
@@ -91,29 +87,50 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         control: args.tc,
         overhead_ms: settings.time.move_overhead.as_secs_f64() * 1e3,
     };
-    let mut analyst = Analyst::new(fixed_search::engine(settings)?, limits.clone());
+    let analyst = Analyst::new(fixed_search::engine(settings)?, limits.clone());
     let backend = analyst.description();
-    let (games, status) = analyse(args, &mut analyst, &plan)?;
-    if games.is_empty() {
+    let mut run = AnalysisRun {
+        id: run_id(args, &limits, analyst.network_sha256()),
+        backend: &backend,
+        args,
+        analyst,
+        plan,
+        stop: interruption()?,
+        journal: None,
+        rows: Vec::new(),
+        status: ExitStatus::Success,
+    };
+    let is_stopped = run.analyse(output)?.is_break();
+    let AnalysisRun { rows, journal, status, .. } = run;
+    if rows.is_empty() && !is_stopped {
         return Err(Failure::Input("no game that can be analysed is in these files".into()));
     }
-    let mut pgn = Vec::new();
-    match &args.out {
-        Some(folder) => {
-            let engine = format!("Zeitnot {VERSION}, {backend}, {}", described(&limits));
-            analysis::page(&games, &engine, &manager).write(folder)?;
-            write_games(&folder.join(GAMES), &games, &backend)?;
+    if let (Some(folder), Some(journal)) = (&args.out, journal) {
+        let engine = format!("Zeitnot {VERSION}, {backend}, {}", described(&limits));
+        analysis::page(&rows, &engine, &manager).write(folder)?;
+        if !is_stopped {
+            journal.finish()?;
         }
-        None => games.iter().try_for_each(|game| write_pgn(&mut pgn, game, &backend))?,
     }
     let report = AnalysisReport {
         version: VERSION,
         backend,
-        games: games.iter().map(AnalysisSummary::of).collect(),
-        pgn: args.out.is_none().then(|| String::from_utf8_lossy(&pgn).into_owned()),
+        games: rows.iter().map(|row| &row.summary).collect(),
+        pgn: args.out.is_none().then(|| rows.iter().map(|row| row.pgn.as_str()).collect()),
     };
     output.write(&report, &report)?;
+    if is_stopped {
+        tell_stopped(args.out.is_some());
+    }
     Ok(status)
+}
+
+/// Returns a hash over all that the analysis of a game depends on.
+fn run_id(args: &AnalyseArgs, limits: &GoLimits, network_sha256: Option<&str>) -> String {
+    let mut id = RunId::new();
+    id.add_settings(&args.settings, network_sha256);
+    id.add(format!("{limits:?} {:?} {:?}", args.tc, args.max_games));
+    id.finish()
 }
 
 /// Makes the folder, and refuses one with games that are to be read or that no analysis has written.
@@ -121,7 +138,10 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
     make_folder(folder)?;
     check_overwriting(&args.pgn, folder, &[GAMES, "index.html"])?;
     let path = folder.join(GAMES);
-    let is_other = path.metadata().is_ok_and(|file| file.len() > 0) && !analysis::is_analysis(&path);
+    // The first game of an unfinished one may be half written.
+    let is_other = !AnalysisJournal::is_in(folder)
+        && path.metadata().is_ok_and(|file| file.len() > 0)
+        && !analysis::is_analysis(&path);
     if is_other {
         return Err(Failure::Input(format!(
             "{}: no analysis has written this; name another --out",
@@ -131,39 +151,91 @@ fn check_folder(args: &AnalyseArgs, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Analyses the games of all files. Broken ones are named on stderr and make the status bad input.
-fn analyse(
-    args: &AnalyseArgs,
-    analyst: &mut Analyst,
-    plan: &SpendingPlan,
-) -> Result<(Vec<AnalysedGame>, ExitStatus), Failure> {
-    let (mut games, mut status) = (Vec::new(), ExitStatus::Success);
-    let progress = ProgressBar::no_length();
-    let mut number = 0;
-    for path in &args.pgn {
-        for game in Games::open(path).map_err(|error| Failure::Input(error.to_string()))? {
-            if args.max_games.is_some_and(|most| games.len() >= most) {
-                break;
-            }
-            number += 1;
-            match game {
-                Ok(game) if game.moves.is_empty() => {}
-                Ok(mut game) => {
-                    game.number = number;
-                    progress.set_length(game.moves.len() as u64 + 1);
-                    progress.set_position(0);
-                    games.push(analyst.analyse(game, plan, || progress.inc(1))?);
+/// A run through the games of all files.
+struct AnalysisRun<'a> {
+    args: &'a AnalyseArgs,
+    id: String,
+    backend: &'a str,
+    analyst: Analyst,
+    plan: SpendingPlan,
+    /// Becomes true when the user stops the run.
+    stop: &'a AtomicBool,
+    /// With a folder, from the first game on.
+    journal: Option<AnalysisJournal>,
+    rows: Vec<AnalysisRow>,
+    status: ExitStatus,
+}
+
+impl AnalysisRun<'_> {
+    /// Analyses the games, each of which is kept or written as soon as it is done. Broken ones are named on stderr and make the status
+    /// bad input. The answer is a break if the user stops the run.
+    fn analyse(&mut self, output: &mut Output) -> Result<ControlFlow<()>, Failure> {
+        let progress = ProgressBar::no_length();
+        let mut number = 0;
+        for path in &self.args.pgn {
+            for game in Games::open(path).map_err(|error| Failure::Input(error.to_string()))? {
+                if self.args.max_games.is_some_and(|most| self.rows.len() >= most) {
+                    break;
                 }
-                Err(fatal @ GameError::Read { .. }) => return Err(Failure::Input(fatal.to_string())),
-                Err(broken) => {
-                    eprint_message(format_args!("{}: {broken}", path.display()));
-                    status = ExitStatus::BadInput;
+                number += 1;
+                match game {
+                    Ok(game) if game.moves.is_empty() => {}
+                    Ok(mut game) => {
+                        game.number = number;
+                        let Some(row) = self.row(game, &progress)? else {
+                            progress.finish_and_clear();
+                            return Ok(ControlFlow::Break(()));
+                        };
+                        if self.args.out.is_none() && output.format() == OutputFormat::Text {
+                            output.write(&(), &row.pgn)?;
+                            output.flush()?;
+                        }
+                        self.rows.push(row);
+                    }
+                    Err(fatal @ GameError::Read { .. }) => return Err(Failure::Input(fatal.to_string())),
+                    Err(broken) => {
+                        eprint_message(format_args!("{}: {broken}", path.display()));
+                        self.status = ExitStatus::BadInput;
+                    }
                 }
             }
         }
+        progress.finish_and_clear();
+        Ok(ControlFlow::Continue(()))
     }
-    progress.finish_and_clear();
-    Ok((games, status))
+
+    /// Returns the row of a game, from the journal or newly analysed. Returns `None` if the user stops the run.
+    fn row(&mut self, game: RecordedGame, progress: &ProgressBar) -> Result<Option<AnalysisRow>, Failure> {
+        if let (Some(folder), None) = (&self.args.out, &self.journal) {
+            self.journal = Some(AnalysisJournal::open(folder, &self.id)?);
+        }
+        let known = self.journal.as_mut().map(|journal| journal.known(&game)).transpose()?.flatten();
+        if let Some(row) = known {
+            self.analyst.add_effort(row.effort);
+            return Ok(Some(row));
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        progress.set_length(game.moves.len() as u64 + 1);
+        progress.set_position(0);
+        let analysed = self.analyst.analyse(game, &self.plan, || {
+            progress.inc(1);
+            if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let Some(analysed) = analysed else { return Ok(None) };
+        let row = AnalysisRow::new(&self.id, &analysed, self.backend);
+        if let Some(journal) = &mut self.journal {
+            journal.add(&row)?;
+        }
+        Ok(Some(row))
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Failure {
+        Failure::Measurement(Box::new(error))
+    }
 }
 
 fn described(limits: &GoLimits) -> String {
@@ -171,11 +243,4 @@ fn described(limits: &GoLimits) -> String {
     let time = limits.movetime.map(|time| format!("{} ms", time.0));
     let texts: Vec<_> = nodes.into_iter().chain(time).collect();
     format!("{} a position", texts.join(" or "))
-}
-
-fn write_games(path: &Path, games: &[AnalysedGame], backend: &str) -> Result<(), Failure> {
-    let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
-    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-    let mut games = games.iter();
-    games.try_for_each(|game| write_pgn(&mut file, game, backend)).and_then(|()| file.flush()).map_err(failed)
 }

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::game_args::GameArgs;
-use crate::engine::EngineSetup;
+use crate::engine::{EngineSetup, Settings};
 use crate::lab::matches::{MatchRules, Openings};
 
 /// Collects what the results of a run depend on, except where files lie and how fast the machine is.
@@ -22,9 +22,14 @@ impl RunId {
 
     /// Adds all options of an engine, and its network.
     pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
-        let mut settings = setup.settings().clone();
+        self.add_settings(setup.settings(), setup.network_sha256());
+    }
+
+    /// Adds all options, and the network's SHA-256.
+    pub(super) fn add_settings(&mut self, settings: &Settings, network_sha256: Option<&str>) {
+        let mut settings = settings.clone();
         // What the file holds counts, not what it is called.
-        settings.network.weights_file = setup.network_sha256().unwrap_or_default().to_owned();
+        settings.network.weights_file = network_sha256.unwrap_or_default().to_owned();
         if !settings.tablebase.syzygy_path.is_empty() {
             settings.tablebase.syzygy_path = "tables".into();
         }
