@@ -1,8 +1,12 @@
 //! Tables: text on the terminal, `<table>` in a page.
 
 use std::fmt;
+use std::io;
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, TableStyle};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
+
+/// The space behind a column.
+const PADDING: u16 = 2;
 
 /// Side of a column's cells that lines up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,21 +64,51 @@ impl Table {
 }
 
 impl fmt::Display for Table {
-    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows.
+    /// Writes the table for a terminal: the caption, the columns' names, a rule, the rows. Where stdout is a terminal, cells are
+    /// wrapped so that the table fits its width.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0))
+    }
+}
+
+impl Table {
+    /// Returns the width of the longest word of each column, with the padding.
+    fn least_widths(&self) -> Vec<u16> {
+        let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max().unwrap_or(0);
+        let of_column = |(index, (name, _)): (usize, &(String, Align))| {
+            let cells = self.rows.iter().map(|row| longest(&row[index]));
+            let width = cells.fold(longest(name), usize::max);
+            u16::try_from(width).unwrap_or(u16::MAX).saturating_add(PADDING)
+        };
+        self.columns.iter().enumerate().map(of_column).collect()
+    }
+
+    /// Writes the table in at most `width` columns, or as wide as it is.
+    fn write(&self, f: &mut impl fmt::Write, width: Option<u16>) -> fmt::Result {
         let mut text = comfy_table::Table::new();
         let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
         text.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+        if let Some(width) = width {
+            text.set_width(width).set_content_arrangement(ContentArrangement::Dynamic);
+        }
         text.set_header(self.columns.iter().map(|(name, _)| name));
         for row in &self.rows {
             text.add_row(row);
         }
         for (column, (_, align)) in text.column_iter_mut().zip(&self.columns) {
-            column.set_padding((0, 2));
+            column.set_padding((0, PADDING));
             column.set_cell_alignment(match align {
                 Align::Left => CellAlignment::Left,
                 Align::Right => CellAlignment::Right,
             });
+        }
+        let least = self.least_widths();
+        // Words stay whole where there is room for that, and for the border between two columns.
+        let total = least.iter().map(|width| usize::from(*width) + 1).sum::<usize>();
+        if width.is_some_and(|width| total <= usize::from(width)) {
+            for (column, &least) in text.column_iter_mut().zip(&least) {
+                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
+            }
         }
         writeln!(f, "{}", self.caption)?;
         for line in text.lines() {
@@ -101,5 +135,25 @@ mod tests {
         let widths: Vec<_> = lines[3..5].iter().map(|line| line.chars().count()).collect();
         assert_eq!(widths[0], widths[1], "{text}");
         assert!(lines[5].starts_with("short"), "{text}");
+    }
+
+    /// A regression: lines wider than the terminal were broken by it, wherever its edge was.
+    #[test]
+    fn a_table_fits_the_terminal_and_loses_nothing() {
+        let mut table = Table::new("Caption", &[("name", Align::Left), ("points given away", Align::Right)]);
+        table.row(["some words that are wrapped".into(), "1.0".into()]);
+        let write = |width| {
+            let mut text = String::new();
+            table.write(&mut text, width).unwrap();
+            text
+        };
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+        let (whole, narrow) = (write(None), write(Some(20)));
+        let natural = widest(&whole);
+        assert!(widest(&narrow) <= 20, "{narrow}");
+        for word in ["some", "words", "that", "are", "wrapped", "points", "given", "away", "1.0"] {
+            assert!(narrow.contains(word), "{word}: {narrow}");
+        }
+        assert_eq!(write(Some(natural as u16)), whole);
     }
 }
