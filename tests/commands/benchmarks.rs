@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{run, run_json, stderr};
+use crate::common::{package_file, run, run_json, stderr};
 
 /// A device whose batches take 2 ms and 10 µs more with each position.
 const DEVICE: &str = "simulated(latency-us=2000,per-position-ns=10000,max-batch=64)";
@@ -161,6 +161,17 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
     assert!(runs[4]["report"]["device_busy"].as_f64().is_some(), "a simulated device is busy");
     let table = fs::read_to_string(folder.path().join("report.md")).unwrap();
     assert!(table.contains("| random |") && table.contains("FAILS"), "{table}");
+    assert!(
+        table.starts_with("# Backends compared\n\n") && table.contains(" nodes per second on "),
+        "{table}"
+    );
+    assert!(!table.contains(&out), "{table}");
+    if cfg!(feature = "lab") {
+        // A regression: there was no page.
+        let page = fs::read_to_string(folder.path().join("index.html")).unwrap();
+        assert!(page.contains("is the fastest, with") && page.contains("Speed by backend"), "{page}");
+        assert!(fs::read_to_string(folder.path().join("speed.svg")).unwrap().starts_with("<svg"));
+    }
     let output = run(&["benchmark", "--backends=random", "--threads=2"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("--thread-counts"), "{}", stderr(&output));
@@ -184,6 +195,35 @@ fn a_card_has_the_figures_and_no_folder() {
         (&1.into(), &1.into(), &2.into())
     );
     assert!(card["nps"].as_u64().unwrap() > 0 && !card.to_string().contains(folder.path().to_str().unwrap()));
+}
+
+/// A regression: the report named the folder of the network and began with remarks.
+#[test]
+fn a_report_begins_with_the_headline_and_names_no_folder() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::copy(package_file("models/tiny/zeitnot-tiny.pb.gz"), path("net.pb.gz")).unwrap();
+    let (weights, out) = (format!("--weights={}", path("net.pb.gz")), path("out"));
+    let line = ["benchmark", "--backend=native", "--nodes=20", "--num-positions=1", "--threads=1", "--json"];
+    let old = run(&[&line[..], &[&weights]].concat());
+    fs::write(path("old.json"), &old.stdout).unwrap();
+    let compare = format!("--compare={}", path("old.json"));
+    let output = run(&[&line[..], &[&weights, "--out", &out, &compare]].concat());
+    let nps = json(&output)["nps"].as_u64().unwrap();
+    let read = |name: &str| fs::read_to_string(Path::new(&out).join(name)).unwrap();
+    let markdown = read("report.md");
+    let begin = format!("# Zeitnot benchmark\n\n{nps} nodes per second on ");
+    assert!(markdown.starts_with(&begin), "{markdown}");
+    assert!(markdown.lines().nth(2).unwrap().contains("by 1 thread, with net.pb.gz, "), "{markdown}");
+    let mut files = vec!["report.md", "benchmark.json", "card.json"];
+    files.extend(cfg!(feature = "lab").then_some("index.html"));
+    let own_folder = folder.path().file_name().unwrap().to_str().unwrap();
+    for name in files {
+        let text = read(name);
+        assert!(text.contains("net.pb.gz") && !text.contains(own_folder), "{name}: {text}");
+        // What is missing is told in our words.
+        assert!(!text.contains("libloading"), "{name}: {text}");
+    }
 }
 
 /// What a system does not tell is named; energy is never made up.

@@ -46,7 +46,7 @@ pub(super) struct Card {
 impl Card {
     pub(super) fn of(report: &BenchmarkReport) -> Card {
         let report = report.clone();
-        let computes = without_paths(&report.description);
+        let computes = without_network(&report.description, report.network.is_some());
         Card {
             zeitnot_card: FORM,
             version: report.version,
@@ -65,7 +65,7 @@ impl Card {
             minibatch_size: report.minibatch_size,
             limit: report.limit,
             positions: report.positions.len(),
-            options: report.options.into_iter().filter(|option| !option.contains(['/', '\\'])).collect(),
+            options: report.options,
             cpu: report.machine.cpu,
             cores: report.machine.cores,
             gpus: report.machine.gpus,
@@ -76,11 +76,11 @@ impl Card {
     }
 }
 
-/// Returns `description` without words that are paths, as that of the network at its beginning.
-fn without_paths(description: &str) -> String {
-    let words = description.split(' ').filter(|word| !word.contains(['/', '\\']));
-    let text = words.collect::<Vec<_>>().join(" ");
-    text.strip_prefix("on ").unwrap_or(&text).to_owned()
+/// Returns `description` without the name of the network's file, with which it begins if it `has_network`.
+fn without_network(description: &str, has_network: bool) -> String {
+    let ends = [", ", " on "].map(|separator| description.find(separator).map(|at| at + separator.len()));
+    let end = ends.into_iter().flatten().min().filter(|_| has_network);
+    description[end.unwrap_or(0)..].to_owned()
 }
 
 impl fmt::Display for Card {
@@ -117,14 +117,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_card_names_no_folder() {
+    fn a_card_does_not_name_the_network_by_its_file() {
         assert_eq!(
-            without_paths("/home/me/net.pb.gz on ONNX Runtime 1.31.1, webgpu on device 0, fp16"),
+            without_network("net.pb.gz on ONNX Runtime 1.31.1, webgpu on device 0, fp16", true),
             "ONNX Runtime 1.31.1, webgpu on device 0, fp16"
         );
-        assert_eq!(
-            without_paths("C:\\nets\\a.pb.gz, 6 blocks, AVX2 kernels, fp32"),
-            "6 blocks, AVX2 kernels, fp32"
-        );
+        assert_eq!(without_network("a.pb.gz, 6 blocks, fp32", true), "6 blocks, fp32");
+        let material = "material, uniform policy, no network";
+        assert_eq!(without_network(material, false), material);
     }
 }

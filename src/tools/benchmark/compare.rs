@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::noise::MachineNoise;
 use super::report::BenchmarkReport;
+use crate::network::without_folder;
 use crate::tools::Failure;
 
 /// The output of an earlier run with `--json`. The output of `zeitnot bench --json` can be read too.
@@ -65,8 +66,8 @@ impl EarlierRun {
 /// The new run against the old one. Ratios are above 1 where the new run is faster.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Comparison {
-    /// The earlier run's file.
-    old: PathBuf,
+    /// The name of the earlier run's file.
+    old: String,
     /// The number of positions that both runs searched.
     positions: usize,
     /// The ratio of the nodes per second, geometric mean over the positions.
@@ -104,7 +105,7 @@ impl Comparison {
         let (low, high) = ((mean - 1.96 * error).exp(), (mean + 1.96 * error).exp());
         let machine_ratio = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);
         Comparison {
-            old: old.file.clone(),
+            old: old.file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             positions: nps.len(),
             nps_ratio: mean.exp(),
             low,
@@ -128,8 +129,10 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
 /// Returns what differs between the two runs beside their speed.
 fn differences(new: &BenchmarkReport, old: &EarlierRun) -> Vec<String> {
     let mut differences = Vec::new();
-    if new.description != old.description {
-        differences.push(format!("backend: {} (old: {})", new.description, old.description));
+    // Earlier versions wrote the folder too.
+    let old_description = without_folder(&old.description);
+    if new.description != old_description {
+        differences.push(format!("backend: {} (old: {old_description})", new.description));
     }
     if new.threads != old.threads {
         differences.push(format!("threads: {} (old: {})", new.threads, old.threads));
@@ -149,7 +152,7 @@ fn differences(new: &BenchmarkReport, old: &EarlierRun) -> Vec<String> {
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Comparison { positions, nps_ratio, low, high, .. } = self;
-        let old = self.old.display();
+        let old = &self.old;
         let change = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
         write!(f, "Against {old}, over {positions} positions: {} nodes/s ", change(*nps_ratio))?;
         write!(f, "(95 %: {} to {})", change(*low), change(*high))?;

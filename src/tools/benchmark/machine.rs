@@ -1,5 +1,6 @@
 //! Describes the machine on which a figure was measured: processor, memory, system, graphics cards and their driver.
 
+use std::fmt;
 use std::fs;
 use std::num::NonZero;
 use std::process::{Command, Stdio};
@@ -33,6 +34,15 @@ impl MachineInfo {
             system: system(),
             gpus: gpus(),
         }
+    }
+}
+
+impl fmt::Display for MachineInfo {
+    /// Writes what computes, in one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cores = if self.cores == 1 { "core" } else { "cores" };
+        write!(f, "{}, {} {cores}", self.cpu, self.cores)?;
+        self.gpus.iter().try_for_each(|gpu| write!(f, ", {gpu}"))
     }
 }
 

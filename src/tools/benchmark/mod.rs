@@ -6,6 +6,7 @@
 
 mod card;
 mod compare;
+mod document;
 pub(super) mod machine;
 mod noise;
 #[cfg(feature = "lab")]
@@ -26,11 +27,7 @@ use clap::Args;
 use super::bench::{BenchFigures, HEAD, PositionArgs, cpu_time, search};
 use super::output::OutputFormat;
 use super::{ExitStatus, Failure, Output, fixed_search};
-use crate::engine::Engine;
-use crate::engine::{NetworkOptions, Settings};
-use crate::network::backends::BackendConfig;
-use crate::network::discover;
-use crate::network::weights::HeadChoice;
+use crate::engine::{Engine, Settings};
 use crate::time::{GoLimits, Millis, Nodes};
 use crate::version::VERSION;
 use compare::{Comparison, EarlierRun};
@@ -114,9 +111,7 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let ready = start.elapsed();
     let mut report = measure(&mut engine, positions, &limits, output)?;
     report.ready_s = ready.as_secs_f64();
-    report.network = network_hash(&args.settings.network)?;
-    report.options =
-        args.settings.changed().into_iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+    report.options = args.settings.changed().into_iter().map(option_text).collect();
     if let Some(earlier) = earlier {
         report.comparison = Some(Comparison::new(&report, &earlier, args.tolerance / 100.0));
     }
@@ -185,9 +180,9 @@ fn measure(
         cpu_s: searching.cpu.map(|time| time.as_secs_f64()),
         device_busy: searching.busy.map(|busy| busy.as_secs_f64() / searching.wall.as_secs_f64().max(1e-9)),
         figures: total,
+        description: backend.description_without_folder(),
         backend: backend.name,
-        description: backend.description,
-        network: None,
+        network: engine.network_sha256().map(str::to_owned),
         threads: engine.threads(),
         limit: limit_text(limits),
         options: Vec::new(),
@@ -231,20 +226,15 @@ impl Searching {
     }
 }
 
+/// Returns an option as a flag; of a path its last part alone.
+fn option_text((flag, value): (&str, String)) -> String {
+    let name = value.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+    format!("--{flag}={name}")
+}
+
 /// Returns what ended the searches, in words.
 fn limit_text(limits: &GoLimits) -> String {
     let nodes = limits.nodes.map(|nodes| format!("{nodes} nodes"));
     let time = limits.movetime.map(|ms| format!("{ms} ms"));
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
-}
-
-/// Returns the SHA-256 of the network that `options` name or that is found, if their backend takes one.
-fn network_hash(options: &NetworkOptions) -> Result<Option<String>, Failure> {
-    let config = BackendConfig::parse(&options.backend, &options.backend_options)?;
-    if !config.needs_network() {
-        return Ok(None);
-    }
-    let found = discover::load(options.named_file(), HeadChoice::default())
-        .map_err(crate::engine::EngineError::from)?;
-    Ok(Some(found.network.sha256))
 }

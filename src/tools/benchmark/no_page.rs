@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::report::BenchmarkReport;
+use super::document::Document;
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
 
@@ -10,7 +10,7 @@ use crate::tools::output::eprint_message;
 ///
 /// # Errors
 /// Always fails: [`Failure::Input`] says what this build can write.
-pub(super) fn html(_: &BenchmarkReport) -> Result<String, Failure> {
+pub(super) fn html(_: &Document) -> Result<String, Failure> {
     let text = "this build has no laboratory and writes no HTML: name a .md or .json file, or build with --features lab";
     Err(Failure::Input(text.into()))
 }
@@ -19,7 +19,7 @@ pub(super) fn html(_: &BenchmarkReport) -> Result<String, Failure> {
 ///
 /// # Errors
 /// Never fails in this build.
-pub(super) fn write(_: &BenchmarkReport, _: &Path) -> Result<(), Failure> {
+pub(super) fn write(_: &Document, _: &Path) -> Result<(), Failure> {
     eprint_message("this build has no laboratory: index.html and speed.svg are not written");
     Ok(())
 }

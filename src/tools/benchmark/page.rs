@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::report::{BenchmarkReport, PositionResult};
+use super::document::{Document, SpeedBars};
 use crate::report::{Bar, BarPlot, Page};
 use crate::tools::Failure;
 
@@ -11,40 +11,43 @@ use crate::tools::Failure;
 ///
 /// # Errors
 /// Never fails in this build; a build without the laboratory has no page.
-pub(super) fn html(report: &BenchmarkReport) -> Result<String, Failure> {
-    Ok(page(report).to_html())
+pub(super) fn html(document: &Document) -> Result<String, Failure> {
+    Ok(page(document).to_html())
 }
 
 /// Writes `index.html` and `speed.svg` into `folder`.
 ///
 /// # Errors
 /// [`Failure::Output`] if a file cannot be written.
-pub(super) fn write(report: &BenchmarkReport, folder: &Path) -> Result<(), Failure> {
-    page(report).write(folder)?;
-    Ok(fs::write(folder.join("speed.svg"), speeds(report))?)
+pub(super) fn write(document: &Document, folder: &Path) -> Result<(), Failure> {
+    page(document).write(folder)?;
+    Ok(fs::write(folder.join("speed.svg"), speeds(&document.speeds))?)
 }
 
-fn page(report: &BenchmarkReport) -> Page {
-    let mut page = Page::new("Zeitnot benchmark");
-    for remark in report.remarks() {
-        page = page.paragraph(&remark);
+fn page(document: &Document) -> Page {
+    let mut page = Page::new(document.title);
+    for paragraph in &document.paragraphs {
+        page = page.paragraph(paragraph);
     }
-    page.table(&report.fact_table())
-        .figure(&speeds(report), "Nodes beyond evaluations came from the cache or were finished games.")
-        .table(&report.position_table())
+    if let Some(card) = &document.card {
+        page = page.code(card);
+    }
+    let caption = "Nodes beyond evaluations came from the cache or were finished games.";
+    let mut tables = document.tables.iter();
+    if let Some(first) = tables.next() {
+        page = page.table(first);
+    }
+    page = page.figure(&speeds(&document.speeds), caption);
+    tables.fold(page, Page::table)
 }
 
-/// Returns the plot of nodes and evaluations per second by position, as SVG.
-fn speeds(report: &BenchmarkReport) -> String {
-    let names: Vec<_> = (1..=report.positions.len()).map(|number| number.to_string()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let bar = |value: f64| Bar { value, error: None };
-    let rate = |count: u64, row: &PositionResult| count as f64 / (row.search.figures.time_ms / 1e3).max(1e-9);
-    let rows = &report.positions;
-    let nodes: Vec<_> = rows.iter().map(|row| bar(rate(row.search.figures.nodes, row))).collect();
-    let evaluations: Vec<_> = rows.iter().map(|row| bar(rate(row.search.figures.evaluations, row))).collect();
-    BarPlot::new("Speed by position", "per second", &names)
-        .series("nodes", &nodes)
-        .series("evaluations", &evaluations)
+/// Returns the plot of nodes and evaluations per second, as SVG.
+fn speeds(speeds: &SpeedBars) -> String {
+    let names: Vec<&str> = speeds.names.iter().map(String::as_str).collect();
+    let bars =
+        |values: &[f64]| -> Vec<Bar> { values.iter().map(|&value| Bar { value, error: None }).collect() };
+    BarPlot::new(speeds.title, "per second", &names)
+        .series("nodes", &bars(&speeds.nodes))
+        .series("evaluations", &bars(&speeds.evaluations))
         .to_svg()
 }

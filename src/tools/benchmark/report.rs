@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::card::Card;
 use super::compare::Comparison;
+use super::document::{Document, SpeedBars};
 use super::machine::MachineInfo;
 use super::noise::MachineNoise;
 use super::page;
@@ -101,13 +102,13 @@ impl BenchmarkReport {
     }
 
     /// Returns sentences about the noise of the run and the comparison with an earlier one.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let comparison = self.comparison.as_ref().map(|comparison| comparison.to_string().trim().to_owned());
         [self.noise.verdict()].into_iter().chain(comparison).collect()
     }
 
     /// Returns the facts about the run as a table.
-    pub(super) fn fact_table(&self) -> Table {
+    fn fact_table(&self) -> Table {
         let mut table = Table::new("The run", &[("what", Align::Left), ("value", Align::Left)]);
         for (name, value) in self.facts() {
             table.row([name.into(), value]);
@@ -116,7 +117,7 @@ impl BenchmarkReport {
     }
 
     /// Returns the searches as a table, one row per position.
-    pub(super) fn position_table(&self) -> Table {
+    fn position_table(&self) -> Table {
         let right = |name| (name, Align::Right);
         let columns = [
             right("#"),
@@ -151,23 +152,36 @@ impl BenchmarkReport {
         table
     }
 
-    /// Returns the report as Markdown.
-    fn to_markdown(&self) -> String {
-        let mut text = String::from("# Zeitnot benchmark\n\n");
-        for remark in self.remarks() {
-            text += &format!("{remark}\n\n");
+    /// Returns what Markdown and the page say.
+    fn document(&self) -> Document {
+        let threads = if self.threads == 1 { "1 thread".into() } else { format!("{} threads", self.threads) };
+        let headline = format!(
+            "{} nodes per second on {}, by {threads}, with {}.",
+            self.figures.nps, self.machine, self.description
+        );
+        let rate = |count: u64, figures: &BenchFigures| count as f64 / (figures.time_ms / 1e3).max(1e-9);
+        let figures = || self.positions.iter().map(|row| &row.search.figures);
+        Document {
+            title: "Zeitnot benchmark",
+            paragraphs: [headline].into_iter().chain(self.remarks()).collect(),
+            card: Some(Card::of(self).to_string()),
+            tables: vec![self.fact_table(), self.position_table()],
+            speeds: SpeedBars {
+                title: "Speed by position",
+                names: (1..=self.positions.len()).map(|number| number.to_string()).collect(),
+                nodes: figures().map(|found| rate(found.nodes, found)).collect(),
+                evaluations: figures().map(|found| rate(found.evaluations, found)).collect(),
+            },
         }
-        text += &format!("`{}`\n\n", Card::of(self));
-        text + &markdown(&self.fact_table()) + "\n" + &markdown(&self.position_table())
     }
 
     /// Writes the report into one file: HTML if it is named so, JSON likewise, else Markdown.
     pub(super) fn write_file(&self, file: &Path) -> Result<(), Failure> {
         let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
         let text = match ending.as_ref().and_then(|ending| ending.to_str()) {
-            Some("html" | "htm") => page::html(self)?,
+            Some("html" | "htm") => page::html(&self.document())?,
             Some("json") => pretty_json(self)?,
-            _ => self.to_markdown(),
+            _ => self.document().to_markdown(),
         };
         write_text(file, &text)
     }
@@ -181,8 +195,7 @@ impl BenchmarkReport {
     /// is made if need be.
     pub(super) fn write_files(&self, folder: &Path) -> Result<(), Failure> {
         fs::create_dir_all(folder)?;
-        page::write(self, folder)?;
-        fs::write(folder.join("report.md"), self.to_markdown())?;
+        self.document().write(folder)?;
         self.write_card(&folder.join("card.json"))?;
         fs::write(folder.join("benchmark.json"), pretty_json(self)?)?;
         Ok(())
@@ -193,20 +206,6 @@ impl BenchmarkReport {
 fn write_text(file: &Path, text: &str) -> Result<(), Failure> {
     fs::write(file, text)
         .map_err(|error| Failure::Input(format!("{}: cannot be written: {error}", file.display())))
-}
-
-/// Returns `table` as Markdown.
-pub(super) fn markdown(table: &Table) -> String {
-    let escaped = |cell: &str| cell.replace('|', "\\|");
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let mut text = format!("{}:\n\n", table.caption());
-    text += &line(table.columns().iter().map(|(name, _)| escaped(name)).collect());
-    let rule = |align: &Align| if *align == Align::Right { "---:" } else { "---" };
-    text += &line(table.columns().iter().map(|(_, align)| rule(align).into()).collect());
-    for row in table.rows() {
-        text += &line(row.iter().map(|cell| escaped(cell)).collect());
-    }
-    text
 }
 
 impl fmt::Display for BenchmarkReport {
@@ -221,17 +220,5 @@ impl fmt::Display for BenchmarkReport {
         }
         writeln!(f, "{}", Card::of(self))?;
         writeln!(f, "{} nodes {} nps", self.figures.nodes, self.figures.nps)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markdown_lines_up_numbers_and_escapes_bars() {
-        let mut table = Table::new("T", &[("a|b", Align::Left), ("n", Align::Right)]);
-        table.row(["x".into(), "1".into()]);
-        assert_eq!(markdown(&table), "T:\n\n| a\\|b | n |\n| --- | ---: |\n| x | 1 |\n");
     }
 }

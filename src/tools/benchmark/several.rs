@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::BenchmarkArgs;
+use super::document::{Document, SpeedBars};
 use super::machine::MachineInfo;
-use super::report::markdown;
 use crate::params::Params;
 use crate::report::{Align, Table};
 use crate::tools::child_process::{self, ChildProcess, last_message};
@@ -29,6 +29,15 @@ const MOVE_TIME_MS: i64 = 1000;
 const TIME_TO_BUILD: Duration = Duration::from_secs(900);
 /// The time for a run whose searches have no time of their own.
 const TIME_BY_NODES: Duration = Duration::from_secs(4 * 3600);
+
+/// What stands before the words of a library or a system in a message.
+const QUOTES: [&str; 5] = [
+    "onnxruntime cannot use the model",
+    "evaluation failed",
+    "does not load",
+    "it did not answer in time",
+    "crashed",
+];
 
 /// The options that ask for several runs.
 #[derive(Debug, Args)]
@@ -98,7 +107,10 @@ pub(super) fn run(
         eprint_message(format_args!("measuring {manner}"));
         let (error, report) = match measure(args, &manner, patience) {
             Ok(report) => (None, Some(report)),
-            Err(reason) => (Some(reason), None),
+            Err(reason) => {
+                eprint_message(format_args!("{manner}: {reason}"));
+                (Some(in_our_words(&reason)), None)
+            }
         };
         runs.push(Run { manner, error, report });
     }
@@ -107,7 +119,7 @@ pub(super) fn run(
     output.write(&report, &report)?;
     if let Some(folder) = &args.out {
         fs::create_dir_all(folder)?;
-        fs::write(folder.join("report.md"), format!("# Backends compared\n\n{}", markdown(&report.table())))?;
+        report.document().write(folder)?;
         fs::write(folder.join("benchmark.json"), pretty_json(&report)?)?;
     }
     Ok(if is_complete { ExitStatus::Success } else { ExitStatus::Negative })
@@ -163,6 +175,19 @@ fn measure(args: &BenchmarkArgs, manner: &Manner, patience: Duration) -> Result<
     serde_json::from_str(&answer.stdout).map_err(|_| last_message(&answer.stderr))
 }
 
+/// Returns why a run failed and what helps, without what a library says of it and without paths of this machine.
+fn in_our_words(reason: &str) -> String {
+    const DOCTOR: &str = "`zeitnot doctor` tells what is missing or broken";
+    let quoted = QUOTES.iter().find_map(|quote| reason.find(quote).map(|at| &reason[..at + quote.len()]));
+    let is_path = |word: &&str| {
+        word.trim_start_matches(['(', '"', '`']).starts_with(['/', '\\']) || word.contains(":\\")
+    };
+    let own = quoted.unwrap_or(reason);
+    let words: Vec<&str> = own.split(' ').map(|word| if is_path(&word) { "…" } else { word }).collect();
+    let text = words.join(" ");
+    if quoted.is_some() { format!("{text}; {DOCTOR}") } else { text }
+}
+
 /// Returns the time within which a run must end whose searches of `positions` positions take `movetime` ms each, if they end by
 /// time.
 fn patience(movetime: Option<i64>, positions: usize) -> Duration {
@@ -187,7 +212,56 @@ impl fmt::Display for Manner {
     }
 }
 
+impl Run {
+    /// Returns a number of the run's report.
+    fn figure(&self, path: &str) -> Option<f64> {
+        self.report.as_ref()?.pointer(path)?.as_f64()
+    }
+
+    /// Returns the description of what was measured.
+    fn description(&self) -> Option<&str> {
+        self.report.as_ref()?.pointer("/description")?.as_str()
+    }
+}
+
 impl SeveralReport {
+    /// Returns the most important finding: machine, network, speed.
+    fn headline(&self) -> String {
+        let speed = |run: &&Run| run.figure("/nps").unwrap_or(-1.0);
+        let fastest = self.runs.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)));
+        match fastest.and_then(|run| Some((run, run.figure("/nps")?, run.description()?))) {
+            Some((Run { manner, .. }, nps, description)) => format!(
+                "{nps} nodes per second on {}: {manner} is the fastest, with {description}.",
+                self.machine
+            ),
+            None => format!("Nothing could be measured on {}.", self.machine),
+        }
+    }
+
+    /// Returns what Markdown and the page say.
+    fn document(&self) -> Document {
+        let measured: Vec<&Run> = self.runs.iter().filter(|run| run.report.is_some()).collect();
+        let figures = |path| measured.iter().filter_map(|run| run.figure(path)).collect();
+        let mut told =
+            Table::new("What ran, or why it did not", &[("run", Align::Left), ("what", Align::Left)]);
+        for run in &self.runs {
+            let what = run.error.as_deref().or(run.description()).unwrap_or_default();
+            told.row([run.manner.to_string(), what.to_owned()]);
+        }
+        Document {
+            title: "Backends compared",
+            paragraphs: vec![self.headline()],
+            card: None,
+            tables: vec![self.table(), told],
+            speeds: SpeedBars {
+                title: "Speed by backend",
+                names: measured.iter().map(|run| run.manner.to_string()).collect(),
+                nodes: figures("/nps"),
+                evaluations: figures("/evaluations_per_s"),
+            },
+        }
+    }
+
     fn table(&self) -> Table {
         let right = |name| (name, Align::Right);
         let columns = [
@@ -207,9 +281,7 @@ impl SeveralReport {
         let mut table = Table::new("Backends compared; batch is the size in force", &columns);
         for run in &self.runs {
             let figure = |path: &str, factor: f64, digits: usize| {
-                let value =
-                    run.report.as_ref().and_then(|report| report.pointer(path)).and_then(Value::as_f64);
-                value.map_or(String::new(), |value| format!("{:.digits$}", value * factor))
+                run.figure(path).map_or(String::new(), |value| format!("{:.digits$}", value * factor))
             };
             table.row([
                 run.manner.backend.clone(),
@@ -232,13 +304,10 @@ impl SeveralReport {
 
 impl fmt::Display for SeveralReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.table())?;
-        for Run { manner, error, report } in &self.runs {
-            if let Some(error) = error {
-                writeln!(f, "{manner}: {error}")?;
-            }
-            let text = |path: &str| report.as_ref()?.pointer(path)?.as_str();
-            text("/description").map_or(Ok(()), |description| writeln!(f, "{manner}: {description}"))?;
+        write!(f, "{}\n\n{}", self.headline(), self.table())?;
+        for run in &self.runs {
+            let what = run.error.as_deref().or(run.description()).unwrap_or_default();
+            writeln!(f, "{}: {what}", run.manner)?;
         }
         let missing =
             self.runs.iter().find_map(|run| run.report.as_ref()?.pointer("/sensors/missing")?.as_array());
@@ -252,6 +321,9 @@ impl fmt::Display for SeveralReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::BackendError;
+    use crate::network::backends::onnxruntime::{LibraryError, Provider};
+    use crate::tools::child_process::ChildError;
 
     fn args(backends: &str) -> SeveralArgs {
         SeveralArgs { backends: Some(backends.into()), thread_counts: vec![1, 2], batches: vec![8] }
@@ -279,5 +351,30 @@ mod tests {
         for wrong in ["", "native,precision=fp32", "native("] {
             assert!(manners(&args(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_failure_is_told_in_our_words_without_a_library_s_message_or_a_path() {
+        let raw = "Status(status=8): node Conv_7 at C:\\ort\\conv.cc:12 in /home/me/net.onnx";
+        let (backend, reason) = ("onnxruntime".to_owned(), raw.to_owned());
+        let errors = [
+            BackendError::Model { backend: backend.clone(), reason: reason.clone() }.to_string(),
+            BackendError::NotAvailable(Box::new(BackendError::Evaluation { backend, reason })).to_string(),
+            BackendError::Library(LibraryError::NotRegistered {
+                provider: Provider::WebGpu,
+                path: "/home/me/libort.so".into(),
+                reason: raw.to_owned(),
+            })
+            .to_string(),
+            ChildError::Late.to_string(),
+        ];
+        for error in errors {
+            let told = in_our_words(&error);
+            assert!(told.contains("`zeitnot doctor`"), "{told}");
+            assert!(!["Status", "Conv_7", "home", "ort\\"].iter().any(|word| told.contains(word)), "{told}");
+        }
+        let own = "the NVIDIA driver (libcuda.so.1) is missing: install it, see https://nvidia.com/drivers";
+        assert_eq!(in_our_words(own), own);
+        assert_eq!(in_our_words("/home/me/a.pb.gz: no network"), "… no network");
     }
 }

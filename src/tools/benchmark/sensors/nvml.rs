@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::{Device, Nvml};
 
 use super::{Found, Reading, Sensor};
@@ -22,12 +23,27 @@ impl fmt::Debug for NvidiaGpu {
     }
 }
 
+/// Returns why the driver shows no GPUs, and what helps.
+fn cause_and_remedy(error: &NvmlError) -> &'static str {
+    match error {
+        NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound => {
+            "their driver is not installed, which only a machine with such a GPU needs"
+        }
+        NvmlError::DriverNotLoaded => "their driver is not loaded: restart the machine",
+        NvmlError::LibRmVersionMismatch => {
+            "the driver and its library are of different versions: restart the machine"
+        }
+        NvmlError::NoPermission => "this user may not reach the driver: ask for access to its devices",
+        _ => "their driver does not answer: `nvidia-smi` tells why",
+    }
+}
+
 /// Finds the GPUs that the driver shows to this process.
 pub(super) fn find() -> Found {
     let library = match Nvml::init() {
         Ok(library) => Arc::new(library),
         Err(error) => {
-            let missing = vec![format!("NVIDIA's GPUs: their driver's library tells nothing ({error})")];
+            let missing = vec![format!("NVIDIA's GPUs: {}", cause_and_remedy(&error))];
             return Found { sensors: Vec::new(), missing };
         }
     };

@@ -49,7 +49,7 @@ fn packages(root: &Path, missing: &mut Vec<String>) -> Vec<EnergyCounter> {
     let counter = |folder: &PathBuf| {
         let file = folder.join("energy_uj");
         let Some(last) = number(&file) else {
-            missing.push(format!("power of the processor: {} can be read by root only", file.display()));
+            missing.push("power of the processor: only root can read its counters; run as root".into());
             return None;
         };
         let range = number(&folder.join("max_energy_range_uj")).unwrap_or(0.0);
