@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, NetworkArgs, Output, self_play};
-use crate::network::{Backend, EvalSlot};
+use crate::network::{Backend, BackendError, EvalSlot};
 
 #[derive(Debug, Args)]
 pub(super) struct AccuracyArgs {
@@ -21,6 +21,9 @@ pub(super) struct AccuracyArgs {
     /// Positions to compare
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     positions: u32,
+    /// Threads that evaluate
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
 }
 
 /// Runs the command.
@@ -35,12 +38,13 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     if format != other {
         return Err(Failure::Input("the two backends want positions encoded differently".into()));
     }
-    let expected = self_play::positions(&mut *reference.evaluator()?, format, args.positions as usize)?;
+    let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
+        (0..args.threads).map(|_| backend.evaluator()).collect()
+    };
+    let expected = self_play::positions(&mut evaluators(&*reference)?, format, args.positions as usize)?;
     let mut found = expected.clone();
-    let mut evaluator = tested.evaluator()?;
-    for batch in found.chunks_mut(self_play::GAMES.min(tested.info().max_batch)) {
-        evaluator.evaluate(batch)?;
-    }
+    let batch = self_play::GAMES.min(tested.info().max_batch);
+    self_play::evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
     let report = AccuracyReport::new(
         EvaluatedBy { backend: &*tested, slots: &found },
         EvaluatedBy { backend: &*reference, slots: &expected },

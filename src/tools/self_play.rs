@@ -12,12 +12,12 @@ const GAME_PLIES: usize = 120;
 /// The seed for the draws of moves, so that the positions are the same each time.
 const SEED: u64 = 1;
 
-/// Returns `count` positions of games that `evaluator` plays, evaluated.
+/// Returns `count` positions of games that `evaluators` of one backend play, evaluated.
 ///
 /// # Errors
-/// [`BackendError`] if it fails.
+/// [`BackendError`] if one fails.
 pub(super) fn positions(
-    evaluator: &mut dyn Evaluator,
+    evaluators: &mut [Box<dyn Evaluator>],
     format: InputFormat,
     count: usize,
 ) -> Result<Vec<EvalSlot>, BackendError> {
@@ -26,7 +26,7 @@ pub(super) fn positions(
     let mut positions = Vec::with_capacity(count + GAMES);
     while positions.len() < count {
         let mut batch: Vec<_> = games.iter().map(|(game, _)| EvalSlot::of(game, format.into())).collect();
-        evaluator.evaluate(&mut batch)?;
+        evaluate_all(evaluators, &mut batch, GAMES)?;
         for ((game, plies), slot) in games.iter_mut().zip(&batch) {
             let legal = game.legal_moves();
             game.push(legal[draw(&slot.policy(), random.f32())]);
@@ -39,6 +39,30 @@ pub(super) fn positions(
     }
     positions.truncate(count);
     Ok(positions)
+}
+
+/// Evaluates `slots` in batches of at most `batch`, each evaluator on a thread of its own.
+///
+/// # Errors
+/// [`BackendError`] if an evaluation fails.
+pub(super) fn evaluate_all(
+    evaluators: &mut [Box<dyn Evaluator>],
+    slots: &mut [EvalSlot],
+    batch: usize,
+) -> Result<(), BackendError> {
+    let share = slots.len().div_ceil(evaluators.len().max(1)).max(1);
+    std::thread::scope(|scope| {
+        let parts = slots.chunks_mut(share).zip(evaluators);
+        let threads: Vec<_> = parts
+            .map(|(part, evaluator)| {
+                scope.spawn(move || part.chunks_mut(batch).try_for_each(|batch| evaluator.evaluate(batch)))
+            })
+            .collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
 }
 
 /// Returns the place in `probabilities` at which their sum passes `share` (`0..1`), the last one at the latest.

@@ -229,6 +229,9 @@ fn accuracy_compares_a_backend_with_the_reference() {
         report["q_error"]["mean"].as_f64().unwrap() > 0.5
             && report["policy_kl"]["mean"].as_f64().unwrap() > 0.1
     );
+    // The same positions, on whatever threads.
+    let line = ["accuracy", "--json", "--backend", "random", "--reference", "random(seed=1)", "--threads=3"];
+    assert_eq!(&json_lines(&run(&line, ""))[0], report);
 }
 
 /// Issue 18: a match was played by the CPU where a GPU was asked for.

@@ -63,7 +63,7 @@ fn shards_add_up_to_the_whole_bit_for_bit() {
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("games.pgn"), games()).unwrap();
     let out = |name: &str| path(name).to_str().unwrap().to_owned();
-    let whole = timelab(&path("games.pgn"), &["--out", &out("whole")]);
+    let whole = timelab(&path("games.pgn"), &["--out", &out("whole"), "--threads=1"]);
     let mut files = Vec::new();
     for i in ["3", "1", "2"] {
         json(&timelab(&path("games.pgn"), &["--out", &out(i), "--shard", &format!("{i}/3")]));

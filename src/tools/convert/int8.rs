@@ -18,7 +18,7 @@ pub(super) fn build(network: Network, options: BuildOptions) -> Result<OnnxModel
     let observed = onnx::build(network.clone(), &observed);
     let player = OnnxRuntime::new(observed.clone(), "the network", &DeviceOptions::default())?;
     let format = player.info().input_format;
-    let positions = self_play::positions(&mut *player.evaluator()?, format, POSITIONS)?;
+    let positions = self_play::positions(&mut [player.evaluator()?], format, POSITIONS)?;
     let ranges = observe(&observed, &positions)?;
     Ok(onnx::build(network, &BuildOptions { quantization: Quantization::Static(ranges), ..options }))
 }

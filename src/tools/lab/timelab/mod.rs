@@ -66,6 +66,9 @@ pub(in crate::tools) struct TimelabArgs {
     /// Write a report (index.html) and its rows (games and moves, as CSV and Parquet) to this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Threads that evaluate and replay [default: one for each core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
     #[command(flatten)]
     network: NetworkArgs,
 }
@@ -77,7 +80,8 @@ fn nps(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let replayer = Replayer {
         managers: &args.managers,
         controls: &args.controls,
