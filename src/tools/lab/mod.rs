@@ -11,7 +11,6 @@ mod progress;
 mod report;
 mod run_id;
 mod shard;
-mod shell;
 mod timelab;
 mod tune;
 

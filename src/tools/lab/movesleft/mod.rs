@@ -13,9 +13,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
+use super::command_line::quoted;
 use super::interruption::{INTERRUPTED, interruption_soon};
 use super::shard::Shard;
-use super::shell::quoted;
 use crate::engine::OpenedBackend;
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{

@@ -11,7 +11,6 @@ use crate::search::RootFpuStrategy;
 use crate::tools::Failure;
 use crate::tools::lab::command_line::quoted;
 use crate::tools::lab::game_args::{self, GameArgs, argument_error};
-use crate::tools::lab::shell::quoted;
 use crate::tools::output::eprint_message;
 
 /// Pairs of games between the beginning of an iteration and the latest result that it knows of, by default: enough to keep two
