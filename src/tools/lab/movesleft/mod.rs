@@ -13,7 +13,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use super::command_line::quoted;
+use super::command_line::{command_line, quoted};
 use super::interruption::{INTERRUPTED, interruption_soon};
 use super::shard::Shard;
 use crate::engine::OpenedBackend;
@@ -236,10 +236,7 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
         sample: args.filters.sample,
         shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
         origin: RunOrigin {
-            command: std::iter::once("zeitnot".to_owned())
-                .chain(std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())))
-                .collect::<Vec<_>>()
-                .join(" "),
+            command: command_line(),
             version: VERSION.into(),
             date: Timestamp::now().strftime("%Y-%m-%d").to_string(),
         },
