@@ -132,6 +132,8 @@ pub(super) struct SearchReporter {
     pub(super) wants_reply: bool,
     /// The backend whose notes are passed on.
     pub(super) backend: Arc<dyn Backend>,
+    /// Search threads.
+    pub(super) threads: usize,
 }
 
 impl SearchReporter {
@@ -155,6 +157,11 @@ impl SearchReporter {
                 "time {report} used_ms={used_ms:.1} new_nodes={new_nodes} nodes={nodes} end={}",
                 result.reason
             ));
+        }
+        let SearchSummary { time, counts, .. } = &result.summary;
+        if let Some(waits) = counts.waits(*time, self.threads) {
+            let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
+            self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
         let (position, cache) = (&order.position, &search.context.cache);
         let has_choice = position.legal_moves().len() > 1;

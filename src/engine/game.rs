@@ -13,7 +13,8 @@ use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
 use crate::search::{
-    EndReason, Rescale, Search, SearchContext, SearchParams, SearchSpec, root_evaluation, root_visits,
+    EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, SearchSpec, root_evaluation,
+    root_visits,
 };
 use crate::time::{
     Chain, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager, TimeOptions,
@@ -141,10 +142,12 @@ impl GameState {
             rescale,
             cache: resources.cache.clone(),
             tablebase: tables.below,
-            backend: resources.backend.clone(),
             backend_info: resources.backend.info().clone(),
             reporting: settings.info.reporting(),
-            started: request.received,
+            clock: match resources.backend.info().virtual_pace {
+                Some(_) => SearchClock::new_virtual(),
+                None => SearchClock::Real(request.received),
+            },
         };
         Ok(Search::new(SearchSpec {
             context,
@@ -244,7 +247,11 @@ impl GameState {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
             overhead: Millis(settings.time.move_overhead.as_millis() as f64),
-            elapsed: request.received.elapsed().into(),
+            elapsed: if backend.virtual_pace.is_some() {
+                Millis::ZERO
+            } else {
+                request.received.elapsed().into()
+            },
             first_move: self.moves_made == 0,
             has_moves_left: backend.has_moves_left,
             lines: settings.info.multi_pv,

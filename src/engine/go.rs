@@ -39,6 +39,7 @@ impl Engine {
             listener,
             wants_reply: self.settings.ponder,
             backend: network.backend().clone(),
+            threads: network.workers().len(),
         };
         self.active = Some(ActiveSearch::start(search, order, game, reporter));
         Ok(())

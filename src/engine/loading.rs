@@ -29,7 +29,7 @@ option_group! {
         policy_head: PolicyHeadName = PolicyHeadName::Vanilla, "PolicyHead", "policy-head", hidden;
         /// Value head of a network that has several.
         value_head: ValueHeadName = ValueHeadName::Winner, "ValueHead", "value-head", hidden;
-        /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or 5 for an accelerator.
+        /// Search threads; 0 leaves it to the backend: as many as the machine has cores, or one for each accelerator.
         threads: Option<NonZero<usize>> = None, in 0..=256, "Threads", "threads", common;
     }
 }

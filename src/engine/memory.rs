@@ -62,9 +62,11 @@ pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
 fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
     let info = backend.info();
     let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
-    let positions = settings.search.minibatch_size.map_or_else(|| backend.batch_size(), NonZero::get);
+    let positions = settings.search.minibatch_size.map_or(info.preferred_batch, NonZero::get);
     let positions = positions.min(info.max_batch);
-    threads as u64 * (THREAD_BYTES + buffer_bytes(positions))
+    // Those of the device, the next one, and the one that is filled.
+    let batches = if info.queues == 0 { 1 } else { info.queues + 2 };
+    threads as u64 * (THREAD_BYTES + batches as u64 * buffer_bytes(positions))
 }
 
 /// The options that an evaluation cache and what it holds depend on, beside the network.

@@ -273,7 +273,7 @@ impl Engine {
     /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice; 0 if there is no network.
     pub fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
-        chosen.or_else(|| self.network.as_ref().map(|network| network.backend().batch_size())).unwrap_or(0)
+        chosen.or_else(|| self.network.as_ref().map(|network| network.info().preferred_batch)).unwrap_or(0)
     }
 
     /// Returns how long the device in force has computed so far, if it knows.

@@ -5,7 +5,7 @@
 //! turn until the search is over, then [`EnginePlayer::end_move`]. Used by [`crate::lab::matches`].
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::game::{GameState, SearchResources};
 use super::loading::{OpenedBackend, open_backend};
@@ -170,7 +170,7 @@ impl EnginePlayer {
 
     /// Returns the number of positions that wait for evaluation, after [`NextStep::Evaluate`].
     pub fn waiting(&self) -> usize {
-        self.stepped.as_ref().map_or(0, SteppedSearch::leaves)
+        self.stepped.as_ref().map_or(0, SteppedSearch::waiting)
     }
 
     /// Exchanges the waiting positions, [`EnginePlayer::waiting`] of them, for `slots`: once to lend them, and once more to take
@@ -193,10 +193,15 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
+        let is_virtual = search.context.backend_info.virtual_pace.is_some();
+        let virtual_time = is_virtual.then(|| {
+            let deadline = search.stop_controller.ready_at().unwrap_or(Duration::MAX);
+            stepped.elapsed().min(deadline)
+        });
         let pieces = search.context.history.current().piece_count();
         let used = match self.setup.nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
-            None => self.started.elapsed().into(),
+            None => virtual_time.unwrap_or_else(|| self.started.elapsed()).into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);

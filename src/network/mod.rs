@@ -11,12 +11,12 @@
 //! | [`encode`], [`packed_planes`], [`policy_map`] | input planes and policy indices of a position |
 //! | [`onnx`] | writes a network as an ONNX model |
 //! | [`backends`] | everything that evaluates, and the choice among them |
-//! | [`instrumented`], [`throughput`] | how busy a backend is, which batch size is best for it, how fast it is |
+//! | [`instrumented`], [`throughput`] | how busy a backend is, how fast it is |
+//! | [`timetable`] | when a simulated device is done |
 //! | [`cache`] | evaluations of positions met before |
 
 pub mod backends;
 mod batch_evaluator;
-mod batch_size;
 mod busy;
 pub mod cache;
 pub mod discover;
@@ -28,6 +28,7 @@ pub mod onnx;
 pub mod packed_planes;
 pub mod policy_map;
 pub mod throughput;
+pub mod timetable;
 pub mod weights;
 
 use std::fmt::Debug;
@@ -42,6 +43,7 @@ use crate::params::ParamError;
 
 pub use batch_evaluator::BatchEvaluator;
 pub use eval_slot::{EvalSlot, PositionEncoding, approximate_softmax};
+pub use timetable::DevicePace;
 
 /// Planes of a network's input.
 pub const PLANES: usize = 112;
@@ -106,12 +108,14 @@ pub struct BackendInfo {
     pub max_batch: usize,
     /// The batch size with the best throughput that is still small, as far as known.
     pub preferred_batch: usize,
-    /// True if the best batch size should be measured, since it depends on the device and the network.
-    pub measures_batch: bool,
     /// The kind of processor that computes.
     pub processor: Processor,
-    /// Search threads that keep it busy.
+    /// Search threads that it can do with.
     pub preferred_threads: usize,
+    /// Batches that it evaluates side by side while the search goes on; 0 if it needs the core of the thread that asks.
+    pub queues: usize,
+    /// The pace of a device in virtual time, whose evaluators answer at once; `None` if its time is real.
+    pub virtual_pace: Option<DevicePace>,
 }
 
 impl BackendInfo {
@@ -138,8 +142,8 @@ pub enum Processor {
     Accelerator,
 }
 
-/// Search threads that keep an accelerator busy: while it computes one's batch, others' batches travel or are gathered.
-pub const ACCELERATOR_THREADS: usize = 5;
+/// Batches that an accelerator has at once: while it computes one, the other travels.
+pub const ACCELERATOR_QUEUES: usize = 2;
 
 /// Returns the number of cores of this machine that this process may use.
 pub fn cores() -> usize {
@@ -225,11 +229,6 @@ pub trait Backend: Send + Sync + Debug {
     /// The increase during a search, divided by the search's time, is the utilisation. Cores count as their mean.
     fn busy_time(&self) -> Option<Duration> {
         None
-    }
-
-    /// Returns the positions per batch to ask for at present.
-    fn batch_size(&self) -> usize {
-        self.info().preferred_batch
     }
 
     /// Takes the notes for people that have come up since the last call: what a name was taken for, which device does

@@ -138,7 +138,12 @@ pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
     });
 }
 
-/// Takes the collisions of a batch without leaves back.
-pub(super) fn release_collisions(search: &Search, batch: &Batch) {
-    end_visits(search, batch, |_| VisitSum::default());
+/// Takes the collisions of a batch that is not full yet back.
+pub(super) fn release_collisions(search: &Search, batch: &mut Batch) {
+    let mut backup = Backup { tree: &search.context.tree, open: Vec::new() };
+    for collision in &batch.collisions {
+        backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
+    }
+    backup.close(0);
+    batch.collisions.clear();
 }

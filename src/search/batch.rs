@@ -38,6 +38,16 @@ pub(crate) fn buffer_bytes(positions: usize) -> u64 {
 }
 
 impl Batch {
+    /// Returns whether nothing is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.leaves.is_empty() && self.collisions.is_empty()
+    }
+
+    /// Returns whether it has been in use.
+    pub(super) fn has_buffers(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
     /// Forgets the last batch.
     pub(super) fn clear(&mut self) {
         self.leaves.clear();

@@ -1,12 +1,12 @@
 //! Holds what stays the same while a search runs.
 
 use std::sync::Arc;
-use std::time::Instant;
 
+use super::clock::SearchClock;
 use super::tree::{Node, NodeId, Tree};
 use super::{Reporting, Rescale, SearchParams};
 use crate::chess::{History, Move};
-use crate::network::{Backend, BackendInfo, PositionEncoding, cache::EvalCache};
+use crate::network::{BackendInfo, PositionEncoding, cache::EvalCache};
 use crate::tablebase::Tablebase;
 
 /// The things that a search works on: the tree, the game, the parameters and the evaluations. Nothing here changes while the search
@@ -34,14 +34,12 @@ pub(crate) struct SearchContext {
     /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
     /// the same win.
     pub(crate) tablebase: Option<Arc<Tablebase>>,
-    /// The backend, which is asked for the batch size; the workers have its evaluators.
-    pub(crate) backend: Arc<dyn Backend>,
-    /// A copy of the backend's description, so that a descent need not ask a trait object.
+    /// The description of the backend, whose evaluators the workers have.
     pub(crate) backend_info: BackendInfo,
     /// The selection of what the search reports.
     pub(crate) reporting: Reporting,
-    /// The time at which the `go` line was read.
-    pub(crate) started: Instant,
+    /// The time since the `go` line was read.
+    pub(crate) clock: SearchClock,
 }
 
 impl SearchContext {

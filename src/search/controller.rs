@@ -54,7 +54,7 @@ pub struct SearchResult {
 pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
     let mut reporter = InfoReporter { observer, last: None };
     let reason = loop {
-        match search.stop_controller.wait(search.context.started, TICK) {
+        match search.stop_controller.wait(&search.context.clock, TICK) {
             Wake::End(reason) => break reason,
             Wake::Tick => {
                 let snapshot = RootSnapshot::read(search);
@@ -69,7 +69,8 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
         wait_for_root(search);
     }
     search.progress.stop();
-    if matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none() {
+    let is_virtual = search.context.clock.started().is_none();
+    if is_virtual || matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none() {
         let is_stopped = || search.stop_controller.is_stop_requested();
         search.progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
     }
@@ -98,7 +99,7 @@ fn wait_for_root(search: &Search) {
         let is_long =
             stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
         let is_late =
-            search.stop_controller.ready_at().is_some_and(|at| search.context.started.elapsed() >= at);
+            search.stop_controller.ready_at().is_some_and(|at| search.context.clock.elapsed() >= at);
         if is_long || is_late {
             break;
         }

@@ -2,6 +2,7 @@
 //! nothing else is published through it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The counters of a search; [`CounterValues`] says what each counts.
 #[derive(Debug, Default)]
@@ -16,6 +17,9 @@ pub(crate) struct SearchCounters {
     pub(crate) reverted: AtomicU32,
     pub(crate) depth_sum: AtomicU64,
     pub(crate) max_depth: AtomicU32,
+    pub(crate) waited_for_tree: AtomicU64,
+    pub(crate) waited_for_device: AtomicU64,
+    pub(crate) virtual_busy: AtomicU64,
 }
 
 /// What a search has counted up to one moment. Every visit is one of evaluation, cache hit or terminal; collisions are no visits.
@@ -42,6 +46,12 @@ pub struct CounterValues {
     pub depth_sum: u64,
     /// Depth of the deepest visit, counted likewise.
     pub max_depth: u32,
+    /// Time that workers waited for a device because nothing more could be begun in the tree.
+    pub waited_for_tree: Duration,
+    /// Time that workers waited for a device which had as many batches as are of use.
+    pub waited_for_device: Duration,
+    /// Time that the device computed, where time is virtual.
+    pub virtual_busy: Duration,
 }
 
 impl SearchCounters {
@@ -64,6 +74,7 @@ impl SearchCounters {
     /// Reads all counters.
     pub(crate) fn read(&self) -> CounterValues {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let time = |nanos: &AtomicU64| Duration::from_nanos(count(nanos));
         CounterValues {
             evaluations: count(&self.evaluations),
             cache_hits: count(&self.cache_hits),
@@ -75,11 +86,24 @@ impl SearchCounters {
             reverted: self.reverted.load(Ordering::Relaxed),
             depth_sum: count(&self.depth_sum),
             max_depth: self.max_depth.load(Ordering::Relaxed),
+            waited_for_tree: time(&self.waited_for_tree),
+            waited_for_device: time(&self.waited_for_device),
+            virtual_busy: time(&self.virtual_busy),
         }
     }
 }
 
 impl CounterValues {
+    /// Returns in words what a search that took `time` on `threads` threads waited for; `None` if it had no device to wait for.
+    pub fn waits(&self, time: Duration, threads: usize) -> Option<String> {
+        let time = time.as_secs_f64() * threads as f64;
+        let share = |waited: Duration| 100.0 * waited.as_secs_f64() / time.max(1e-9);
+        let (device, tree) = (share(self.waited_for_device), share(self.waited_for_tree));
+        let host = (100.0 - device - tree).max(0.0);
+        (device + tree > 0.0)
+            .then(|| format!("waited for: device {device:.1} %, tree {tree:.1} %, host {host:.1} %"))
+    }
+
     /// Returns the number of finished visits.
     pub(crate) fn visits(&self) -> u64 {
         self.evaluations + self.cache_hits + self.terminals

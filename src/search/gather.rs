@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::backup;
 use super::batch::Batch;
+use super::device::{Device, Evaluated};
 use super::proof;
 use super::quota::{GatherCounts, Quota};
 use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
@@ -20,6 +21,17 @@ use crate::tablebase;
 /// The largest number of visits that are sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
+/// The outcome of a gathering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gathered {
+    /// Another gathering will find more.
+    More,
+    /// There will be no more before something comes back from its evaluation.
+    Enough,
+    /// No visit was begun or ended, and no leaf made: all that is left to do is under evaluation.
+    Nothing,
+}
+
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
 pub(super) struct Gatherer {
@@ -31,9 +43,13 @@ pub(super) struct Gatherer {
     pub(super) candidates: Vec<Candidate>,
     /// Buffer for a policy out of the cache.
     pub(super) policy: Vec<f32>,
-    /// The leaves that wait for evaluation.
+    /// The leaves that wait to be sent.
     pub(super) batch: Batch,
-    /// Leaves that this gathering wants.
+    /// Buffers of batches that are backed up.
+    spare: Vec<Batch>,
+    /// Batches that the device has at once; 0 if it needs the core of this thread.
+    queues: usize,
+    /// Leaves that the batch is to have after this gathering.
     target: usize,
     /// Value of a move whose first visit is under way, above that of its parent.
     pending_gain: f32,
@@ -41,14 +57,16 @@ pub(super) struct Gatherer {
 }
 
 impl Gatherer {
-    /// Returns a gatherer for searches from the last position of `history`.
-    pub(super) fn new(history: History) -> Gatherer {
+    /// Returns a gatherer for searches from the last position of `history`, with a device that has `queues` batches at once.
+    pub(super) fn new(history: History, queues: usize) -> Gatherer {
         Gatherer {
             history,
             path: Vec::new(),
             candidates: Vec::new(),
             policy: Vec::new(),
             batch: Batch::default(),
+            spare: Vec::new(),
+            queues,
             target: 0,
             pending_gain: 0.0,
             counts: GatherCounts::default(),
@@ -60,16 +78,21 @@ impl Gatherer {
         self.history = history;
     }
 
-    /// Fills the batch. Returns whether any visit was begun or ended, or a leaf made: if not, all that is left to do is under
-    /// evaluation by others.
-    pub(super) fn gather(&mut self, search: &Search) -> bool {
+    /// Returns whether evaluations need no core of the search.
+    pub(super) fn has_device(&self) -> bool {
+        self.queues > 0
+    }
+
+    /// Fills the batch.
+    pub(super) fn gather(&mut self, search: &Search) -> Gathered {
         let _inside = search.context.tree.enter();
-        self.batch.clear();
         self.counts = GatherCounts::default();
-        let target = search.batch_size();
+        let before = self.batch.leaves.len() as u32;
+        let target = (before + search.leaves_to_begin(self.queues)).min(search.batch_size());
         self.target = target as usize;
-        self.pending_gain = select::pending_gain(search.context.params.pending_visit_gain, target);
-        let quota = Quota::new(&search.context.params, target, search.root_visits());
+        let gain = search.context.params.pending_visit_gain;
+        self.pending_gain = select::pending_gain(gain, target, self.has_device());
+        let quota = Quota::new(&search.context.params, target, search.root_visits(), self.queues);
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
             let found = self.batch.leaves.len() as u32;
@@ -90,7 +113,67 @@ impl Gatherer {
             }
         }
         search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
-        !self.batch.leaves.is_empty() || self.counts.known + self.counts.reopened > 0
+        let new = self.batch.leaves.len() as u32 - before;
+        search.begin_leaves(new);
+        search.spend_host_time(new + self.counts.known + self.counts.collisions);
+        if new + self.counts.known + self.counts.reopened == 0 {
+            Gathered::Nothing
+        } else if self.is_full() || quota.has_enough_known(&self.counts) {
+            Gathered::More
+        } else {
+            Gathered::Enough
+        }
+    }
+
+    /// Returns whether the batch is to be sent: it is full, or the device has nothing to do, or half a batch would let it go
+    /// on with the next one at once.
+    pub(super) fn is_batch_ready(&self, search: &Search, device: &Device) -> bool {
+        let (leaves, size) = (self.batch.leaves.len() as u32, search.batch_size());
+        leaves > 0 && (leaves >= size || device.is_idle() || device.has_free_queue() && leaves * 2 >= size)
+    }
+
+    /// Takes the batch, and begins the next one.
+    pub(super) fn take_batch(&mut self) -> Batch {
+        std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
+    }
+
+    /// Backs up a batch that is back, and lets go of the visits that collided while it was under way: some of the leaves may
+    /// be evaluated now.
+    pub(super) fn take_in(&mut self, search: &Search, evaluated: Evaluated) {
+        let Evaluated { mut batch, outcome } = evaluated;
+        let leaves = batch.leaves.len() as u32;
+        search.end_leaves(leaves);
+        match outcome {
+            Ok(()) => {
+                backup::finish_batch(search, &mut batch);
+                search.batch_done(leaves.into());
+            }
+            Err(error) => {
+                backup::abandon_batch(search, &batch);
+                search.fail(error.to_string());
+            }
+        }
+        batch.clear();
+        // Without others under way one buffer is enough.
+        if self.batch.is_empty() {
+            std::mem::swap(&mut self.batch, &mut batch);
+        }
+        if batch.has_buffers() {
+            self.spare.push(batch);
+        }
+        self.release_collisions(search);
+    }
+
+    /// Lets go of the visits that collided in this batch so far.
+    pub(super) fn release_collisions(&mut self, search: &Search) {
+        backup::release_collisions(search, &mut self.batch);
+    }
+
+    /// Takes back what the batch has begun.
+    pub(super) fn abandon_batch(&mut self, search: &Search) {
+        search.end_leaves(self.batch.leaves.len() as u32);
+        backup::abandon_batch(search, &self.batch);
+        self.batch.clear();
     }
 
     /// Takes `visits` visits into the node that stands for the last position of `history`.

@@ -1,7 +1,8 @@
 //! The search: PUCT tree search with batches of leaves, on any number of threads.
 //!
-//! The way of one leaf: a `worker` *gathers* a batch of leaves (`gather`, by the formula in `select`), has the
-//! backend evaluate it, and *backs up* policies and values (`backup`). After each batch the `stop_controller` asks the
+//! The way of one leaf: a `worker` *gathers* a batch of leaves (`gather`, by the formula in `select`, within the bounds in
+//! `quota`), sends it to its `device`, and *backs up* policies and values of the oldest one that is back (`backup`). After
+//! each batch the `stop_controller` asks the
 //! stoppers; the `controller` watches the clock and reports (`info`, `move_stats`); `best_move` decides.
 //! What all threads of a search share lies in `shared`: the `context`, which never changes, the `root_policy`, the
 //! `visit_budget`, the `counters` and the `worker_progress`. All figures of a running search come from one
@@ -13,10 +14,12 @@
 mod backup;
 mod batch;
 mod best_move;
+mod clock;
 mod contempt;
 mod context;
 mod controller;
 mod counters;
+mod device;
 mod gather;
 mod info;
 mod move_stats;
@@ -59,6 +62,7 @@ pub use temperature::TemperatureParams;
 pub use wdl::Rescale;
 
 pub(crate) use batch::buffer_bytes;
+pub(crate) use clock::SearchClock;
 pub(crate) use context::SearchContext;
 pub(crate) use controller::{conclude, run};
 pub(crate) use shared::{Search, SearchSpec};

@@ -72,7 +72,7 @@ impl OptionChoice for RootFpuStrategy {
 option_group! {
     /// The parameters of one search, which are fixed while it runs. Names and defaults are those of Lc0's options.
     pub struct SearchParams {
-        /// Positions per batch; 0 takes the fastest, which is measured while searching where the backend does not know it.
+        /// Positions per batch; 0 takes as many as the backend prefers.
         minibatch_size: Option<NonZero<usize>> = None, in 0..=65536, "MinibatchSize", "minibatch-size";
         /// Exploration constant of the PUCT formula.
         cpuct: f32 = 1.745, in 0.0..=100.0, "CPuct", "cpuct";
@@ -139,8 +139,8 @@ option_group! {
         out_of_order_eval: bool = true, "OutOfOrderEval", "out-of-order-eval";
         /// Visits to such leaves, in batch sizes, after which a batch is evaluated however short it is.
         max_out_of_order_factor: f32 = 2.4, in 0.0..=100.0, "MaxOutOfOrderEvalsFactor", "max-out-of-order-evals-factor";
-        /// Batch size up to which a shorter batch is filled with positions that are likely to be wanted soon. For devices to which a larger batch costs nothing; Lc0's default is 32, ours 0, as on a CPU each position costs its time.
-        max_prefetch: u32 = 0, in 0..=1024, "MaxPrefetch", "max-prefetch";
+        /// Batch size up to which a shorter batch is filled with positions that are likely to be wanted soon; 1 fills none. 0 leaves it to the backend: a quarter of a batch for an accelerator, to which a few more cost little, and none on a CPU, where each costs its time. Lc0's default is 32.
+        max_prefetch: Option<NonZero<u32>> = None, in 0..=1024, "MaxPrefetch", "max-prefetch";
         /// Most visits per second of a search; 0 is no limit.
         nps_limit: f64 = 0.0, in 0.0..=1e6, "NodesPerSecondLimit", "nps-limit";
     }

@@ -4,18 +4,26 @@
 //! The descent goes where the next visits would go if all values stayed as they are. It changes nothing in the tree.
 //! Called by `worker` after a gathering.
 
+use std::num::NonZero;
+
 use super::context::SearchContext;
 use super::gather::Gatherer;
 use super::select::{Candidate, CandidateMove};
 use super::shared::Search;
 use super::tree::{NodeId, NodeState};
 
+/// A batch for a device is filled up to the size of a full one divided by this.
+const BATCH_PER_PREFETCH: u32 = 4;
+
 impl Gatherer {
-    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. A batch without leaves is left
+    /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it to us, a device
+    /// gets a part of a batch: that takes it not much longer than a single position. A batch without leaves is left
     /// alone: nothing waits for it.
     pub(super) fn prefetch(&mut self, search: &Search) {
         let leaves = self.batch.leaves.len();
-        let size = (search.context.params.max_prefetch as usize).min(search.context.backend_info.max_batch);
+        let of_device = if self.has_device() { search.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
+        let size = size.min(search.context.backend_info.max_batch);
         if leaves == 0
             || leaves >= size
             || search.context.cache.capacity() == 0

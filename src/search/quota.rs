@@ -7,12 +7,30 @@ use std::num::NonZero;
 use super::SearchParams;
 use crate::options::option_group;
 
-/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are
-/// wanted: the more often descents end there, the more the search waits for what they will return, and the worse is what else
-/// it finds …
+/// At most one leaf is under way, on all threads together, per this many visits of the root, where an evaluation needs a core.
+const VISITS_PER_LEAF: u32 = 8;
+/// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are wanted, where an evaluation needs a
+/// core: the more often descents end there, the more the search waits for what they will return, and the worse is what else it
+/// finds …
 const LEAVES_PER_COLLISION: u32 = 4;
 /// … and at most this often, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
+
+/// Returns how many leaves may be under way in a tree of `visits` visits, where an evaluation needs a core: visits that don't
+/// know of each other's results are ill spent.
+pub(super) fn leaves_on_cores(visits: u32) -> u32 {
+    visits / VISITS_PER_LEAF
+}
+
+/// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that computes `latency`
+/// positions in the time that a batch of one takes.
+///
+/// With n leaves under way it evaluates n / (latency + n) of what it could. In a tree of N visits each of them is worth
+/// 1 − n / 2N of a visit that knows all results. The product is largest where n² + 2 · latency · n = 2 · latency · N.
+pub(super) fn leaves_on_device(visits: u32, latency: u32) -> u32 {
+    let (latency, visits) = (latency as f32, visits as f32);
+    ((latency * (latency + 2.0 * visits)).sqrt() - latency) as u32
+}
 
 option_group! {
     /// The growth of the visits that a gathering may lose to collisions: from 1 at `start` visits of the root to all
@@ -74,16 +92,17 @@ pub(super) struct Quota {
 }
 
 impl Quota {
-    /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits.
-    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32) -> Quota {
+    /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits, for a device that has `queues` batches
+    /// at once.
+    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
+        let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
+        let usual = per_leaves.min(MOST_COLLISIONS);
         Quota {
             leaves,
             known: ((params.max_out_of_order_factor * leaves as f32) as u32).max(1),
             known_take_places: !params.out_of_order_eval,
             collided: params.collision_scaling.allowed(params.max_collision_visits, nodes),
-            collisions: params
-                .max_collision_events
-                .map_or(leaves.div_ceil(LEAVES_PER_COLLISION).min(MOST_COLLISIONS), NonZero::get),
+            collisions: params.max_collision_events.map_or(usual, NonZero::get),
         }
     }
 
@@ -93,9 +112,16 @@ impl Quota {
         self.leaves.saturating_sub(found + known)
     }
 
+    /// Returns whether the gathering ends because so many visits ended in what is known.
+    pub(super) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+        counts.known >= self.known
+    }
+
     /// Returns whether the gathering ends, whether the batch is full or not.
     pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
-        counts.known >= self.known || counts.collisions >= self.collisions || counts.collided >= self.collided
+        self.has_enough_known(counts)
+            || counts.collisions >= self.collisions
+            || counts.collided >= self.collided
     }
 }
 
@@ -120,7 +146,7 @@ mod tests {
     fn a_gathering_ends_after_a_collision_for_every_fourth_leaf() {
         let is_spent = |leaves, collisions| {
             let counts = GatherCounts { collisions, ..GatherCounts::default() };
-            Quota::new(&SearchParams::default(), leaves, 100_000).is_spent(&counts)
+            Quota::new(&SearchParams::default(), leaves, 100_000, 0).is_spent(&counts)
         };
         assert_eq!([0, 1].map(|n| is_spent(1, n)), [false, true]);
         assert_eq!([1, 2].map(|n| is_spent(6, n)), [false, true]);
@@ -134,7 +160,7 @@ mod tests {
         let is_spent = |set, leaves, collisions| {
             let params = SearchParams { max_collision_events: NonZero::new(set), ..SearchParams::default() };
             let counts = GatherCounts { collisions, ..GatherCounts::default() };
-            Quota::new(&params, leaves, 100_000).is_spent(&counts)
+            Quota::new(&params, leaves, 100_000, 0).is_spent(&counts)
         };
         for leaves in [1, 16, 100_000] {
             assert_eq!([11, 12].map(|n| is_spent(12, leaves, n)), [false, true]);
@@ -143,19 +169,29 @@ mod tests {
     }
 
     #[test]
+    fn the_larger_the_tree_and_the_longer_the_latency_the_more_is_under_way() {
+        assert_eq!(
+            [0, 1, 100, 1_000, 10_000].map(|visits| leaves_on_device(visits, 256)),
+            [0, 0, 85, 503, 2_021]
+        );
+        // All that the tree has, where the latency is all that counts, and hardly more than a core would get where it isn't.
+        assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [43, 163, 992]);
+    }
+
+    #[test]
     fn known_leaves_take_places_if_the_option_says_so() {
         let params = SearchParams::default();
         let counts = GatherCounts { known: 5, ..GatherCounts::default() };
-        assert_eq!(Quota::new(&params, 16, 1000).places(6, &counts), 10);
+        assert_eq!(Quota::new(&params, 16, 1000, 0).places(6, &counts), 10);
         let in_order = SearchParams { out_of_order_eval: false, ..params };
-        assert_eq!(Quota::new(&in_order, 16, 1000).places(6, &counts), 5);
+        assert_eq!(Quota::new(&in_order, 16, 1000, 0).places(6, &counts), 5);
     }
 
     #[test]
     fn a_gathering_ends_after_so_many_known_leaves() {
         let params = SearchParams::default();
         let is_spent = |params: &SearchParams, leaves, known| {
-            Quota::new(params, leaves, 1000).is_spent(&GatherCounts { known, ..GatherCounts::default() })
+            Quota::new(params, leaves, 1000, 0).is_spent(&GatherCounts { known, ..GatherCounts::default() })
         };
         // 2.4 · 16 = 38.4
         assert_eq!((is_spent(&params, 16, 37), is_spent(&params, 16, 38)), (false, true));

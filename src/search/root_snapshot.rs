@@ -197,7 +197,7 @@ impl RootSnapshot {
         let root_reading = NodeReading { proof, is_certain: proof.is_some(), ..NodeReading::of(root) };
         let nodes = root_reading.visits + counts.reverted;
         RootSnapshot {
-            elapsed: context.started.elapsed(),
+            elapsed: context.clock.elapsed(),
             first_evaluation: search.progress.first_evaluation(),
             nodes,
             new_nodes: nodes.saturating_sub(search.reused_visits).into(),

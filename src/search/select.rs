@@ -13,6 +13,8 @@ use super::{Exploration, FirstPlayUrgency, SearchParams};
 const SMALL_BATCH: u32 = 16;
 /// What it takes away each time that a batch is twice as large.
 const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
+/// What is taken away for a device of its own, which idles while descents collide.
+const LOSS_OF_GAIN_ON_DEVICE: f32 = 0.1;
 
 /// Returns the exploration constant at a node with `visits` finished visits, one of its own and those of its children.
 pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
@@ -55,10 +57,11 @@ pub(crate) fn pending_q(parent_q: f32, gain: f32) -> f32 {
 
 /// Returns what is added to the parent's value for [`pending_q`] in a gathering of `leaves` leaves, where small batches have
 /// `gain`. The more is expected of leaves under evaluation, the more descents end there again, and the sooner the batch is
-/// sent: large ones would not fill.
-pub(crate) fn pending_gain(gain: f32, leaves: u32) -> f32 {
+/// sent: large ones would not fill, and a device of its own would wait.
+pub(crate) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
     let doublings = (leaves / SMALL_BATCH).checked_ilog2().unwrap_or(0);
-    gain - LOSS_OF_GAIN_PER_DOUBLING * doublings as f32
+    let of_device = if has_device { LOSS_OF_GAIN_ON_DEVICE } else { 0.0 };
+    gain - of_device - LOSS_OF_GAIN_PER_DOUBLING * doublings as f32
 }
 
 /// Returns what a child's mean is worth to the side that chooses, which gets `draw_score` for a draw.
@@ -289,8 +292,10 @@ mod tests {
 
     #[test]
     fn less_is_expected_of_visits_under_way_in_large_batches() {
-        let gains = [1, 16, 31, 32, 256, 1024].map(|leaves| (pending_gain(0.1, leaves) * 100.0).round());
+        let gains =
+            [1, 16, 31, 32, 256, 1024].map(|leaves| (pending_gain(0.1, leaves, false) * 100.0).round());
         assert_eq!(gains, [10.0, 10.0, 10.0, 5.0, -10.0, -20.0]);
+        assert_eq!((pending_gain(0.1, 256, true) * 100.0).round(), -20.0);
     }
 
     #[test]

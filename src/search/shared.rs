@@ -2,13 +2,15 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam::utils::CachePadded;
 
 use super::context::SearchContext;
 use super::counters::SearchCounters;
+use super::device::{Device, Evaluated};
 use super::info::MoveStatsWhen;
+use super::quota;
 use super::root_policy::RootPolicy;
 use super::root_snapshot::{FoundMate, RootSnapshot};
 use super::stats;
@@ -16,10 +18,8 @@ use super::stop_controller::StopController;
 use super::tree::{Node, NodeState, ProofOutcome, Unvisited};
 use super::visit_budget::VisitBudget;
 use super::worker_progress::WorkerProgress;
+use crate::network::BackendInfo;
 use crate::time::{Chain, SearchStats};
-
-/// At most one visit is under way, on all threads together, per this many visits of the root.
-const VISITS_PER_LEAF: u32 = 8;
 
 /// The parts that a search is made from.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub(crate) struct Search {
     pub(crate) budget: CachePadded<VisitBudget>,
     /// The counters, which all workers write.
     pub(crate) counters: CachePadded<SearchCounters>,
+    /// Leaves that are gathered and not backed up yet, of all workers. Relaxed: a counter that publishes nothing else.
+    leaves_under_way: CachePadded<AtomicU32>,
     /// The progress of its workers.
     pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
     /// Decides when it ends.
@@ -66,8 +68,9 @@ impl Search {
             mate: FoundMate::by_checks(&context.history, context.params.leaf_mate_search),
             budget: CachePadded::new(VisitBudget::new(visits)),
             counters: CachePadded::new(SearchCounters::new(tablebase_hits)),
+            leaves_under_way: CachePadded::default(),
             progress: Arc::default(),
-            stop_controller: StopController::new(chain),
+            stop_controller: StopController::new(chain, context.clock.started().is_none()),
             reused_visits: context.root_node().visits(),
             root_draw_score: context.params.draw_score_for(context.history.current().turn()),
             context,
@@ -118,25 +121,74 @@ impl Search {
         allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
     }
 
-    /// Returns the number of positions for the next batch: the backend's best size, but fewer in a small tree, where
-    /// visits that don't know of each other's results are ill spent (those of other threads count), and fewer when the clock or another limit is near.
+    /// Returns the number of positions in a full batch: as many as the user wants, or the backend.
     pub(crate) fn batch_size(&self) -> u32 {
-        let chosen = self.context.params.minibatch_size;
-        let wanted = chosen.map_or_else(|| self.context.backend.batch_size(), NonZero::get);
-        let size = wanted.clamp(1, self.context.backend_info.max_batch) as u32;
-        size.min(self.visits_that_may_begin()).min(self.stop_controller.batch_cap()).max(1)
+        let BackendInfo { preferred_batch, max_batch, .. } = self.context.backend_info;
+        let chosen = self.context.params.minibatch_size.map(NonZero::get);
+        chosen.unwrap_or(preferred_batch).clamp(1, max_batch) as u32
     }
 
-    /// Returns the visits that a tree of this size may have under way, less those that are already.
-    pub(super) fn visits_that_may_begin(&self) -> u32 {
-        let (finished, started) = self.context.root_node().finished_and_started();
-        (finished / VISITS_PER_LEAF).saturating_sub(started - finished)
+    /// Returns the leaves that a tree of this size may have under way, less those that are already, for a device that has
+    /// `queues` batches at once.
+    pub(super) fn leaves_that_may_begin(&self, queues: usize) -> u32 {
+        let visits = self.root_visits();
+        let allowed = match queues {
+            0 => quota::leaves_on_cores(visits),
+            _ => quota::leaves_on_device(visits, self.batch_size()),
+        };
+        allowed.saturating_sub(self.leaves_under_way.load(Ordering::Relaxed))
+    }
+
+    /// Returns the same, but fewer when the clock or another limit is near, and one where nothing else would be done.
+    pub(super) fn leaves_to_begin(&self, queues: usize) -> u32 {
+        let would_idle = queues == 0 || self.leaves_under_way.load(Ordering::Relaxed) == 0;
+        let allowed = self.leaves_that_may_begin(queues).min(self.stop_controller.batch_cap());
+        allowed.max(would_idle.into())
+    }
+
+    /// Notes that `leaves` leaves have been gathered.
+    pub(super) fn begin_leaves(&self, leaves: u32) {
+        self.leaves_under_way.fetch_add(leaves, Ordering::Relaxed);
+    }
+
+    /// Notes that `leaves` leaves are about to be backed up, or given up.
+    pub(super) fn end_leaves(&self, leaves: u32) {
+        self.leaves_under_way.fetch_sub(leaves, Ordering::Relaxed);
+    }
+
+    /// Lets the time of so many visits pass where time is virtual.
+    pub(super) fn spend_host_time(&self, visits: u32) {
+        if let Some(pace) = self.context.backend_info.virtual_pace {
+            let clock = &self.context.clock;
+            clock.pass_until(clock.elapsed() + pace.host_per_visit * visits);
+        }
+    }
+
+    /// Waits for the oldest batch of `device`, and notes for whom: for the device if it has all that is of use, else for the
+    /// tree, in which nothing more can be begun.
+    pub(super) fn receive(&self, device: &mut Device) -> Option<Evaluated> {
+        let clock = &self.context.clock;
+        if device.queues() == 0 {
+            return device.receive(clock);
+        }
+        let (is_full, began) = (device.is_full(), clock.elapsed());
+        let evaluated = device.receive(clock);
+        let waited = if is_full { &self.counters.waited_for_device } else { &self.counters.waited_for_tree };
+        waited.fetch_add((clock.elapsed() - began).as_nanos() as u64, Ordering::Relaxed);
+        evaluated
+    }
+
+    /// Notes how long `device` has computed, where time is virtual.
+    pub(super) fn note_busy_time(&self, device: &Device) {
+        if let Some(busy) = device.busy_until(self.context.clock.elapsed()) {
+            self.counters.virtual_busy.store(busy.as_nanos() as u64, Ordering::Relaxed);
+        }
     }
 
     /// Returns whether the search has made more visits than `NodesPerSecondLimit` allows up to now.
     pub(crate) fn is_ahead_of_its_pace(&self) -> bool {
         let limit = self.context.params.nps_limit;
-        limit > 0.0 && self.counters.visits() as f64 > limit * self.context.started.elapsed().as_secs_f64()
+        limit > 0.0 && self.counters.visits() as f64 > limit * self.context.clock.elapsed().as_secs_f64()
     }
 
     /// Makes room in the tree if it is full. The caller must not be inside ([`super::tree::Tree::enter`]).
@@ -151,7 +203,7 @@ impl Search {
     pub(crate) fn batch_done(&self, visits: u64) {
         self.counters.evaluations.fetch_add(visits, Ordering::Relaxed);
         self.counters.batches.fetch_add(1, Ordering::Relaxed);
-        self.progress.batch_done(|| self.context.started.elapsed());
+        self.progress.batch_done(|| self.context.clock.elapsed());
         self.check_stoppers();
     }
 

@@ -4,10 +4,11 @@
 //! on what else is in a batch. Used by `engine` for games that are played many at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::backup;
 use super::controller::{self, SearchResult};
-use super::gather::Gatherer;
+use super::device::Device;
+use super::gather::{Gathered, Gatherer};
 use super::shared::Search;
 use super::stop_controller::EndReason;
 use super::tree::TreeFull;
@@ -30,18 +31,24 @@ pub enum NextStep {
 pub(crate) struct SteppedSearch {
     search: Arc<Search>,
     gatherer: Gatherer,
+    device: Device,
+    /// The time of the search when it was over, before what was under way came back.
+    over_at: Duration,
 }
 
 impl SteppedSearch {
     /// Returns the driver of `search`, in which nobody else takes part.
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let gatherer = Gatherer::new(search.context.history.clone());
-        SteppedSearch { search, gatherer }
+        let mut device = Device::of_owner(&search.context.backend_info);
+        device.begin();
+        let gatherer = Gatherer::new(search.context.history.clone(), device.queues());
+        SteppedSearch { search, gatherer, device, over_at: Duration::ZERO }
     }
 
     /// Goes on with another search in the same buffers.
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
         self.gatherer.start_from(search.context.history.clone());
+        self.device.begin();
         self.search = search;
     }
 
@@ -55,13 +62,23 @@ impl SteppedSearch {
         let mut fruitless = 0;
         while !self.search.progress.is_stopped() {
             self.search.make_room();
-            let progress = self.gatherer.gather(&self.search);
-            if !self.gatherer.batch.leaves.is_empty() {
+            let gathered = self.gatherer.gather(&self.search);
+            if self.gatherer.is_batch_ready(&self.search, &self.device) {
+                if self.gatherer.has_device() {
+                    self.gatherer.prefetch(&self.search);
+                }
                 return NextStep::Evaluate;
             }
-            backup::release_collisions(&self.search, &self.gatherer.batch);
+            if gathered == Gathered::More && !self.device.is_idle() {
+                self.search.check_stoppers();
+                continue;
+            }
+            if self.take_in() {
+                continue;
+            }
+            self.gatherer.release_collisions(&self.search);
             self.search.check_stoppers();
-            if progress || self.search.progress.is_stopped() {
+            if gathered != Gathered::Nothing || self.search.progress.is_stopped() {
                 fruitless = 0;
             } else if !self.search.context.tree.is_full() {
                 // Nothing is left to search, and nobody else will bring anything.
@@ -72,24 +89,40 @@ impl SteppedSearch {
                 self.search.fail(TreeFull.to_string());
             }
         }
+        self.over_at = self.search.context.clock.elapsed();
+        self.gatherer.abandon_batch(&self.search);
+        while self.take_in() {}
         NextStep::Over
     }
 
-    /// Returns the number of leaves in the waiting batch.
-    pub(crate) fn leaves(&self) -> usize {
-        self.gatherer.batch.leaves.len()
+    /// Backs up the oldest batch under way. Returns whether there was one.
+    fn take_in(&mut self) -> bool {
+        let evaluated = self.search.receive(&mut self.device);
+        evaluated.map(|evaluated| self.gatherer.take_in(&self.search, evaluated)).is_some()
     }
 
-    /// Exchanges the slots of the waiting batch, [`SteppedSearch::leaves`] of them, for `slots`: once to lend them for an
+    /// Returns the number of positions in the waiting batch.
+    pub(crate) fn waiting(&self) -> usize {
+        self.gatherer.batch.slots().len()
+    }
+
+    /// Exchanges the slots of the waiting batch, [`SteppedSearch::waiting`] of them, for `slots`: once to lend them for an
     /// evaluation, and once more to take them back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
 
-    /// Backs up the waiting batch, whose slots have been evaluated.
+    /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
     pub(crate) fn finish_batch(&mut self) {
-        let visits = backup::finish_batch(&self.search, &mut self.gatherer.batch);
-        self.search.batch_done(visits);
+        self.device.send(self.gatherer.take_batch(), &self.search.context.clock);
+        if self.device.is_full() {
+            self.take_in();
+        }
+    }
+
+    /// Returns the time that a search took which is over.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.over_at
     }
 
     /// Returns how the search ended; it must be over.

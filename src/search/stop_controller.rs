@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::clock::SearchClock;
 use super::stats;
 use super::wakeup_latency::WAKEUP_LATENCY;
 use crate::time::{Chain, Hints, Nps, SearchStats, StopReason};
@@ -43,6 +44,8 @@ struct StopState {
     end: Option<EndReason>,
     /// True if `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
+    /// True if time is virtual: no clock but the search's own counts.
+    is_virtual: bool,
 }
 
 /// Asks the chain of stoppers, and wakes the controller when the search is over.
@@ -73,10 +76,10 @@ pub(crate) enum Wake {
 }
 
 impl StopController {
-    /// Returns a controller that asks `chain`.
-    pub(crate) fn new(chain: Chain) -> StopController {
+    /// Returns a controller that asks `chain`, in virtual or in real time.
+    pub(crate) fn new(chain: Chain, is_virtual: bool) -> StopController {
         StopController {
-            state: Mutex::new(StopState { chain, end: None, stop_requested: false }),
+            state: Mutex::new(StopState { chain, end: None, stop_requested: false, is_virtual }),
             changed: Condvar::new(),
             batch_cap: AtomicU32::new(u32::MAX),
             decisive_lead: AtomicU32::new(u32::MAX),
@@ -109,7 +112,11 @@ impl StopController {
     /// it is: that only workers decide, when a batch is backed up. Where no clock runs, as under `go depth` or where nodes are
     /// the clock, only they ask at all: in the middle of a batch the figures depend on chance.
     pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64) -> bool {
-        self.with_chain(|chain| chain.deadline().is_some()) && self.ask(stats, visits_left).is_over
+        let has_clock = {
+            let state = self.state();
+            state.chain.deadline().is_some() && !state.is_virtual
+        };
+        has_clock && self.ask(stats, visits_left).is_over
     }
 
     fn ask(&self, stats: &SearchStats, visits_left: u64) -> Checked {
@@ -124,7 +131,7 @@ impl StopController {
         let is_out_of_visits = visits_left == 0 && !state.chain.is_open_ended();
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
         let reason = reason.map(EndReason::Rule).or_else(|| {
-            let ready = ready_at(&state.chain)?;
+            let ready = ready_at(&state)?;
             (stats.elapsed >= ready.into()).then_some(EndReason::Deadline)
         });
         let is_over = reason.is_some() || state.end.is_some();
@@ -165,7 +172,7 @@ impl StopController {
 
     /// Returns when the search must end by the clock, from its start; `None` if no clock limits it.
     pub(crate) fn ready_at(&self) -> Option<Duration> {
-        ready_at(&self.state().chain)
+        ready_at(&self.state())
     }
 
     /// Lets the caller work on the chain, under the lock.
@@ -175,9 +182,11 @@ impl StopController {
 
     /// Waits until the search is over, but not past the deadline nor longer than `tick`.
     /// After `infinite` and `ponder` the search is over only when someone says so.
-    pub(crate) fn wait(&self, started: Instant, tick: Duration) -> Wake {
+    /// A deadline in virtual time is watched by the workers alone.
+    pub(crate) fn wait(&self, clock: &SearchClock, tick: Duration) -> Wake {
         let state = self.state();
-        let until_deadline = ready_at(&state.chain).map(|at| at.saturating_sub(started.elapsed()));
+        let until_deadline =
+            clock.started().and_then(|started| Some(ready_at(&state)?.saturating_sub(started.elapsed())));
         let timeout = until_deadline.map_or(tick, |left| left.min(tick));
         let asleep = Instant::now();
         let (state, waited) = self
@@ -196,9 +205,9 @@ impl StopController {
 
 /// Returns when the search must end by the clock, from its start: at the deadline, less what the system may take to wake
 /// us. `None` without a deadline.
-fn ready_at(chain: &Chain) -> Option<Duration> {
-    let deadline = chain.deadline()?.to_duration()?;
-    Some(deadline - WAKEUP_LATENCY.margin(deadline))
+fn ready_at(state: &StopState) -> Option<Duration> {
+    let deadline = state.chain.deadline()?.to_duration()?;
+    Some(if state.is_virtual { deadline } else { deadline - WAKEUP_LATENCY.margin(deadline) })
 }
 
 /// Returns whether `bestmove` may go out once the search is over.
@@ -218,7 +227,7 @@ mod tests {
         let limits = GoLimits { time: Some(Millis(51_500.0)), ..GoLimits::default() };
         let facts = MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() };
         let chain = Timekeeper::new(manager, StopperOptions::default()).start_move(&facts);
-        let controller = StopController::new(chain);
+        let controller = StopController::new(chain, false);
         let slow = SearchStats {
             elapsed: Millis(500.0),
             since_first_eval: Some(Millis(250.0)),

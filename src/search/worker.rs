@@ -1,7 +1,7 @@
-//! Search threads: each owns an evaluator, and takes part in one search after the other.
+//! Search threads: each has a way to the device, and takes part in one search after the other.
 //!
-//! A worker that is blocked in an evaluation holds no lock and nothing that others need. When its batch comes back
-//! after the search was stopped, it backs the batch up all the same, and only then leaves.
+//! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back after the
+//! search was stopped it backs up all the same, and only then leaves.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::backup;
-use super::gather::Gatherer;
+use super::device::Device;
+use super::gather::{Gathered, Gatherer};
 use super::shared::Search;
-use crate::network::{Backend, BackendError, Evaluator};
+use crate::network::{Backend, BackendError};
 
 /// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
@@ -66,21 +66,20 @@ pub(crate) struct WorkerPool {
 }
 
 impl WorkerPool {
-    /// Starts `threads` workers, each with an evaluator of its own.
+    /// Starts `threads` workers, but only one where time is virtual.
     ///
     /// # Errors
-    /// Fails if the backend cannot make that many evaluators, or the system allows no thread.
+    /// Fails if the backend cannot make the evaluators, or the system allows no thread.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
-        let evaluators: Vec<_> =
-            (0..threads.max(1)).map(|_| backend.evaluator()).collect::<Result<_, _>>()?;
+        let threads = if backend.info().virtual_pace.is_some() { 1 } else { threads.max(1) };
         let mailbox = Arc::new(Mailbox::default());
         let mut started = 0;
-        for (index, evaluator) in evaluators.into_iter().enumerate() {
+        for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
             let mailbox = mailbox.clone();
             let thread = std::thread::Builder::new()
                 .name(format!("search-{index}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || worker_loop(&mailbox, evaluator));
+                .spawn(move || worker_loop(&mailbox, device));
             match thread {
                 Ok(_) => started += 1,
                 Err(error) if started == 0 => return Err(WorkerPoolError::Thread(error)),
@@ -115,7 +114,7 @@ impl Drop for WorkerPool {
 }
 
 /// Takes part in one search after the other until the pool is closed.
-fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
+fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     let mut seen = 0;
     loop {
         let search = {
@@ -134,7 +133,7 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
             search
         };
         // A panic here is a bug of ours or of a backend; the search ends, the process lives.
-        let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, evaluator.as_mut())));
+        let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
         if outcome.is_err() {
             search.context.tree.mark_damaged();
             search.fail("a search thread panicked; its batch is lost".into());
@@ -144,35 +143,34 @@ fn worker_loop(mailbox: &Mailbox, mut evaluator: Box<dyn Evaluator>) {
 }
 
 /// Takes part in one search until it is stopped.
-fn take_part(search: &Search, evaluator: &mut dyn Evaluator) {
-    let mut gatherer = Gatherer::new(search.context.history.clone());
+fn take_part(search: &Search, device: &mut Device) {
+    device.begin();
+    let mut gatherer = Gatherer::new(search.context.history.clone(), device.queues());
     while !search.progress.is_stopped() {
         search.make_room();
         let epoch = search.progress.epoch();
-        if search.is_ahead_of_its_pace() {
-            search.progress.wait_for_change(epoch, PACE_WAIT);
-            continue;
+        let is_ahead = search.is_ahead_of_its_pace();
+        let gathered = if is_ahead { Gathered::Nothing } else { gatherer.gather(search) };
+        if gatherer.is_batch_ready(search, device) {
+            gatherer.prefetch(search);
+            device.send(gatherer.take_batch(), &search.context.clock);
         }
-        let progress = gatherer.gather(search);
-        if gatherer.batch.leaves.is_empty() {
-            backup::release_collisions(search, &gatherer.batch);
+        if gathered == Gathered::More && !device.is_full() && !device.is_idle() {
+            search.check_stoppers();
+        } else if let Some(evaluated) = search.receive(device) {
+            gatherer.take_in(search, evaluated);
+        } else {
+            gatherer.release_collisions(search);
             // Also without progress: the tree may have all that is asked for from the start.
             search.check_stoppers();
-            if !progress && !search.progress.is_stopped() {
-                search.progress.wait_for_change(epoch, IDLE_WAIT);
-            }
-            continue;
-        }
-        gatherer.prefetch(search);
-        match evaluator.evaluate(gatherer.batch.slots_mut()) {
-            Ok(()) => {
-                let visits = backup::finish_batch(search, &mut gatherer.batch);
-                search.batch_done(visits);
-            }
-            Err(error) => {
-                backup::abandon_batch(search, &gatherer.batch);
-                search.fail(error.to_string());
+            if gathered == Gathered::Nothing && !search.progress.is_stopped() {
+                search.progress.wait_for_change(epoch, if is_ahead { PACE_WAIT } else { IDLE_WAIT });
             }
         }
     }
+    gatherer.abandon_batch(search);
+    while let Some(evaluated) = search.receive(device) {
+        gatherer.take_in(search, evaluated);
+    }
+    search.note_busy_time(device);
 }

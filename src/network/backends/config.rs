@@ -5,8 +5,10 @@
 //! made here: [`super::create`] does that.
 
 use super::aliases::{self, Resolved};
+use super::native;
 use super::onnxruntime::{self, Provider};
 use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
+use super::synthetic::{random, simulated};
 use super::{AUTO, NAMES, SYNTHETIC};
 use crate::network::BackendError;
 use crate::options::OptionChoice;
@@ -143,9 +145,23 @@ impl BackendConfig {
             || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
     }
 
+    /// Returns the backend whose answers a simulated device gives: `random`, unless `network=` names one.
+    pub(super) fn whose_answers(&self) -> Result<BackendConfig, ParamError> {
+        let name = self.options.choice(
+            "network",
+            random::NAME,
+            &[random::NAME, "trivial", native::NAME, onnxruntime::NAME],
+        )?;
+        let seed = self.options.get("seed").filter(|_| name == random::NAME);
+        let options = seed.map_or_else(Params::default, |seed| Params::default().with("seed", seed));
+        BackendConfig::named(name, options)
+    }
+
     /// Returns whether the backend evaluates with a network, rather than without one.
     pub fn needs_network(&self) -> bool {
-        if self.devices.is_empty() {
+        if self.name == simulated::NAME {
+            self.whose_answers().is_ok_and(|answers| answers.needs_network())
+        } else if self.devices.is_empty() {
             !SYNTHETIC.contains(&self.name.as_str())
         } else {
             self.devices.iter().any(|device| device.backend.needs_network())

@@ -12,7 +12,7 @@
 //! | `openvino`, `cuda`, `tensorrt`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
-//! | `simulated` | `random` at the pace of an accelerator ([`synthetic::simulated`]) |
+//! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
 //! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`several`]) |
 //!
 //! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
@@ -38,11 +38,12 @@ pub use config::{BackendConfig, Fallback};
 use native::Native;
 use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime};
 use several::Device;
+use synthetic::simulated;
 
 /// The name of the choice that is made for the user.
 pub const AUTO: &str = "auto";
 /// The names of the backends that need no network.
-const SYNTHETIC: [&str; 3] = ["trivial", "random", "simulated"];
+const SYNTHETIC: [&str; 3] = ["trivial", "random", simulated::NAME];
 /// The names that [`create`] knows, in the order in which help texts list them.
 pub const NAMES: [&str; 9] = [
     AUTO,
@@ -91,15 +92,19 @@ fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn 
     if !config.devices.is_empty() {
         return several_devices(config, network);
     }
-    let options = &config.options;
-    let network = || network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
+    let (options, network_file) = (&config.options, network);
+    let network =
+        || network_file.clone().ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
     Ok(match config.name.as_str() {
         AUTO => auto_backend::make(network()?, options)?,
         native::NAME => Arc::new(native_backend(&network()?, options)?),
         onnxruntime::NAME => onnx_runtime_backend(network()?, options)?,
         "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
         "random" => Arc::new(synthetic::random::Random::new(options)?),
-        "simulated" => Arc::new(synthetic::simulated::Simulated::new(options)?),
+        simulated::NAME => {
+            let answers = make(&config.whose_answers()?, network_file)?;
+            Arc::new(simulated::Simulated::new(options, answers)?)
+        }
         name => return Err(config::unknown_name(name).into()),
     })
 }

@@ -122,9 +122,8 @@ impl OwnVisits {
 
 /// Checks that each open node's own visit is worth what the backend says of its position, in a tree that one search has made
 /// from nothing: then every sum in it is what its visits add up to.
-pub(super) fn check_own_visits(search: &Search) {
+pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
     let mut history = search.context.history.clone();
-    let evaluator = search.context.backend.evaluator().unwrap();
     let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.context.root], checked: 0 };
     walk.check_below(&mut history);
     assert!(walk.checked > 0);

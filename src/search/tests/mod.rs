@@ -29,7 +29,7 @@ fn visits_are_exact_on_any_number_of_threads() {
             assert_eq!(counted.counts.visits(), 5_000);
             check_tree(&search.context.tree, search.context.root, Kept::Whole);
             if backend == "random" {
-                check_own_visits(&search);
+                check_own_visits(&search, bench.backend.evaluator().unwrap());
             }
         }
     }
@@ -88,13 +88,40 @@ fn one_thread_is_deterministic() {
 fn threads_share_the_visits_that_may_be_under_way() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(400);
-    let root = search.context.root_node();
-    assert_eq!(search.visits_that_may_begin(), 50);
+    assert_eq!(search.leaves_that_may_begin(0), 50);
     for left in [8, 0] {
-        root.start_visits(42);
-        assert_eq!(search.visits_that_may_begin(), left);
+        search.begin_leaves(42);
+        assert_eq!(search.leaves_that_may_begin(0), left);
     }
-    root.cancel_visits(84);
+}
+
+const VIRTUAL: &str = "simulated(network=trivial,latency-us=4000,per-position-ns=50000,clock=virtual)";
+
+/// Batches come back in the order in which they were sent, so that it does not matter which thread evaluated one first.
+#[test]
+fn one_thread_with_a_device_is_deterministic_in_real_and_in_virtual_time() {
+    let visits = |backend: &str| TestBench::new(backend, 1, KIWIPETE).search(3_000).1.summary.root_visits;
+    let in_virtual_time = visits(VIRTUAL);
+    assert_eq!(in_virtual_time, visits("simulated(network=trivial,latency-us=200,per-position-ns=2500)"));
+    assert_ne!(in_virtual_time, visits("trivial"), "more is under way than on a core");
+}
+
+#[test]
+fn a_device_is_busy_in_virtual_time_once_the_tree_is_large() {
+    let bench = TestBench::new(VIRTUAL, 1, "startpos");
+    let SearchSummary { time, counts, .. } = bench.search(60_000).1.summary;
+    assert!(counts.virtual_busy > time.mul_f32(0.9), "{counts:?} in {time:?}");
+    assert!(counts.evaluations > 60 * counts.batches, "a batch of 80 computes while another one travels");
+    assert!(counts.waited_for_device > counts.waited_for_tree, "{counts:?}");
+}
+
+#[test]
+fn a_device_has_its_queues_full_and_the_next_batch_waiting() {
+    let mut bench = TestBench::new("simulated(network=trivial,latency-us=0,per-position-ns=0)", 1, KIWIPETE);
+    bench.params.minibatch_size = NonZero::new(64);
+    let counts = bench.search(20_000).1.summary.counts;
+    assert!(counts.evaluations > 40 * counts.batches, "{counts:?}");
+    assert!(counts.evaluations + counts.prefetched <= 64 * counts.batches, "{counts:?}");
 }
 
 #[test]
@@ -238,7 +265,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
         let search = bench.prepare(limits, 3_000, &[]);
         let mut stepped = SteppedSearch::new(search.clone());
         while stepped.advance() == NextStep::Evaluate {
-            let mut slots: Vec<_> = (0..stepped.leaves()).map(|_| EvalSlot::default()).collect();
+            let mut slots: Vec<_> = (0..stepped.waiting()).map(|_| EvalSlot::default()).collect();
             stepped.swap_slots(&mut slots);
             evaluator.evaluate(&mut slots).unwrap();
             stepped.swap_slots(&mut slots);
@@ -306,7 +333,8 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
         (&with_clock, nodestime, None),
     ] {
         let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
-        let stop_controller = super::stop_controller::StopController::new(Chain::new(&facts, &options, None));
+        let stop_controller =
+            super::stop_controller::StopController::new(Chain::new(&facts, &options, None), false);
         stop_controller.check_by_clock(&done, 1_000);
         assert_eq!(stop_controller.end_reason(), by_clock);
         stop_controller.check(&done, 1_000);
@@ -322,7 +350,7 @@ fn prefetched_positions_are_found_in_the_cache() {
     assert_eq!(plain.summary.counts.prefetched, 0);
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     bench.params.minibatch_size = NonZero::new(4);
-    bench.params.max_prefetch = 32;
+    bench.params.max_prefetch = NonZero::new(32);
     let (search, result) = bench.search(1_000);
     let counts = result.summary.counts;
     assert!(counts.cache_hits > plain.summary.counts.cache_hits + 200, "{counts:?}");
@@ -338,7 +366,7 @@ fn positions_that_mate_by_checks_are_not_prefetched() {
     for rule50 in 50..60 {
         let position = format!("fen 7k/6pp/8/8/8/8/r5PP/6K1 w - - {rule50} 30");
         let mut bench = TestBench::new("random", 1, &position);
-        bench.params.max_prefetch = 32;
+        bench.params.max_prefetch = NonZero::new(32);
         let (search, result) = bench.search(20);
         assert!(result.summary.counts.prefetched > 0);
         let mut history = search.context.history.clone();

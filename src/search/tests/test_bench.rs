@@ -88,10 +88,9 @@ impl TestBench {
             rescale: Rescale::default(),
             cache: Arc::new(EvalCache::new(10_000)),
             tablebase: None,
-            backend: self.backend.clone(),
             backend_info: self.backend.info().clone(),
             reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
-            started: Instant::now(),
+            clock: SearchClock::Real(Instant::now()),
         };
         let chain = Chain::new(&facts, &options, None);
         Arc::new(Search::new(SearchSpec { context, chain, visits, tablebase_hits: 0 }))

@@ -109,6 +109,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus, F
     let device_busy = busy
         .zip(engine.busy_time())
         .map(|(before, after)| (after - before).as_secs_f64() / wall.elapsed().as_secs_f64());
+    let device_busy = total.virtual_busy(&backend).or(device_busy);
     let threads = engine.threads();
     let reproducible =
         threads == 1 && limits.movetime.is_none() && REPRODUCIBLE.contains(&backend.name.as_str());

@@ -1,10 +1,12 @@
 //! Holds what `bench` reports: figures per position and in all, as JSON and as text.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::search::SearchSummary;
+use crate::network::BackendInfo;
+use crate::search::{CounterValues, SearchSummary};
 
 /// Figures of one position or of all.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -26,6 +28,12 @@ pub(in crate::tools) struct BenchFigures {
     pub(in crate::tools) mean_batch: f64,
     /// Memory of the tree at the end, per visited node.
     pub(in crate::tools) bytes_per_node: f64,
+    /// Time that search threads waited for a device that had as many batches as are of use.
+    pub(in crate::tools) waited_for_device_ms: f64,
+    /// Time that they waited for it because nothing more could be begun in the tree.
+    pub(in crate::tools) waited_for_tree_ms: f64,
+    #[serde(skip)]
+    virtual_busy_ms: f64,
     #[serde(skip)]
     batches: u64,
     #[serde(skip)]
@@ -48,9 +56,26 @@ impl BenchFigures {
         self.collisions += summary.counts.collisions;
         self.batches += summary.counts.batches;
         self.tree_bytes += summary.tree_bytes;
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        self.waited_for_device_ms += ms(summary.counts.waited_for_device);
+        self.waited_for_tree_ms += ms(summary.counts.waited_for_tree);
+        self.virtual_busy_ms += ms(summary.counts.virtual_busy);
         self.nps = (self.nodes as f64 / (self.time_ms / 1000.0).max(1e-9)) as u64;
         self.mean_batch = self.evaluations as f64 / self.batches.max(1) as f64;
         self.bytes_per_node = self.tree_bytes as f64 / self.nodes.max(1) as f64;
+    }
+
+    /// Returns in words what `threads` search threads waited for; `None` if they had no device to wait for.
+    pub(in crate::tools) fn waits(&self, threads: usize) -> Option<String> {
+        let [time, waited_for_device, waited_for_tree] =
+            [self.time_ms, self.waited_for_device_ms, self.waited_for_tree_ms]
+                .map(|ms| Duration::from_secs_f64(ms / 1000.0));
+        CounterValues { waited_for_device, waited_for_tree, ..CounterValues::default() }.waits(time, threads)
+    }
+
+    /// Returns the share of the time for which the device computed, where time is virtual; `None` where it is real.
+    pub(in crate::tools) fn virtual_busy(&self, backend: &BackendInfo) -> Option<f64> {
+        backend.virtual_pace.map(|_| self.virtual_busy_ms / self.time_ms.max(1e-9))
     }
 }
 
@@ -134,7 +159,11 @@ impl fmt::Display for BenchReport {
             writeln!(f, "CPU time          {cpu:.2} s, {per_cpu_second:.0} nodes per CPU second")?;
         }
         if let Some(busy) = self.device_busy {
-            writeln!(f, "device busy       {:.1} %", busy * 100.0)?;
+            write!(f, "device busy       {:.1} %", busy * 100.0)?;
+            if let Some(waits) = figures.waits(self.threads) {
+                write!(f, "; {waits}")?;
+            }
+            writeln!(f)?;
         }
         if let Some(signature) = &self.signature {
             writeln!(f, "signature         {signature}")?;

@@ -178,7 +178,9 @@ fn measure(
         sensors: sensors.finish(total.nodes),
         first_evaluation_ms: (!first.is_empty()).then(|| first.iter().sum::<f64>() / first.len() as f64),
         cpu_s: searching.cpu.map(|time| time.as_secs_f64()),
-        device_busy: searching.busy.map(|busy| busy.as_secs_f64() / searching.wall.as_secs_f64().max(1e-9)),
+        device_busy: total.virtual_busy(&backend).or_else(|| {
+            searching.busy.map(|busy| busy.as_secs_f64() / searching.wall.as_secs_f64().max(1e-9))
+        }),
         figures: total,
         description: backend.description_without_folder(),
         backend: backend.name,

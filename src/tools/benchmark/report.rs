@@ -84,6 +84,7 @@ impl BenchmarkReport {
         ];
         let mut add = |name, value: Option<String>| facts.extend(value.map(|value| (name, value)));
         add("device busy", self.device_busy.map(|busy| format!("{:.1} %", busy * 100.0)));
+        add("waited for", figures.waits(self.threads).map(|waits| waits.replace("waited for: ", "")));
         add("first evaluation", self.first_evaluation_ms.map(|ms| format!("after {ms:.2} ms")));
         add("ready", Some(format!("after {:.2} s", self.ready_s)));
         add("first batch", self.first_batch_ms.map(|ms| format!("after {ms:.2} ms")));

@@ -91,10 +91,10 @@ impl Native {
             has_moves_left: network.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: best_batch::measure(&model, network.input_format),
-            // It is measured already.
-            measures_batch: false,
             processor: Processor::Cpu,
             preferred_threads: cores(),
+            queues: 0,
+            virtual_pace: None,
         };
         Ok(Native { info, model: Arc::new(model) })
     }

@@ -14,12 +14,12 @@ use super::session_pool::SessionPool;
 use super::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH, nvidia};
 use crate::network::weights::{DataType, OnnxModel, ValueOutput};
 use crate::network::{
-    ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor, cores, folders,
 };
 use crate::params::Params;
 
 /// The preferred batch on CPUs, where throughput hardly grows beyond 8.
-const PREFERRED_BATCH: usize = 16;
+const PREFERRED_BATCH: usize = 8;
 /// Batch sizes for which WebGPU has kernels of their own; what it compiles for two positions does for any larger number.
 /// They are compiled at the start, not in the middle of a move.
 const COMPILED_SIZES: &[usize] = &[1, 2];
@@ -43,8 +43,9 @@ impl OnnxRuntime {
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library().version;
-        let (processor, preferred_batch, preferred_threads) = if device.provider.is_accelerator() {
-            (Processor::Accelerator, PREFERRED_GPU_BATCH, ACCELERATOR_THREADS)
+        let is_accelerator = device.provider.is_accelerator();
+        let (processor, preferred_batch, preferred_threads) = if is_accelerator {
+            (Processor::Accelerator, PREFERRED_GPU_BATCH, 1)
         } else {
             (Processor::Cpu, PREFERRED_BATCH, cores().div_ceil(device.threads))
         };
@@ -59,9 +60,10 @@ impl OnnxRuntime {
             has_moves_left: model.names.moves_left.is_some(),
             max_batch: MAX_BATCH,
             preferred_batch: model.fixed_batch.unwrap_or(preferred_batch).min(MAX_BATCH),
-            measures_batch: model.fixed_batch.is_none(),
             processor,
             preferred_threads,
+            queues: if is_accelerator { ACCELERATOR_QUEUES } else { 0 },
+            virtual_pace: None,
         };
         let builds_engines = device.provider == Provider::TensorRt;
         let engines = if builds_engines { engine_folder(&model, version)? } else { PathBuf::new() };

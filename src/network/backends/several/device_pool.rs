@@ -111,6 +111,9 @@ impl DevicePool {
         if infos().any(|info| info.input_format != first.input_format) {
             return Err(refused("its devices want positions encoded differently"));
         }
+        if infos().any(|info| info.virtual_pace.is_some()) {
+            return Err(refused("several devices have no virtual time, use clock=real"));
+        }
         let is_cpu = infos().all(|info| info.processor == Processor::Cpu);
         Ok(BackendInfo {
             name: self.name.clone(),
@@ -123,9 +126,10 @@ impl DevicePool {
             has_moves_left: infos().all(|info| info.has_moves_left),
             max_batch: infos().map(|info| info.max_batch).max().unwrap_or(1),
             preferred_batch: infos().map(|info| info.preferred_batch).min().unwrap_or(1),
-            measures_batch: infos().any(|info| info.measures_batch),
             processor: if is_cpu { Processor::Cpu } else { Processor::Accelerator },
             preferred_threads: infos().map(|info| info.preferred_threads).sum(),
+            queues: infos().map(|info| info.queues).sum(),
+            virtual_pace: None,
         })
     }
 

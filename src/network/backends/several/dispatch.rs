@@ -74,6 +74,10 @@ impl Dispatch {
             let each = pool.devices().chunks(1).zip(devices);
             each.map(|(pooled, device)| Route::to(pooled, device.threads)).collect()
         };
+        if info.queues > 0 {
+            let threads = devices.iter().map(|device| device.threads);
+            info.queues = if joins { threads.sum() } else { threads.max().unwrap_or(1) };
+        }
         // From here on a failure drops the routes, which ends the threads that were started.
         let state = Arc::new(DispatchState { pool, routes, turn: AtomicUsize::new(0) });
         for (index, (device, pooled)) in devices.iter().zip(state.pool.devices()).enumerate() {

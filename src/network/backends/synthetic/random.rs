@@ -9,6 +9,8 @@ use crate::params::Params;
 
 use super::{MAX_BATCH, PREFERRED_BATCH};
 
+/// The name as in `--backend`.
+pub const NAME: &str = "random";
 /// Logits lie in `0..LOGIT_SPAN`: the best move is up to e^3 = 20 times as likely as the worst.
 const LOGIT_SPAN: f32 = 3.0;
 /// Moves left lie in `0..PLIES_SPAN`.
@@ -27,20 +29,21 @@ impl Random {
     /// # Errors
     /// Returns [`BackendError::Params`] for other parameters, or if `seed` is no integer.
     pub fn new(options: &Params) -> Result<Random, BackendError> {
-        options.allow_only("random", &["seed"], &[])?;
+        options.allow_only(NAME, &["seed"], &[])?;
         let seed = options.integer("seed", 0, 0..=u64::MAX)?;
         Ok(Random {
             info: BackendInfo {
-                name: "random".into(),
+                name: NAME.into(),
                 description: format!("numbers from a hash of the position, seed {seed}, no network"),
                 input_format: InputFormat::Classical,
                 has_wdl: true,
                 has_moves_left: true,
                 max_batch: MAX_BATCH,
                 preferred_batch: PREFERRED_BATCH,
-                measures_batch: false,
                 processor: Processor::Cpu,
                 preferred_threads: cores(),
+                queues: 0,
+                virtual_pace: None,
             },
             draw: Draw::new(seed),
         })
@@ -59,17 +62,17 @@ impl Backend for Random {
 
 /// Draws evaluations for one seed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Draw {
+struct Draw {
     seed: u64,
 }
 
 impl Draw {
-    pub(super) fn new(seed: u64) -> Draw {
+    fn new(seed: u64) -> Draw {
         Draw { seed: mix(seed) }
     }
 
     /// Fills the outputs of `slot`.
-    pub(super) fn fill(&self, slot: &mut EvalSlot) {
+    fn fill(&self, slot: &mut EvalSlot) {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));
         let q = 2.0 * share(1) - 1.0;

@@ -1,98 +1,159 @@
-//! The `simulated` backend: answers like `random`, at the pace of an accelerator.
+//! The `simulated` backend: the answers of another backend, at the pace of an accelerator.
 //!
 //! # The model
 //! There is one device, shared by all evaluators. It computes one batch at a time, in the order in which batches
-//! arrive, and needs `per-position-ns` for each position. A batch's way to the device and back takes `latency-us`
-//! on top, and while one batch is on its way the device computes others. So
+//! arrive, and needs `per-position-ns` for each position, where `step` positions take as long as one. A batch's way to
+//! the device and back takes `latency-us` on top, and `copy-ns` for each position; while one batch is on its way the
+//! device computes others. At most `queues` batches are under way. So
 //!
-//! - a lone evaluator gets `n / (latency + n * per_position)` evaluations a second with batches of `n`;
+//! - a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations a second with batches of `n`;
 //! - several evaluators together get up to `1 / per_position`, never more, whatever their batches;
 //! - a batch that finds others waiting takes longer by the time that they compute.
 //!
 //! With `fail-after` the device fails for good, as one does that overheats or falls off the bus, so that one can try
 //! what a search then does.
 //!
-//! The device is *busy* while it computes, not while a batch travels. Evaluators sleep meanwhile, as a thread does
-//! that waits for a real device; the operating system wakes it some 50 µs late, as it would there. Before a batch leaves, its
-//! thread packs the inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)): so a search on this device
-//! keeps it as busy as the host's work allows.
+//! The device is *busy* while it computes, not while a batch travels. With `clock=real` evaluators sleep meanwhile, as a
+//! thread does that waits for a real device; the operating system wakes it some 50 µs late, as it would there. Before a
+//! batch leaves, its thread packs the inputs as for a real GPU ([`packed_planes`](crate::network::packed_planes)): so a
+//! search on this device keeps it as busy as the host's work allows. With `clock=virtual` evaluators answer at once, and
+//! the search counts the time that they would have taken, with `host-ns` for each of its own visits.
 
 use std::hint::black_box;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PACKED_BYTES;
+use crate::network::timetable::Timetable;
 use crate::network::{
-    ACCELERATOR_THREADS, Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor,
+    ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator, Processor,
 };
 use crate::params::Params;
 
-use super::random::{Draw, Random};
-
+/// The name as in `--backend`.
+pub const NAME: &str = "simulated";
 /// The latency of a mid-range GPU, in microseconds.
 const DEFAULT_LATENCY: u64 = 1_000;
 /// The computing time at 100,000 evaluations a second, in nanoseconds for each.
 const DEFAULT_PER_POSITION: u64 = 10_000;
+/// The time of a descent and a backup on one core of a desktop machine, in nanoseconds.
+const DEFAULT_HOST: u64 = 4_000;
 const DEFAULT_MAX_BATCH: u64 = 1_024;
+/// Batches after which the device says that the processor is too slow, if this share of them was late.
+const BATCHES_TO_JUDGE: u64 = 50;
+const LATE_SHARE: f64 = 0.1;
+/// The delay that the system may cause by itself.
+const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// The backend `simulated`.
 #[derive(Debug)]
 pub struct Simulated {
     info: BackendInfo,
-    device: Arc<Mutex<SimulatedDevice>>,
+    answers: Arc<dyn Backend>,
+    device: Arc<Mutex<Device>>,
     fail_after: u64,
-    draw: Draw,
+}
+
+/// The device that all evaluators share.
+#[derive(Debug)]
+struct Device {
+    started: Instant,
+    timetable: Timetable,
+    /// Batches so far, and those whose answers the processor computed too late.
+    batches: u64,
+    late: u64,
+    has_complained: bool,
 }
 
 impl Simulated {
-    /// Makes the backend, with the parameters
+    /// Makes the backend, which gives the answers of `answers`, with the parameters
     /// - `latency-us`: the time a batch is on its way, in microseconds (1000; up to 10 s);
     /// - `per-position-ns`: the time the device computes for each position, in nanoseconds (10000; up to 1 s);
+    /// - `step`: the positions that take as long as one (1);
+    /// - `copy-ns`: the time the bus needs for each position, in nanoseconds (0; up to 1 s);
+    /// - `queues`: the batches that are under way at once (2);
     /// - `max-batch`: the largest batch (1024);
     /// - `fail-after`: the number of positions after which the device fails every batch (never);
-    /// - `seed`: as for [`Random`].
+    /// - `clock`: `real` or `virtual`;
+    /// - `host-ns`: the time of a visit where time is virtual, in nanoseconds (4000; up to 1 s);
+    /// - `network`, `seed`: whose answers they are, and the seed of `random`; [`super::super::create`] reads them.
     ///
     /// # Errors
     /// Returns [`BackendError::Params`] for other parameters or values out of range.
-    pub fn new(options: &Params) -> Result<Simulated, BackendError> {
-        options.allow_only(
-            "simulated",
-            &["latency-us", "per-position-ns", "max-batch", "fail-after", "seed"],
-            &[],
-        )?;
+    pub fn new(options: &Params, answers: Arc<dyn Backend>) -> Result<Simulated, BackendError> {
+        const VALUES: [&str; 11] = [
+            "latency-us",
+            "per-position-ns",
+            "step",
+            "copy-ns",
+            "queues",
+            "max-batch",
+            "fail-after",
+            "clock",
+            "host-ns",
+            "network",
+            "seed",
+        ];
+        options.allow_only(NAME, &VALUES, &[])?;
+        let nanos = |key, default| options.integer(key, default, 0..=1_000_000_000).map(Duration::from_nanos);
         let latency = options.integer("latency-us", DEFAULT_LATENCY, 0..=10_000_000)?;
-        let per_position = options.integer("per-position-ns", DEFAULT_PER_POSITION, 0..=1_000_000_000)?;
-        let max_batch = options.integer("max-batch", DEFAULT_MAX_BATCH, 1..=super::MAX_BATCH as u64)?;
+        let pace = DevicePace {
+            latency: Duration::from_micros(latency),
+            per_position: nanos("per-position-ns", DEFAULT_PER_POSITION)?,
+            copy: nanos("copy-ns", 0)?,
+            step: options.integer("step", 1, 1..=1_024)? as u32,
+            queues: options.integer("queues", ACCELERATOR_QUEUES as u64, 1..=64)? as usize,
+            host_per_visit: nanos("host-ns", DEFAULT_HOST)?,
+        };
+        let max_batch =
+            options.integer("max-batch", DEFAULT_MAX_BATCH, 1..=super::MAX_BATCH as u64)? as usize;
+        let max_batch = max_batch.min(answers.info().max_batch);
         let fail_after = options.integer("fail-after", u64::MAX, 0..=u64::MAX)?;
-        let seed = options.integer("seed", 0, 0..=u64::MAX)?;
-        let random = Random::new(&Params::default())?;
+        let is_virtual = options.choice("clock", "real", &["real", "virtual"])? == "virtual";
+        let (name, pace_text) = (&answers.info().name, describe(&pace));
+        let time = if is_virtual { ", in virtual time" } else { "" };
         Ok(Simulated {
             info: BackendInfo {
-                name: "simulated".into(),
-                description: format!("random answers after {latency} µs + {per_position} ns per position"),
-                max_batch: max_batch as usize,
-                preferred_batch: preferred_batch(latency * 1_000, per_position, max_batch) as usize,
-                measures_batch: true,
+                name: NAME.into(),
+                description: format!("{name} answers after {pace_text}{time}"),
+                max_batch,
+                preferred_batch: pace.positions_per_latency().clamp(1, max_batch as u128) as usize,
                 processor: Processor::Accelerator,
-                preferred_threads: ACCELERATOR_THREADS,
-                ..random.info().clone()
+                preferred_threads: 1,
+                queues: pace.queues,
+                virtual_pace: is_virtual.then_some(pace),
+                ..answers.info().clone()
             },
-            device: Arc::new(Mutex::new(SimulatedDevice::new(
-                Instant::now(),
-                Duration::from_micros(latency),
-                Duration::from_nanos(per_position),
-            ))),
+            answers,
+            device: Arc::new(Mutex::new(Device {
+                started: Instant::now(),
+                timetable: Timetable::new(pace),
+                batches: 0,
+                late: 0,
+                has_complained: false,
+            })),
             fail_after,
-            draw: Draw::new(seed),
         })
+    }
+
+    fn device(&self) -> MutexGuard<'_, Device> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Returns the size of the batch that computes for as long as it travels: two such evaluators keep the device busy.
-fn preferred_batch(latency_ns: u64, per_position_ns: u64, max_batch: u64) -> u64 {
-    (latency_ns / per_position_ns.max(1)).clamp(1, max_batch)
+/// Returns the pace in words.
+fn describe(pace: &DevicePace) -> String {
+    let DevicePace { latency, per_position, copy, step, .. } = pace;
+    let mut text = format!("{} µs + {} ns per position", latency.as_micros(), per_position.as_nanos());
+    if !copy.is_zero() {
+        text += &format!(" + {} ns to copy it", copy.as_nanos());
+    }
+    if *step > 1 {
+        text += &format!(", in steps of {step}");
+    }
+    text
 }
 
 impl Backend for Simulated {
@@ -104,116 +165,99 @@ impl Backend for Simulated {
         Ok(Box::new(SimulatedEvaluator {
             device: Arc::clone(&self.device),
             fail_after: self.fail_after,
-            draw: self.draw,
+            answers: self.answers.evaluator()?,
             format: self.info.input_format,
+            is_virtual: self.info.virtual_pace.is_some(),
             input: Vec::new(),
         }))
     }
 
     fn busy_time(&self) -> Option<Duration> {
-        let device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(device.busy_until(Instant::now()))
+        let device = self.device();
+        Some(device.timetable.busy_until(device.started.elapsed()))
+    }
+
+    fn take_notes(&self) -> Vec<String> {
+        let mut notes = self.answers.take_notes();
+        let mut device = self.device();
+        let is_too_slow = device.batches >= BATCHES_TO_JUDGE
+            && device.late as f64 > LATE_SHARE * device.batches as f64
+            && !device.has_complained;
+        if is_too_slow {
+            device.has_complained = true;
+            let (late, batches) = (device.late, device.batches);
+            notes.push(format!(
+                "simulated: the processor is too slow for this pace: {late} of {batches} batches were late; \
+                 give the device more time for each position, or use clock=virtual"
+            ));
+        }
+        notes
     }
 }
 
 struct SimulatedEvaluator {
-    device: Arc<Mutex<SimulatedDevice>>,
+    device: Arc<Mutex<Device>>,
     fail_after: u64,
-    draw: Draw,
+    answers: Box<dyn Evaluator>,
     format: InputFormat,
+    is_virtual: bool,
     /// `[batch, 112, 8]`, the packed inputs.
     input: Vec<u8>,
 }
 
+impl SimulatedEvaluator {
+    fn device(&self) -> MutexGuard<'_, Device> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a batch of `positions` off. Returns how long after the device's start it will be back.
+    fn submit(&self, positions: usize) -> Result<(Instant, Duration), BackendError> {
+        let mut device = self.device();
+        if device.timetable.positions() >= self.fail_after {
+            let reason = format!("its {} positions are over", self.fail_after);
+            return Err(BackendError::Evaluation { backend: NAME.into(), reason });
+        }
+        let (started, now) = (device.started, device.started.elapsed());
+        Ok((started, device.timetable.submit(now, positions as u32)))
+    }
+}
+
 impl Evaluator for SimulatedEvaluator {
     fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+        if self.is_virtual {
+            self.submit(batch.len())?;
+            return self.answers.evaluate(batch);
+        }
         self.input.resize(batch.len() * PACKED_BYTES, 0);
         for (slot, bytes) in batch.iter().zip(self.input.chunks_exact_mut(PACKED_BYTES)) {
             slot.planes.write_packed(self.format, bytes);
         }
         // Nobody reads it: it must be written all the same.
         black_box(&self.input);
-        let now = Instant::now();
-        let back = {
-            let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
-            if device.positions >= self.fail_after {
-                let reason = format!("its {} positions are over", self.fail_after);
-                return Err(BackendError::Evaluation { backend: "simulated".into(), reason });
-            }
-            device.submit(now, batch.len() as u32)
-        };
-        batch.iter_mut().for_each(|slot| self.draw.fill(slot));
-        thread::sleep(back.saturating_duration_since(Instant::now()));
+        let (started, back) = self.submit(batch.len())?;
+        self.answers.evaluate(batch)?;
+        let now = started.elapsed();
+        {
+            let mut device = self.device();
+            device.batches += 1;
+            device.late += u64::from(now > back + TOLERANCE);
+        }
+        thread::sleep(back.saturating_sub(now));
         Ok(())
-    }
-}
-
-/// The timetable of the device. It looks at no clock: given the time, it returns when a batch is back.
-#[derive(Debug)]
-struct SimulatedDevice {
-    latency: Duration,
-    per_position: Duration,
-    /// The time at which it will have computed all batches submitted so far.
-    free_at: Instant,
-    /// Computing time of all batches submitted so far.
-    submitted: Duration,
-    /// Positions submitted so far.
-    positions: u64,
-}
-
-impl SimulatedDevice {
-    fn new(now: Instant, latency: Duration, per_position: Duration) -> SimulatedDevice {
-        SimulatedDevice { latency, per_position, free_at: now, submitted: Duration::ZERO, positions: 0 }
-    }
-
-    /// Queues a batch of `positions` and returns when its answers are back.
-    ///
-    /// Half of the latency is the way there, half the way back; the order of arrival is the order of submission.
-    fn submit(&mut self, now: Instant, positions: u32) -> Instant {
-        let arrival = now + self.latency / 2;
-        let work = self.per_position * positions;
-        self.free_at = self.free_at.max(arrival) + work;
-        self.submitted += work;
-        self.positions += u64::from(positions);
-        self.free_at + (self.latency - self.latency / 2)
-    }
-
-    /// Returns the time for which it has computed until `now`.
-    ///
-    /// The work that lies ahead is subtracted as if it had no gaps, which is so up to half a latency.
-    fn busy_until(&self, now: Instant) -> Duration {
-        let ahead = self.free_at.saturating_duration_since(now);
-        self.submitted.saturating_sub(ahead)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MS: Duration = Duration::from_millis(1);
+    use crate::network::backends::synthetic::random::Random;
 
     fn simulated(options: &str) -> Simulated {
-        Simulated::new(&Params::parse(options).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn a_lone_batch_takes_latency_and_computing_time() {
-        let start = Instant::now();
-        let mut device = SimulatedDevice::new(start, 2 * MS, MS);
-        assert_eq!(device.submit(start, 3), start + 5 * MS);
-        assert_eq!(device.submit(start + 5 * MS, 3), start + 10 * MS);
-        assert_eq!(device.busy_until(start + 10 * MS), 6 * MS);
-    }
-
-    #[test]
-    fn batches_queue_for_the_device_but_travel_side_by_side() {
-        let start = Instant::now();
-        let mut device = SimulatedDevice::new(start, 2 * MS, MS);
-        let back: Vec<_> = (0..4).map(|_| device.submit(start, 10) - start).collect();
-        assert_eq!(back, [12 * MS, 22 * MS, 32 * MS, 42 * MS]);
-        assert_eq!(device.busy_until(start + 21 * MS), 20 * MS);
-        assert_eq!(device.busy_until(start + 100 * MS), 40 * MS);
+        let options = Params::parse(options).unwrap();
+        let seed =
+            options.get("seed").map_or_else(Params::default, |seed| Params::default().with("seed", seed));
+        let random = Random::new(&seed).unwrap();
+        Simulated::new(&options, Arc::new(random)).unwrap()
     }
 
     /// Many evaluators do not get more than the device's throughput, and the clock really passes.
@@ -243,8 +287,8 @@ mod tests {
         let mut slots = [EvalSlot { key: 9, ..EvalSlot::default() }];
         slots[0].moves.extend([3, 4]);
         let mut expected = slots.clone();
-        let simulated = simulated("latency-us=0,per-position-ns=0,seed=5");
-        simulated.evaluator().unwrap().evaluate(&mut slots).unwrap();
+        let backend = simulated("latency-us=0,per-position-ns=0,seed=5");
+        backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
         let random = Random::new(&Params::parse("seed=5").unwrap()).unwrap();
         random.evaluator().unwrap().evaluate(&mut expected).unwrap();
         assert_eq!(slots[0].evaluation, expected[0].evaluation);

@@ -41,9 +41,10 @@ impl Trivial {
                 has_moves_left: false,
                 max_batch: MAX_BATCH,
                 preferred_batch: PREFERRED_BATCH,
-                measures_batch: false,
                 processor: Processor::Cpu,
                 preferred_threads: cores(),
+                queues: 0,
+                virtual_pace: None,
             },
         })
     }

@@ -1,0 +1,141 @@
+//! The timetable of a simulated device: given when a batch is sent, it says when the answers are back.
+//!
+//! It looks at no clock. The backend `simulated` keeps to it by waiting, and a search in virtual time by counting.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The pace of a simulated device, and of the host that feeds it where time is virtual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DevicePace {
+    /// The time that a batch is on its way to the device and back.
+    pub latency: Duration,
+    /// The time that the device computes for a position.
+    pub per_position: Duration,
+    /// The time that the bus needs for a position. While it copies one batch, the device computes others.
+    pub copy: Duration,
+    /// The device computes for a multiple of so many positions, at least 1, however many a batch has.
+    pub step: u32,
+    /// Batches that may be on their way at once; each of the others waits until one is back.
+    pub queues: usize,
+    /// The time in which the host descends to a leaf and backs up what comes back for it.
+    pub host_per_visit: Duration,
+}
+
+impl DevicePace {
+    /// Returns the positions that the device computes while a batch travels: enough to keep it busy with two batches.
+    pub fn positions_per_latency(&self) -> u128 {
+        let positions = self.latency.as_nanos() / (self.per_position + self.copy).as_nanos().max(1);
+        positions.next_multiple_of(self.step.into())
+    }
+}
+
+/// The times of a device's batches, all since the same moment.
+#[derive(Debug)]
+pub struct Timetable {
+    pace: DevicePace,
+    /// The time at which each batch on its way will be back, soonest first; at most `queues`.
+    on_their_way: VecDeque<Duration>,
+    /// The time at which the bus will have copied all batches submitted so far.
+    bus_free_at: Duration,
+    /// The time at which the device will have computed them.
+    free_at: Duration,
+    /// Computing time of all batches submitted so far.
+    submitted: Duration,
+    /// Positions submitted so far.
+    positions: u64,
+}
+
+impl Timetable {
+    /// Returns the timetable of a device that has done nothing yet.
+    pub fn new(pace: DevicePace) -> Timetable {
+        let zero = Duration::ZERO;
+        let on_their_way = VecDeque::new();
+        Timetable { pace, on_their_way, bus_free_at: zero, free_at: zero, submitted: zero, positions: 0 }
+    }
+
+    /// Sends a batch of `positions` off and returns when its answers are back.
+    ///
+    /// Half of the latency is the way there, half the way back; the order of submission is the order of arrival.
+    pub fn submit(&mut self, now: Duration, positions: u32) -> Duration {
+        let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
+        let queue_free_at =
+            if self.on_their_way.len() < queues { None } else { self.on_their_way.pop_front() };
+        let start = queue_free_at.map_or(now, |free| free.max(now));
+        self.bus_free_at = self.bus_free_at.max(start + latency / 2) + copy * positions;
+        let work = per_position * positions.next_multiple_of(step);
+        self.free_at = self.free_at.max(self.bus_free_at) + work;
+        self.submitted += work;
+        self.positions += u64::from(positions);
+        let back = self.free_at + (latency - latency / 2);
+        self.on_their_way.push_back(back);
+        back
+    }
+
+    /// Returns the positions submitted so far.
+    pub fn positions(&self) -> u64 {
+        self.positions
+    }
+
+    /// Returns the time for which the device has computed until `now`.
+    ///
+    /// The work that lies ahead is subtracted as if it had no gaps, which is so up to half a latency.
+    pub fn busy_until(&self, now: Duration) -> Duration {
+        self.submitted.saturating_sub(self.free_at.saturating_sub(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+    const PACE: DevicePace = DevicePace {
+        latency: Duration::from_millis(2),
+        per_position: MS,
+        copy: Duration::ZERO,
+        step: 1,
+        queues: usize::MAX,
+        host_per_visit: Duration::ZERO,
+    };
+
+    #[test]
+    fn a_lone_batch_takes_latency_and_computing_time() {
+        let mut device = Timetable::new(PACE);
+        assert_eq!(device.submit(Duration::ZERO, 3), 5 * MS);
+        assert_eq!(device.submit(5 * MS, 3), 10 * MS);
+        assert_eq!(device.busy_until(10 * MS), 6 * MS);
+    }
+
+    #[test]
+    fn batches_queue_for_the_device_but_travel_side_by_side() {
+        let mut device = Timetable::new(PACE);
+        let back: Vec<_> = (0..4).map(|_| device.submit(Duration::ZERO, 10)).collect();
+        assert_eq!(back, [12 * MS, 22 * MS, 32 * MS, 42 * MS]);
+        assert_eq!(device.busy_until(21 * MS), 20 * MS);
+        assert_eq!(device.busy_until(100 * MS), 40 * MS);
+    }
+
+    #[test]
+    fn a_batch_waits_for_a_free_queue() {
+        let back = |queues| {
+            let mut device = Timetable::new(DevicePace { queues, ..PACE });
+            [0; 3].map(|now| device.submit(now * MS, 1))
+        };
+        assert_eq!(back(1), [3 * MS, 6 * MS, 9 * MS]);
+        assert_eq!(back(2), [3 * MS, 4 * MS, 6 * MS]);
+    }
+
+    #[test]
+    fn a_step_costs_the_same_up_to_its_end() {
+        let back =
+            |positions| Timetable::new(DevicePace { step: 32, ..PACE }).submit(Duration::ZERO, positions);
+        assert_eq!([1, 32, 33].map(back), [34 * MS, 34 * MS, 66 * MS]);
+    }
+
+    #[test]
+    fn one_batch_is_copied_while_another_is_computed() {
+        let mut device = Timetable::new(DevicePace { copy: MS, ..PACE });
+        assert_eq!([0; 2].map(|now| device.submit(now * MS, 10)), [22 * MS, 32 * MS]);
+    }
+}
