@@ -259,7 +259,7 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
         if below == 0 || node.visits() == below + 1 || node.proof().is_some() {
             continue;
         }
-        let mut gatherer = Gatherer::new(search.context.history.clone());
+        let mut gatherer = Gatherer::new(search.context.history.clone(), 0);
         // Any place below the root.
         gatherer.path = vec![search.context.root; 2];
         gatherer.push_candidates(&search, node, 0);
