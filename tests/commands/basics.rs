@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::common::{self, stderr, stdout, zeitnot};
+use crate::common::{self, set_up_onnx_runtime, stderr, stdout, zeitnot};
 
 /// Runs the command with `input` on its standard input.
 fn run(arguments: &[&str], input: &str) -> Output {
@@ -164,7 +164,11 @@ fn a_reader_that_goes_away_is_no_fault() {
 }
 
 #[test]
+#[ignore = "needs ONNX Runtime"]
 fn setup_says_what_it_found() {
+    if !set_up_onnx_runtime("cpu") {
+        return;
+    }
     let output = run(&["setup", "--json"], "");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let report = &json_lines(&output)[0];
@@ -189,7 +193,7 @@ fn setup_refuses_a_library_that_is_none() {
 fn setup_without_python_tells_the_remedies() {
     let cache = tempfile::tempdir().unwrap();
     let output = zeitnot(&["setup", "--json"])
-        .env_remove("ORT_DYLIB_PATH")
+        .env_remove("ZEITNOT_OFFLINE")
         .env_remove("LD_LIBRARY_PATH")
         .env("ZEITNOT_CACHE_DIR", cache.path())
         .env("PATH", "")
@@ -209,7 +213,11 @@ fn setup_without_python_tells_the_remedies() {
 }
 
 #[test]
-fn accuracy_compares_a_backend_with_the_reference() {
+#[ignore = "needs ONNX Runtime"]
+fn accuracy_compares_a_backend_with_onnx_runtime() {
+    if !set_up_onnx_runtime("cpu") {
+        return;
+    }
     let net = network("se_mlh.pb.gz");
     let arguments = ["accuracy", "--json", "--weights", &net, "--backend", "native", "--positions", "100"];
     let arguments = [&arguments[..], &["--backend-opts", "precision=fp32"]].concat();
@@ -223,6 +231,10 @@ fn accuracy_compares_a_backend_with_the_reference() {
         assert!(spread["mean"].as_f64().unwrap() <= spread["max"].as_f64().unwrap(), "{key}: {report}");
         assert!(spread["max"].as_f64().unwrap() < limit, "{key}: {report}");
     }
+}
+
+#[test]
+fn accuracy_compares_a_backend_with_the_reference() {
     let output = run(&["accuracy", "--json", "--backend", "random", "--reference", "random(seed=1)"], "");
     let report = &json_lines(&output)[0];
     assert!(

@@ -17,7 +17,7 @@ pub struct Engine {
 
 impl Engine {
     pub fn start(args: &[&str]) -> Engine {
-        Engine::spawn(Command::new(env!("CARGO_BIN_EXE_zeitnot")).args(args))
+        Engine::spawn(&mut super::zeitnot(args))
     }
 
     /// Starts the engine that `command` names, with pipes.

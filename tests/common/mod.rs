@@ -16,7 +16,17 @@ use serde_json::Value;
 
 /// Returns the engine's program, ready to be started with `arguments`.
 pub fn zeitnot<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zeitnot"));
+    program(Path::new(env!("CARGO_BIN_EXE_zeitnot")), arguments)
+}
+
+/// Returns the engine's program at `path`. Only ignored tests let it see what this machine has installed: the others give the same
+/// wherever they run.
+pub fn program<S: AsRef<std::ffi::OsStr>>(path: &Path, arguments: &[S]) -> Command {
+    let mut command = Command::new(path);
+    if !std::env::args().any(|argument| argument.ends_with("ignored")) {
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("empty-cache");
+        command.env("ZEITNOT_CACHE_DIR", cache).env("ZEITNOT_OFFLINE", "1").env_remove("ORT_DYLIB_PATH");
+    }
     command.args(arguments);
     command
 }

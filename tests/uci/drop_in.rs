@@ -192,8 +192,7 @@ impl Installed {
 
     /// Runs the program with `arguments` and `input`, which may not need more than its end.
     fn run(&self, arguments: &[&str], input: &str) -> std::process::Output {
-        let mut process = std::process::Command::new(self.program())
-            .args(arguments)
+        let mut process = crate::common::program(&self.program(), arguments)
             .current_dir(Path::new(env!("CARGO_TARGET_TMPDIR")))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -264,7 +263,7 @@ fn a_copied_program_plays_with_its_own_network_unless_another_lies_beside_it() {
     let working = TempDir::new().unwrap();
     fs::copy(network("se_mlh.pb.gz"), working.path().join("se_mlh.pb.gz")).unwrap();
     let evaluated_by = || {
-        let mut command = std::process::Command::new(installed.program());
+        let mut command = crate::common::program::<&str>(&installed.program(), &[]);
         let output = command.args(["bench", "--nodes=5"]).current_dir(&working).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         String::from_utf8(output.stdout).unwrap()

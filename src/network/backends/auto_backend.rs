@@ -66,12 +66,20 @@ pub(super) fn resolve<'a>(
     let Some(network) = network.filter(|_| config.name == AUTO && config.options.is_empty()) else {
         return Ok(Cow::Borrowed(config));
     };
-    let gpus =
-        GPUS.into_iter().filter(|&gpu| finder::is_at_hand(gpu)).map(Provider::name).collect::<Vec<_>>();
+    let at_hand = GPUS.into_iter().filter(|&gpu| finder::is_at_hand(gpu));
+    resolve_beside(config, network, &at_hand.map(Provider::name).collect::<Vec<_>>())
+}
+
+/// Resolves `auto` where `gpus` are at hand.
+fn resolve_beside<'a>(
+    config: &'a BackendConfig,
+    network: &NetworkFile,
+    gpus: &[&'static str],
+) -> Result<Cow<'a, BackendConfig>, BackendError> {
     if is_tower(network) && gpus.is_empty() {
         return Ok(Cow::Borrowed(config));
     }
-    let (name, why) = fastest(network, &gpus);
+    let (name, why) = fastest(network, gpus);
     // Nobody has asked for a GPU: if it is gone since it was measured, the CPU will do.
     let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
     chosen.notes = config.notes.clone();
@@ -286,7 +294,9 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/goldens/nets/tiny.pb.gz");
         let tower = NetworkFile::load(&path, HeadChoice::default()).unwrap();
         let auto = BackendConfig::parse(AUTO, "").unwrap();
-        assert_eq!(*resolve(&auto, Some(&tower)).unwrap(), auto);
+        assert_eq!(*resolve_beside(&auto, &tower, &[]).unwrap(), auto);
+        let with_options = BackendConfig::parse(AUTO, "threads=1").unwrap();
+        assert_eq!(*resolve(&with_options, Some(&tower)).unwrap(), with_options);
         assert_eq!(*resolve(&auto, None).unwrap(), auto);
     }
 
