@@ -55,6 +55,7 @@ pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
 pub use noise::NoiseParams;
 pub use params::{Exploration, FirstPlayUrgency, FpuStrategy, RootFpuStrategy, SearchParams};
 pub use quota::CollisionScaling;
+pub(crate) use quota::{leaves_under_way, worth_under_way};
 pub use stepped::NextStep;
 pub use stop_controller::EndReason;
 pub use summary::SearchSummary;

@@ -7,7 +7,8 @@ use std::num::NonZero;
 use super::SearchParams;
 use crate::options::option_group;
 
-/// At most one leaf is under way, on all threads together, per this many visits of the root, where an evaluation needs a core.
+/// At most one leaf is under way, on all threads together, per this many visits of the root, where an evaluation needs a core:
+/// visits that don't know of each other's results are ill spent.
 const VISITS_PER_LEAF: u32 = 8;
 /// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are wanted, where an evaluation needs a
 /// core: the more often descents end there, the more the search waits for what they will return, and the worse is what else it
@@ -16,20 +17,32 @@ const LEAVES_PER_COLLISION: u32 = 4;
 /// … and at most this often, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
 
-/// Returns how many leaves may be under way in a tree of `visits` visits, where an evaluation needs a core: visits that don't
-/// know of each other's results are ill spent.
-pub(super) fn leaves_on_cores(visits: u32) -> u32 {
-    visits / VISITS_PER_LEAF
+/// What a visit is worth less where as many others as the tree has visits are under way beside it, for a device of its own.
+const LOSS_UNDER_WAY: f32 = 0.5;
+
+/// Returns how many leaves may be under way in a tree of `visits` visits, for a backend that takes `batch` of them at once and has
+/// `queues` batches at once; 0 if an evaluation needs a core.
+pub(crate) fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
+    match queues {
+        0 => visits / VISITS_PER_LEAF,
+        _ => leaves_on_device(visits, batch),
+    }
+}
+
+/// Returns what each of `leaves` visits that don't know of each other's results is worth in a tree of `visits` visits: 1 is a visit
+/// that knows all of them.
+pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
+    1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
 }
 
 /// Returns how many leaves may be under way in a tree of `visits` visits, for a device of its own that computes `latency`
 /// positions in the time that a batch of one takes.
 ///
-/// With n leaves under way it evaluates n / (latency + n) of what it could. In a tree of N visits each of them is worth
-/// 1 − n / 2N of a visit that knows all results. The product is largest where n² + 2 · latency · n = 2 · latency · N.
-pub(super) fn leaves_on_device(visits: u32, latency: u32) -> u32 {
+/// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits. The product is largest
+/// where n² + 2 · latency · n = latency · visits / loss.
+fn leaves_on_device(visits: u32, latency: u32) -> u32 {
     let (latency, visits) = (latency as f32, visits as f32);
-    ((latency * (latency + 2.0 * visits)).sqrt() - latency) as u32
+    ((latency * (latency + visits / LOSS_UNDER_WAY)).sqrt() - latency) as u32
 }
 
 option_group! {

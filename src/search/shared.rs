@@ -131,11 +131,7 @@ impl Search {
     /// Returns the leaves that a tree of this size may have under way, less those that are already, for a device that has
     /// `queues` batches at once.
     pub(super) fn leaves_that_may_begin(&self, queues: usize) -> u32 {
-        let visits = self.root_visits();
-        let allowed = match queues {
-            0 => quota::leaves_on_cores(visits),
-            _ => quota::leaves_on_device(visits, self.batch_size()),
-        };
+        let allowed = quota::leaves_under_way(self.root_visits(), self.batch_size(), queues);
         allowed.saturating_sub(self.leaves_under_way.load(Ordering::Relaxed))
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::summary::BatchSizeRow;
+use crate::search::{leaves_under_way, worth_under_way};
 
 /// The smallest fall of throughput that counts, as a share.
 const LEAST_FALL: f64 = 0.05;
@@ -74,22 +75,46 @@ fn relative_error(row: &BatchSizeRow) -> f64 {
 
 /// Kinds of games with the seconds a move that Lc0 takes for them.
 pub(super) const GAMES: [(&str, f64); 3] = [("bullet", 1.0), ("rapid", 15.0), ("long", 180.0)];
+/// Share of the best size's search that a smaller size is worth, so that it is taken.
+const ABOUT_AS_GOOD: f64 = 0.98;
 
-/// Returns the size to play with at `seconds` a move; `rows` ascend by size.
-///
-/// Visits of one batch do not know of each other, so a larger batch must pay in speed. By Lc0's rule for its
-/// `backendbench --clippy` the gain as a share of the speed must exceed the growth as a share of the size times
-/// 0.16947·exp(−4.1695·10⁻⁶·n) + 0.02, where n are the nodes of a move, taken as (mean of old and new rate)^1.085 per second.
-pub(super) fn recommended(rows: &[BatchSizeRow], seconds: f64) -> usize {
-    let Some((first, larger)) = rows.split_first() else { return 1 };
-    let better = |best: &BatchSizeRow, row: &BatchSizeRow| {
-        let nodes = ((row.median_nps + best.median_nps) / 2.0).powf(1.085) * seconds;
-        let price = 0.16947 * (-4.1695e-6 * nodes).exp() + 0.02;
-        let gain = row.median_nps / best.median_nps - 1.0;
-        let growth = row.batch as f64 / best.batch as f64 - 1.0;
-        gain > price * growth
-    };
-    larger.iter().fold(first, |best, row| if better(best, row) { row } else { best }).batch
+/// Returns the size to play with at `seconds` a move on a backend that has `queues` batches at once; `rows` ascend by size.
+pub(super) fn recommended(rows: &[BatchSizeRow], seconds: f64, queues: usize) -> usize {
+    let worth: Vec<_> = rows.iter().map(|row| worth_of_search(rows, row.batch, seconds, queues)).collect();
+    let best = worth.iter().copied().fold(0.0, f64::max);
+    let place = worth.iter().position(|&worth| worth >= ABOUT_AS_GOOD * best);
+    place.map_or(1, |place| rows[place].batch)
+}
+
+/// Returns what a search of `seconds` with batches of at most `batch` is worth, in visits that know all results, where batches take
+/// the time that was measured. As many leaves as the search allows make a batch, and each is worth what the search reckons.
+fn worth_of_search(rows: &[BatchSizeRow], batch: usize, seconds: f64, queues: usize) -> f64 {
+    let (mut visits, mut worth, mut time) = (0, 0.0, 0.0);
+    loop {
+        let leaves = leaves_under_way(visits, batch as u32, queues).clamp(1, batch as u32);
+        let ms = batch_ms(rows, leaves as usize);
+        // From a full batch on only its worth changes, and little: longer steps do.
+        let steps = if leaves == batch as u32 { (visits / (64 * leaves)).max(1) } else { 1 };
+        time += ms / 1e3 * f64::from(steps);
+        if time > seconds || ms <= 0.0 {
+            return worth;
+        }
+        visits += leaves * steps;
+        worth += f64::from(leaves * steps) * f64::from(worth_under_way(leaves, visits));
+    }
+}
+
+/// Returns the time of a batch of `size` positions, ms, between those that were measured.
+fn batch_ms(rows: &[BatchSizeRow], size: usize) -> f64 {
+    let behind = rows.partition_point(|row| row.batch < size);
+    match (rows[..behind].last(), rows.get(behind)) {
+        (Some(a), Some(b)) => {
+            let share = (size - a.batch) as f64 / (b.batch - a.batch) as f64;
+            a.p50_ms + share * (b.p50_ms - a.p50_ms)
+        }
+        (Some(row), None) | (None, Some(row)) => row.p50_ms,
+        (None, None) => 0.0,
+    }
 }
 
 #[cfg(test)]
@@ -135,10 +160,12 @@ mod tests {
 
     #[test]
     fn longer_games_take_larger_batches() {
-        let recommended = |rows: &[BatchSizeRow]| GAMES.map(|(_, seconds)| recommended(rows, seconds));
+        let recommended =
+            |rows: &[BatchSizeRow], queues| GAMES.map(|(_, seconds)| recommended(rows, seconds, queues));
         let gpu = rows(&[1, 8, 32, 64, 128, 256, 512], |n| 5.0 + 0.05 * n as f64);
-        assert_eq!(recommended(&gpu), [256, 512, 512]);
+        let sizes = recommended(&gpu, 2);
+        assert!(sizes.is_sorted() && sizes[0] >= 64 && sizes[2] == 512, "{sizes:?}");
         let cpu = rows(&[1, 8, 32, 64], |n| 0.1 + n as f64);
-        assert_eq!(recommended(&cpu), [1, 1, 1]);
+        assert_eq!(recommended(&cpu, 0)[1..], [8, 8], "a batch of one is 9 % slower");
     }
 }

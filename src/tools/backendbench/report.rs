@@ -46,7 +46,7 @@ impl ThroughputReport {
             }
         }
         let recommended = GAMES.map(|(game, seconds)| {
-            let batch = recommended(&rows, seconds);
+            let batch = recommended(&rows, seconds, info.queues);
             for row in rows.iter_mut().filter(|row| row.batch == batch) {
                 row.recommended_for.push(game);
             }
@@ -58,7 +58,9 @@ impl ThroughputReport {
 
     /// Returns the part about the size to play with.
     pub(super) fn recommendation(&self) -> String {
-        let mut text = String::from("Recommended --minibatch-size (Lc0's rule, among the sizes measured):\n");
+        let mut text = String::from(
+            "Recommended --minibatch-size (by the search's own rules, among the sizes measured):\n",
+        );
         for Recommendation { game, seconds_per_move, batch } in &self.recommended {
             text += &format!("  {game:<7} {seconds_per_move:>4} s a move  {batch:>4}\n");
         }
