@@ -384,7 +384,7 @@ impl Gatherer {
                 let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
                 return self.end_in_proof(search, node, Proof { outcome, plies: 0.0, is_mate }, visits);
             }
-            let mate = self.history.plies_to_mate_by_checks(search.context.params.leaf_mate_search);
+            let mate = self.history.plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
             if let Some(plies) = mate {
                 let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
                 return self.end_in_proof(search, node, proof, visits);
