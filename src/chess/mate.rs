@@ -3,17 +3,23 @@
 //! A search asks for each new leaf, so that most moves are sorted out without being made.
 
 use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
-use shakmaty::{Bitboard, Chess, Position as _, Role};
+use shakmaty::{Bitboard, Chess, EnPassantMode, Position as _, Role};
 
 use super::history::History;
 use super::moves::Move;
 
 impl History {
     /// Returns the plies to the shortest mate in which every move of the side to move is a check; `None` if none has at most
-    /// `moves` moves, or if the fifty-move rule or a repetition might end the game before.
-    pub fn plies_to_mate_by_checks(&self, moves: u32) -> Option<u32> {
-        let chess = self.current().chess();
-        let reaches = |&n: &u32| mating_move(chess, n).is_some();
+    /// `moves` moves, or if the fifty-move rule or a repetition might end the game before. `legal` are the legal moves.
+    pub fn plies_to_mate_by_checks(&self, legal: &[Move], moves: u32) -> Option<u32> {
+        let now = self.current();
+        let checks = Checks::of(now.chess())?;
+        let checked: Vec<Chess> = legal
+            .iter()
+            .filter(|&&m| checks.may_come_of(m))
+            .filter_map(|&m| checks.checked(now.chess(), now.to_shakmaty(m)?))
+            .collect();
+        let reaches = |&n: &u32| checked.iter().any(|check| mates(check, n));
         (1..=moves).take_while(|&n| self.is_decided_in(n)).find(reaches).map(|n| 2 * n - 1)
     }
 
@@ -21,7 +27,8 @@ impl History {
     pub fn mate_by_checks(&self, moves: u32) -> Vec<Move> {
         let mut line = Vec::new();
         let mut chess = self.current().chess().clone();
-        let mut left = self.plies_to_mate_by_checks(moves).map_or(0, |plies| plies.div_ceil(2));
+        let plies = self.plies_to_mate_by_checks(&self.legal_moves(), moves);
+        let mut left = plies.map_or(0, |plies| plies.div_ceil(2));
         while left > 0
             && let Some(check) = mating_move(&chess, left)
         {
@@ -32,7 +39,7 @@ impl History {
                 next.play_unchecked(*reply);
                 (1..left).find(|&n| mating_move(&next, n).is_some()).unwrap_or(0)
             };
-            let Some(reply) = chess.legal_moves().into_iter().max_by_key(needed) else { break };
+            let Some(reply) = chess.legal_moves().iter().copied().max_by_key(needed) else { break };
             left = needed(&reply);
             line.push(Move::from_shakmaty(reply));
             chess.play_unchecked(reply);
@@ -58,6 +65,8 @@ struct Checks {
     knight: Bitboard,
     bishop: Bitboard,
     rook: Bitboard,
+    /// All these squares, and those where castling and en passant may end.
+    ends: Bitboard,
     /// Pieces that stand between the king and a line piece of their own side.
     discoverers: Bitboard,
 }
@@ -77,51 +86,56 @@ impl Checks {
             .map(blockers)
             .filter(|blockers| blockers.count() == 1)
             .fold(Bitboard::EMPTY, |all, blocker| all | blocker & ours);
-        Some(Checks {
-            pawn: pawn_attacks(!turn, king),
-            knight: knight_attacks(king),
-            bishop: bishop_attacks(king, occupied),
-            rook: rook_attacks(king, occupied),
-            discoverers,
-        })
+        let (pawn, knight) = (pawn_attacks(!turn, king), knight_attacks(king));
+        let (bishop, rook) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
+        let passed = Bitboard::from_iter(chess.ep_square(EnPassantMode::Always));
+        let ends = pawn | knight | bishop | rook | chess.castles().castling_rights() | passed;
+        Some(Checks { pawn, knight, bishop, rook, ends, discoverers })
     }
 
-    /// Returns whether the move may give check; those for which it returns false don't.
-    fn may_come_of(&self, m: shakmaty::Move) -> bool {
-        let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m else { return true };
-        let squares = match role {
-            Role::Pawn => self.pawn,
-            Role::Knight => self.knight,
-            Role::Bishop => self.bishop,
-            Role::Rook => self.rook,
-            Role::Queen => self.bishop | self.rook,
-            Role::King => Bitboard::EMPTY,
-        };
-        squares.contains(to) || self.discoverers.contains(from)
+    /// Returns whether the move may give check, by its squares alone; those for which it returns false don't.
+    fn may_come_of(&self, m: Move) -> bool {
+        self.ends.contains(m.to_square())
+            || self.discoverers.contains(m.from_square())
+            || m.promotion().is_some()
     }
-}
 
-/// Returns the position after `m` if that gives check.
-fn checked(chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
-    let mut after = chess.clone();
-    after.play_unchecked(m);
-    after.is_check().then_some(after)
+    /// Returns the position after `m` if that gives check.
+    fn checked(&self, chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
+        if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m {
+            let squares = match role {
+                Role::Pawn => self.pawn,
+                Role::Knight => self.knight,
+                Role::Bishop => self.bishop,
+                Role::Rook => self.rook,
+                Role::Queen => self.bishop | self.rook,
+                Role::King => Bitboard::EMPTY,
+            };
+            if !squares.contains(to) && !self.discoverers.contains(from) {
+                return None;
+            }
+        }
+        let mut after = chess.clone();
+        after.play_unchecked(m);
+        after.is_check().then_some(after)
+    }
 }
 
 /// Returns the first move of a mate by checks in at most `moves` moves.
 fn mating_move(chess: &Chess, moves: u32) -> Option<shakmaty::Move> {
     let checks = Checks::of(chess)?;
-    let legal = chess.legal_moves();
-    legal.into_iter().filter(|&m| checks.may_come_of(m)).find(|&m| {
-        checked(chess, m).is_some_and(|after| {
-            if moves == 1 { after.is_checkmate() } else { always_mates(&after, moves - 1) }
-        })
-    })
+    let is_mating = |&m: &shakmaty::Move| checks.checked(chess, m).is_some_and(|check| mates(&check, moves));
+    chess.legal_moves().iter().copied().find(is_mating)
+}
+
+/// Returns whether `check`, the position after a check, is the first one of a mate by checks in at most `moves` moves.
+fn mates(check: &Chess, moves: u32) -> bool {
+    if moves == 1 { check.is_checkmate() } else { always_mates(check, moves - 1) }
 }
 
 /// Returns whether a mate by checks in at most `moves` moves follows every reply to a check, or there is none.
 fn always_mates(check: &Chess, moves: u32) -> bool {
-    check.legal_moves().into_iter().all(|reply| {
+    check.legal_moves().iter().all(|&reply| {
         let mut next = check.clone();
         next.play_unchecked(reply);
         (1..=moves).any(|moves| mating_move(&next, moves).is_some())

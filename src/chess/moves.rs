@@ -64,8 +64,12 @@ impl Move {
     }
 
     pub(super) fn from_shakmaty(m: shakmaty::Move) -> Move {
-        // Only Crazyhouse's drops have no square of origin, and shakmaty's `Chess` generates none.
-        Move::new(m.from().unwrap_or(m.to()), m.to(), m.promotion())
+        match m {
+            // By far the most.
+            shakmaty::Move::Normal { from, to, promotion, .. } => Move::new(from, to, promotion),
+            // Only Crazyhouse's drops have no square of origin, and shakmaty's `Chess` generates none.
+            _ => Move::new(m.from().unwrap_or(m.to()), m.to(), None),
+        }
     }
 }
 

@@ -120,7 +120,8 @@ impl Position {
 
     /// Returns all legal moves, always in the same order for the same position.
     pub fn legal_moves(&self) -> MoveList {
-        let moves = self.chess.legal_moves().into_iter().map(Move::from_shakmaty);
+        let moves = self.chess.legal_moves();
+        let moves = moves.iter().copied().map(Move::from_shakmaty);
         match self.king_en_prise {
             None => moves.collect(),
             Some(king) => moves.filter(|m| m.to_square() != king).collect(),

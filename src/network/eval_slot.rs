@@ -124,9 +124,11 @@ fn approximate_exp(x: f32) -> f32 {
     if x < LEAST {
         return 0.0;
     }
-    let n = x.floor();
-    let f = x - n;
-    let power = f32::from_bits(((n as i32 + 127) as u32) << 23);
+    // `f32::floor` would be a call of the system's mathematics.
+    let truncated = x as i32;
+    let n = truncated - i32::from(truncated as f32 > x);
+    let f = x - n as f32;
+    let power = f32::from_bits(((n + 127) as u32) << 23);
     power * (1.0 + f * (LINEAR + SQUARE * f))
 }
 

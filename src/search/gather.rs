@@ -225,8 +225,11 @@ impl Gatherer {
         }
         // What these descents need next comes from memory while the first of them is under way.
         for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
-            if let CandidateMove::Child(child) = candidate.target {
-                search.context.tree.fetch_first_child(search.context.tree.node(child));
+            match candidate.target {
+                CandidateMove::Child(child) => {
+                    search.context.tree.fetch_first_child(search.context.tree.node(child));
+                }
+                CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
             }
         }
         // Listed again only where a child is made.
@@ -276,7 +279,7 @@ impl Gatherer {
             }
             terms.begin_first_visit(candidate);
             left -= 1;
-            if is_fresh {
+            if is_fresh && left > 0 {
                 // The next unvisited move becomes a candidate.
                 fresh = self.push_unvisited(search, node, &mut last, &terms);
             }
@@ -384,7 +387,7 @@ impl Gatherer {
                 let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
                 return self.end_in_proof(search, node, Proof { outcome, plies: 0.0, is_mate }, visits);
             }
-            let mate = self.history.plies_to_mate_by_checks(search.context.params.leaf_mate_search);
+            let mate = self.history.plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
             if let Some(plies) = mate {
                 let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
                 return self.end_in_proof(search, node, proof, visits);

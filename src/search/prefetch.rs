@@ -11,6 +11,7 @@ use super::gather::Gatherer;
 use super::select::{Candidate, CandidateMove};
 use super::shared::Search;
 use super::tree::{NodeId, NodeState};
+use crate::chess::MoveList;
 
 /// A batch for a device is filled up to the size of a full one divided by this.
 const BATCH_PER_PREFETCH: u32 = 4;
@@ -85,7 +86,7 @@ impl Gatherer {
         let is_known = self.history.terminal(&moves).is_some()
             || self.batch.slots().iter().any(|slot| slot.key == key)
             || search.context.cache.get(key, moves.len(), &mut self.policy).is_some()
-            || self.is_decided(search);
+            || self.is_decided(search, &moves);
         if !is_known {
             self.batch.push_extra().fill(&self.history, &moves, search.context.encoding());
         }
@@ -93,11 +94,11 @@ impl Gatherer {
 
     /// Returns whether the last position of `history`, one move after the last node of the path, will be decided by a mate, a
     /// repetition or a table once the search comes there.
-    fn is_decided(&self, search: &Search) -> bool {
+    fn is_decided(&self, search: &Search, moves: &MoveList) -> bool {
         let SearchContext { params, tablebase, .. } = &search.context;
         let repeats_within =
             |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);
-        self.history.plies_to_mate_by_checks(params.leaf_mate_search).is_some()
+        self.history.plies_to_mate_by_checks(moves, params.leaf_mate_search).is_some()
             || (params.two_fold_draws && repeats_within(self.path.len()))
             || tablebase.as_ref().is_some_and(|tables| tables.probe(self.history.current()).is_some())
     }

@@ -208,8 +208,8 @@ impl Candidate {
             return limit;
         }
         // q + pu / (1 + started + k) < rival  ⇔  k > pu / (rival − q) − 1 − started
-        let needed = (self.pu / lead - 1.0 - self.started as f32).floor() + 1.0;
-        if needed >= limit as f32 { limit } else { (needed as u32).max(1) }
+        let bound = self.pu / lead - 1.0 - self.started as f32;
+        (bound as u32).saturating_add(1).min(limit)
     }
 }
 
@@ -221,18 +221,18 @@ fn score(q: f32, pu: f32, started: u32) -> f32 {
 
 /// Returns the best candidate's index and the second best score; `None` if there is no candidate.
 pub(crate) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
-    let mut best = None;
+    let mut best = 0;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+    // Without a branch: which score is larger cannot be foretold.
     for (index, candidate) in candidates.iter().enumerate() {
         let score = candidate.score;
-        if score > best_score {
-            second = best_score;
-            (best, best_score) = (Some(index), score);
-        } else if score > second {
-            second = score;
-        }
+        let is_better = score > best_score;
+        let lower = if is_better { best_score } else { score };
+        second = if lower > second { lower } else { second };
+        best_score = if is_better { score } else { best_score };
+        best = if is_better { index } else { best };
     }
-    best.map(|index| (index, second))
+    (!candidates.is_empty()).then_some((best, second))
 }
 
 #[cfg(test)]

@@ -18,6 +18,10 @@ fn mates(position: &Position, moves: u32) -> bool {
     after.filter(Position::is_check).any(|check| replies_lose(&check))
 }
 
+fn plies_to_mate(history: &History, moves: u32) -> Option<u32> {
+    history.plies_to_mate_by_checks(&history.legal_moves(), moves)
+}
+
 fn game(fen: &str) -> History {
     History::from_fen(fen, Variant::Chess960).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -42,12 +46,12 @@ proptest! {
         let mut history = History::from_fen(game.fen, Variant::Chess960).unwrap();
         for &m in &game.moves {
             let expected = mates(history.current(), 1).then_some(1);
-            prop_assert_eq!(history.plies_to_mate_by_checks(1), expected, "{}", history.current().to_fen());
+            prop_assert_eq!(plies_to_mate(&history, 1), expected, "{}", history.current().to_fen());
             history.push(m);
         }
         if history.current().rule50() == 0 {
             let expected = (1..=2).find(|&n| mates(history.current(), n)).map(|n| 2 * n - 1);
-            prop_assert_eq!(history.plies_to_mate_by_checks(2), expected, "{}", history.current().to_fen());
+            prop_assert_eq!(plies_to_mate(&history, 2), expected, "{}", history.current().to_fen());
         }
     }
 }
@@ -74,7 +78,7 @@ fn every_way_to_give_mate_is_seen() {
         let history = game(fen);
         let expected = (1..=2).find(|&n| mates(history.current(), n)).map(|n| 2 * n - 1);
         assert_eq!(expected, plies, "{fen}: the table");
-        assert_eq!(history.plies_to_mate_by_checks(2), plies, "{fen}");
+        assert_eq!(plies_to_mate(&history, 2), plies, "{fen}");
         assert_eq!(line_to_mate(&history, 2), plies, "{fen}");
     }
 }
@@ -82,15 +86,15 @@ fn every_way_to_give_mate_is_seen() {
 #[test]
 fn nothing_is_promised_that_a_draw_may_prevent() {
     let smothered = |rule50: u32| game(&format!("5r1k/6pp/7N/8/8/1Q6/6PP/6K1 w - - {rule50} 80"));
-    let found = |rule50| smothered(rule50).plies_to_mate_by_checks(2);
+    let found = |rule50| plies_to_mate(&smothered(rule50), 2);
     assert_eq!((found(97), found(98)), (Some(3), None));
     // Mate goes before the fifty-move rule.
     let back_rank = game("6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 99 80");
-    assert_eq!(back_rank.plies_to_mate_by_checks(2), Some(1));
+    assert_eq!(plies_to_mate(&back_rank, 2), Some(1));
     let mut repeated = smothered(0);
     for mv in ["g1h1", "f8e8", "h1g1", "e8f8"] {
         repeated.push(repeated.parse_move(mv).unwrap());
     }
-    assert_eq!(repeated.plies_to_mate_by_checks(2), None);
+    assert_eq!(plies_to_mate(&repeated, 2), None);
     assert_eq!(repeated.terminal(&repeated.legal_moves()), None::<Terminal>);
 }

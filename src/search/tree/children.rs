@@ -116,6 +116,12 @@ impl Tree {
         }
     }
 
+    /// Asks the processor to fetch the policy of an expanded node, of which a child is about to be made.
+    #[inline]
+    pub(crate) fn fetch_policy(&self, node: &Node) {
+        self.policies.fetch(node.policy_start());
+    }
+
     /// Returns all children that exist, in the order in which they were made.
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
