@@ -17,8 +17,8 @@ const LEAVES_PER_COLLISION: u32 = 4;
 /// … and at most this often, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
 
-/// What a visit is worth less where as many others as the tree has visits are under way beside it, for a device of its own.
-const LOSS_UNDER_WAY: f32 = 0.5;
+/// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are under way beside it, for a device of its own.
+const LOSS_UNDER_WAY: f32 = 0.25;
 
 /// Returns how many leaves may be under way in a tree of `visits` visits, for a backend that takes `batch` of them at once and has
 /// `queues` batches at once; 0 if an evaluation needs a core.
@@ -39,10 +39,10 @@ pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
 /// positions in the time that a batch of one takes.
 ///
 /// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits. The product is largest
-/// where n² + 2 · latency · n = latency · visits / loss.
+/// where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
 fn leaves_on_device(visits: u32, latency: u32) -> u32 {
-    let (latency, visits) = (latency as f32, visits as f32);
-    ((latency * (latency + visits / LOSS_UNDER_WAY)).sqrt() - latency) as u32
+    let (latency, wanted) = (latency as f32, visits as f32 / LOSS_UNDER_WAY);
+    visits.min(((latency * (latency + wanted)).sqrt() - latency) as u32)
 }
 
 option_group! {
@@ -185,10 +185,10 @@ mod tests {
     fn the_larger_the_tree_and_the_longer_the_latency_the_more_is_under_way() {
         assert_eq!(
             [0, 1, 100, 1_000, 10_000].map(|visits| leaves_on_device(visits, 256)),
-            [0, 0, 85, 503, 2_021]
+            [0, 1, 100, 787, 2_954]
         );
         // All that the tree has, where the latency is all that counts, and hardly more than a core would get where it isn't.
-        assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [43, 163, 992]);
+        assert_eq!([1, 16, 65_536].map(|latency| leaves_on_device(1_000, latency)), [62, 237, 1_000]);
     }
 
     #[test]
