@@ -109,7 +109,7 @@ impl Smooth {
             overhead_ms: facts.overhead.0,
             movestogo: facts.limits.movestogo,
             moves_left,
-            future_weight: self.config.params.future_weight(facts.root, planned.share_of_game),
+            future_weight: self.config.params.future_weight(facts.root, &planned),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
@@ -222,7 +222,7 @@ impl TimeManager for Smooth {
     }
 
     fn asks_network(&self, has_moves_left: bool) -> bool {
-        self.config.params.move_weight == MoveWeight::Stakes
+        self.config.params.move_weight != MoveWeight::Even
             || has_moves_left && self.config.moves_left.uses_head()
     }
 

@@ -3,11 +3,8 @@
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
 use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
-use crate::time::facts::RootEvaluation;
 use crate::time::limits::GoLimits;
 use crate::time::parameters::{ParameterSpec, Preset, declare_choice, declare_parameters};
-
-use super::move_weight;
 
 declare_choice! {
     /// The unit of the nps estimate's step.
@@ -26,6 +23,8 @@ declare_choice! {
         Even = "even",
         /// Moves in which more is at stake get more: early ones, and more so where few games are drawn.
         Stakes = "stakes",
+        /// Moves get more the likelier it is that the game is still open then: not beyond 150 centipawns for good.
+        Open = "open",
     }
 }
 
@@ -104,6 +103,12 @@ declare_parameters! {
         "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
         /// Moves that get more nodes than others.
         "move-weight" move_weight: MoveWeight = MoveWeight::Even;
+        /// With `move-weight=open`: number of moves ahead in which a game that is open now will still be open …
+        "open-moves" open_moves: f64 = 5.0, within 0.0..=1000.0;
+        /// … and the share of the moves left that is added to it. Less of either spends more, and earlier.
+        "open-share" open_share: f64 = 0.37, within 0.0..=1.0;
+        /// With `move-weight=open`: part of the time that is divided evenly, for technique and for the longest games.
+        "open-floor" open_floor: f64 = 0.05, within 0.0..=1.0;
         /// The number that should be the same at the end of every move.
         "target" target: NodeTarget = NodeTarget::Tree;
         /// Unit in which the budget of a move is held.
@@ -200,15 +205,6 @@ impl SmoothConfig {
 }
 
 impl SmoothParams {
-    /// Returns the average weight of the moves ahead relative to this one, whose evaluation is `root`; `part` is explained at
-    /// [`move_weight::future_weight`].
-    pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
-        match self.move_weight {
-            MoveWeight::Even => 1.0,
-            MoveWeight::Stakes => move_weight::future_weight(root, part),
-        }
-    }
-
     /// Returns the nps rule for a move whose average move time is `average_ms`.
     pub fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
@@ -249,6 +245,9 @@ mod tests {
             max_move_budget: 0.3,
             min_move_share: 0.1,
             move_weight: MoveWeight::Even,
+            open_moves: 5.0,
+            open_share: 0.37,
+            open_floor: 0.05,
             target: NodeTarget::Tree,
             limit: LimitKind::Time,
             reuse: ReuseCount::Tree,

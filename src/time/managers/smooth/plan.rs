@@ -52,7 +52,7 @@ pub struct PiggybankDeposit {
 pub struct Plan {
     /// Time left for the whole game or to the time control.
     pub game_ms: f64,
-    /// Average move time; with `move-weight=stakes` that of moves which weigh as much as this one.
+    /// Average move time; unless `move-weight` is `even`, that of moves which weigh as much as this one.
     pub average_ms: f64,
     /// Nodes that a move should end with, reused ones included (of the best move for `target=bestmove`).
     pub average_total_nodes: f64,

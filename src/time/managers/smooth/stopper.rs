@@ -89,7 +89,7 @@ impl SmoothStopper {
         let input = PlanInput {
             nps: self.nps.optimistic(),
             moves_left: planned.estimate.moves,
-            future_weight: self.context.config.params.future_weight(stats.root, planned.share_of_game),
+            future_weight: self.context.config.params.future_weight(stats.root, &planned),
             ..self.context.input
         };
         self.plan = input.plan();
