@@ -6,6 +6,8 @@ use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator
 use crate::time::limits::GoLimits;
 use crate::time::parameters::{ParameterSpec, Preset, declare_choice, declare_parameters};
 
+use super::reactions::ReactionParams;
+
 declare_choice! {
     /// The unit of the nps estimate's step.
     pub enum NpsUnit {
@@ -148,6 +150,8 @@ pub struct SmoothConfig {
     pub params: SmoothParams,
     /// The reserve; it stays empty where nothing is put into it.
     pub piggybank: PiggybankParams,
+    /// What the search finds that changes its budget.
+    pub reactions: ReactionParams,
     /// The moves-left estimator.
     pub moves_left: MovesLeftEstimator,
 }
@@ -167,6 +171,7 @@ impl SmoothConfig {
         SmoothConfig {
             params: SmoothParams::preset(preset),
             piggybank: PiggybankParams::preset(preset),
+            reactions: ReactionParams::preset(preset),
             moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::preset(preset)),
         }
     }
@@ -176,7 +181,8 @@ impl SmoothConfig {
     /// # Errors
     /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
     pub fn from_params(params: &Params) -> Result<Self, ParamError> {
-        let keys = [PresetParams::NAMES, SmoothParams::NAMES, PiggybankParams::NAMES].concat();
+        let keys = [PresetParams::NAMES, SmoothParams::NAMES, ReactionParams::NAMES, PiggybankParams::NAMES]
+            .concat();
         params.allow_only(SmoothParams::OWNER, &keys, &ESTIMATOR_NAMES)?;
         let PresetParams { preset } = PresetParams::read(params, &PresetParams::default())?;
         let base = SmoothConfig::preset(preset);
@@ -184,13 +190,15 @@ impl SmoothConfig {
         Ok(SmoothConfig {
             params: SmoothParams::read(params, &base.params)?,
             piggybank: PiggybankParams::read(params, &base.piggybank)?,
+            reactions: ReactionParams::read(params, &base.reactions)?,
             moves_left: estimator.unwrap_or(base.moves_left),
         })
     }
 
     /// Describes all parameters but those of the estimators.
     pub fn specs() -> Vec<ParameterSpec> {
-        [PresetParams::specs(), SmoothParams::specs(), PiggybankParams::specs()].concat()
+        [PresetParams::specs(), SmoothParams::specs(), ReactionParams::specs(), PiggybankParams::specs()]
+            .concat()
     }
 
     /// Returns the moves that are to share the time.
@@ -262,11 +270,19 @@ mod tests {
             overtaker_optimism: 4.0,
             force_ms: 1_000.0,
         };
+        let reactions = ReactionParams {
+            falling_eval: 0.0,
+            instability: 0.0,
+            effort: 0.0,
+            disagreement: 0.0,
+            min_factor: 0.5,
+            max_factor: 2.0,
+        };
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
         assert_eq!(
             read("").unwrap(),
-            SmoothConfig { params: pr1195, piggybank: no_piggybank, moves_left: curve(51.5, 7.0) }
+            SmoothConfig { params: pr1195, piggybank: no_piggybank, reactions, moves_left: curve(51.5, 7.0) }
         );
         let lc0 = SmoothParams {
             init_tree_reuse: 0.52,
@@ -282,7 +298,7 @@ mod tests {
         let piggybank = PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..no_piggybank };
         assert_eq!(
             read("preset=lc0").unwrap(),
-            SmoothConfig { params: lc0, piggybank, moves_left: curve(45.2, 5.93) }
+            SmoothConfig { params: lc0, piggybank, reactions, moves_left: curve(45.2, 5.93) }
         );
     }
 
