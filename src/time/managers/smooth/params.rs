@@ -103,6 +103,8 @@ declare_parameters! {
         "max-move-budget" max_move_budget: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.42;
         /// Least target time of a move with a choice, as a share of the average move time.
         "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
+        /// Time before which smart pruning ends no move with a choice, as a share of the average move time, up to the budget.
+        "min-pruned-share" min_pruned_share: f64 = 0.0, within 0.0..=1.0;
         /// Moves that get more nodes than others.
         "move-weight" move_weight: MoveWeight = MoveWeight::Even;
         /// With `move-weight=open`: number of moves ahead in which a game that is open now will still be open …
@@ -252,6 +254,7 @@ mod tests {
             timeuse_update_rate: 10.0,
             max_move_budget: 0.3,
             min_move_share: 0.1,
+            min_pruned_share: 0.0,
             move_weight: MoveWeight::Even,
             open_moves: 5.0,
             open_share: 0.37,

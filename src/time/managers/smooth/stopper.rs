@@ -148,6 +148,7 @@ impl Stopper for SmoothStopper {
             if self.may_draw { (stats.elapsed.0 - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
 
         hints.nps = Some(Nps(self.nps.optimistic()));
+        hints.least_time = Millis(self.context.config.params.min_pruned_share * self.average_ms);
         let deadline = self.deadline()?;
         hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {

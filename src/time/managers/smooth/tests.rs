@@ -192,6 +192,20 @@ fn smart_pruning_counts_with_the_managers_rate() {
 }
 
 #[test]
+fn smart_pruning_leaves_a_move_its_least_share() {
+    let ask = |params: &str, elapsed_ms| {
+        let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
+        let mut chain = keeper.start_move(&facts(51_700.0, 0.0));
+        let decided = SearchStats { root_visits: vec![50_000, 10], ..stats(elapsed_ms, 0) };
+        chain.should_stop(&decided, &mut Hints::default())
+    };
+    // 51,500/51.5 = 1,000 ms on average.
+    assert_eq!(ask("", 400.0), Some(StopReason::SmartPruning));
+    assert_eq!(ask("min-pruned-share=0.5", 499.0), None);
+    assert_eq!(ask("min-pruned-share=0.5", 500.0), Some(StopReason::SmartPruning));
+}
+
+#[test]
 fn moves_that_are_made_longer_leave_less_for_the_others() {
     let budget_after = |params: &str| {
         let mut manager =
