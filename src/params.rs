@@ -122,6 +122,22 @@ impl Params {
         self
     }
 
+    /// Returns this list with `value` in the place that `path` leads to: the names of nested lists, and a key in the last of them.
+    /// `None` if there is no such list.
+    pub fn with_value_at(&self, path: &[&str], value: &str) -> Option<Params> {
+        let (&name, rest) = path.split_first()?;
+        if rest.is_empty() {
+            return Some(self.without(&[name]).with(name, value));
+        }
+        let mut changed = self.clone();
+        let nested = changed.entries.iter_mut().find_map(|entry| match entry {
+            ParamEntry::List { name: known, params } if known == name => Some(params),
+            _ => None,
+        })?;
+        *nested = nested.with_value_at(rest, value)?;
+        Some(changed)
+    }
+
     /// Returns this list without the values at `keys`.
     pub fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
@@ -329,6 +345,22 @@ mod tests {
         let params = Params::parse("backend=demux,(gpu=0),(gpu=1),path=\"a,b\"").unwrap();
         assert_eq!(params.lists().map(|(_, p)| p.get("gpu").unwrap()).collect::<Vec<_>>(), ["0", "1"]);
         assert_eq!(params.get("path"), Some("a,b"));
+    }
+
+    #[test]
+    fn a_value_is_set_where_a_path_leads() {
+        let params = Params::parse("smooth(mle-mlh,init-nps=5),blend(mle-mlh(weight=2))").unwrap();
+        let set = |path: &[&str]| params.with_value_at(path, "7").map(|params| params.to_string());
+        assert_eq!(
+            set(&["smooth", "init-nps"]).as_deref(),
+            Some("smooth(mle-mlh,init-nps=7),blend(mle-mlh(weight=2))")
+        );
+        assert_eq!(
+            set(&["blend", "mle-mlh", "scale"]).as_deref(),
+            Some("smooth(mle-mlh,init-nps=5),blend(mle-mlh(weight=2,scale=7))")
+        );
+        assert_eq!(set(&["smooth", "mle-legacy", "midpoint"]), None);
+        assert_eq!(set(&[]), None);
     }
 
     #[test]

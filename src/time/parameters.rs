@@ -9,8 +9,19 @@ use std::ops::RangeInclusive;
 
 use crate::params::{ParamError, Params};
 
-/// A declared parameter as text, for documentation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The numbers that a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NumberRange {
+    /// The smallest one.
+    pub min: f64,
+    /// The largest one.
+    pub max: f64,
+    /// True if they must be whole.
+    pub is_integer: bool,
+}
+
+/// A declared parameter as text, for documentation and tuning.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ParameterSpec {
     /// Its name in a parameter list.
     pub name: &'static str,
@@ -20,6 +31,8 @@ pub struct ParameterSpec {
     pub presets: Vec<(Preset, String)>,
     /// The values that are accepted.
     pub allowed: String,
+    /// The same as a range, for numbers.
+    pub range: Option<NumberRange>,
     /// A sentence or two on what it does.
     pub help: String,
 }
@@ -45,6 +58,11 @@ pub trait ParameterValue: Copy {
 
     /// Returns the accepted values as text.
     fn allowed_text(allowed: &Self::Allowed) -> String;
+
+    /// Returns the accepted values as a range; `None` where they are no numbers.
+    fn range(_allowed: &Self::Allowed) -> Option<NumberRange> {
+        None
+    }
 
     /// Returns the value as it is written in a parameter list.
     fn text(self) -> String;
@@ -72,6 +90,10 @@ impl ParameterValue for f64 {
         format!("{} to {}", bound(*range.start()), bound(*range.end()))
     }
 
+    fn range(range: &RangeInclusive<f64>) -> Option<NumberRange> {
+        Some(NumberRange { min: *range.start(), max: *range.end(), is_integer: false })
+    }
+
     fn text(self) -> String {
         self.to_string()
     }
@@ -92,6 +114,10 @@ impl ParameterValue for u32 {
 
     fn allowed_text(range: &RangeInclusive<u32>) -> String {
         format!("integers, {} to {}", range.start(), range.end())
+    }
+
+    fn range(range: &RangeInclusive<u32>) -> Option<NumberRange> {
+        Some(NumberRange { min: (*range.start()).into(), max: (*range.end()).into(), is_integer: true })
     }
 
     fn text(self) -> String {
@@ -225,6 +251,7 @@ macro_rules! declare_parameters {
                         $Params::preset($crate::time::parameters::Preset::$Preset).$field.text(),
                     ) ),*],
                     allowed: <$type>::allowed_text(&declare_parameters!(@allowed $($allowed)?)),
+                    range: <$type>::range(&declare_parameters!(@allowed $($allowed)?)),
                     help: concat!($($help),+).trim().to_owned() + &<$type>::type_help(),
                 }, )+]
             }

@@ -80,6 +80,10 @@ impl Stopper for SmartPruning {
         if stats.root_is_certain && stats.root.is_some() {
             return Some(StopReason::ProvenResult);
         }
+        // Until then all moves are searched on, so that the lead may shrink.
+        if stats.elapsed < hints.least_time {
+            return None;
+        }
         hints.prunes_root_moves = true;
         let since_first_eval = stats.since_first_eval?;
         if since_first_eval < TOLERANCE || stats.new_nodes.0 == 0 {
@@ -156,6 +160,22 @@ mod tests {
         assert_eq!(ask(&mut pruning, Some(199.0), 10), None);
         assert_eq!(ask(&mut pruning, Some(200.0), 9), None);
         assert_eq!(ask(&mut pruning, Some(200.0), 10), Some(StopReason::SmartPruning));
+    }
+
+    #[test]
+    fn a_lead_waits_for_the_least_time_and_what_is_proven_does_not() {
+        let ask = |legal_moves, stats: &SearchStats| {
+            let mut hints = Hints { least_time: Millis(1_200.0), ..hints(Some(1000.0), 100.0) };
+            let reason = SmartPruning::new(1.33, 0, legal_moves).should_stop(stats, &mut hints);
+            (reason, hints.prunes_root_moves)
+        };
+        assert_eq!(ask(20, &stats()), (None, false), "all moves are searched until then");
+        let late = SearchStats { elapsed: Millis(1_200.0), ..stats() };
+        assert_eq!(ask(20, &late), (Some(StopReason::SmartPruning), true));
+        let won = SearchStats { proven_win: true, ..stats() };
+        assert_eq!(ask(20, &won).0, Some(StopReason::ProvenWin));
+        let evaluated = SearchStats { root: Some(RootEvaluation::default()), ..stats() };
+        assert_eq!(ask(1, &evaluated).0, Some(StopReason::OnlyMove));
     }
 
     /// A regression: an only move was played before the root was evaluated, so that there was neither a score nor a reply to

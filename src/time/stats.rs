@@ -85,6 +85,8 @@ pub struct Hints {
     pub remaining_time: Millis,
     /// Visits that can still be made before a limit ends the search; infinite where there is none.
     pub remaining_visits: ExpectedNodes,
+    /// Time since `go` before which a lead is no reason for smart pruning to end the search.
+    pub least_time: Millis,
     /// True if smart pruning is on: root moves that cannot become the most visited in what remains need no further visits.
     pub prunes_root_moves: bool,
 }
@@ -95,6 +97,7 @@ impl Default for Hints {
             nps: None,
             remaining_time: Millis::INFINITY,
             remaining_visits: ExpectedNodes(f64::INFINITY),
+            least_time: Millis::ZERO,
             prunes_root_moves: false,
         }
     }

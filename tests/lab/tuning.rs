@@ -124,7 +124,9 @@ fn faults_name_the_cause_and_the_remedy() {
     assert!(fault("TimeManager=1:0.1").contains("only options that take numbers can be tuned"));
     assert!(fault("CPuct=500:1").contains("the start 500 lies outside 0 to 100"));
     assert!(fault("Threads=2:1").contains("which all games of a run share"));
-    assert!(fault("SmartPruningFactor=1.3:0.1").contains("off at fixed nodes; give clocks"));
+    for needs_clock in ["SmartPruningFactor=1.3:0.1", "TimeManager.min-timeuse=0.3:0.1"] {
+        assert!(fault(needs_clock).contains("has no effect at fixed nodes; give clocks"));
+    }
     let output = run(&["tune", "--backend=random", "--params=CPuct=1:0.1", "--out", &out]);
     assert!(stderr(&output).contains("--nodes or --tc"), "{}", stderr(&output));
 }

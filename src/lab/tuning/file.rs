@@ -44,7 +44,7 @@ impl IterationRow {
     pub fn apply(run: &mut TuneRun, id: &str, half_points: Vec<u8>, nodes: u64) -> Option<IterationRow> {
         let result = half_points.iter().map(|&points| i64::from(points) - 1).sum();
         let Iteration { probe, values, .. } = run.apply(result)?;
-        let names = run.plan().parameters.iter().map(|parameter| parameter.name.to_owned()).collect();
+        let names = run.plan().parameters.iter().map(|parameter| parameter.name.clone()).collect();
         let (run, iteration) = (id.to_owned(), probe.iteration);
         let (signs, a, b, theta) = (probe.signs, probe.a, probe.b, values);
         let version = VERSION.to_owned();

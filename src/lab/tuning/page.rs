@@ -41,7 +41,7 @@ pub fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
     for (parameter, found) in plan.parameters.iter().zip(&study.parameters) {
         let text = |value| parameter.text(value);
         table.row([
-            found.name.to_owned(),
+            found.name.clone(),
             text(found.start),
             text(found.step),
             text(found.value),
@@ -66,7 +66,7 @@ pub fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_>) -> P
         .table(&table(plan, study))
         .heading("To paste")
         .code(&study.flags)
-        .code(&study.uci_lines())
+        .code(&study.uci_lines)
         .paragraph("Whether they are stronger than the start, only a match tells:")
         .code(commands.check)
         .paragraph("This run was made by:")
@@ -76,7 +76,7 @@ pub fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_>) -> P
         let mut plot = Plot::new("All parameters", "games", "moved from the start, steps");
         for found in &study.parameters {
             let line = points(plan, found, |point| (point.value - found.start) / found.step);
-            plot = plot.line(found.name, &line);
+            plot = plot.line(&found.name, &line);
         }
         page = page.figure(&plot.to_svg(), "A step is the perturbation at the end of the run.");
     }
@@ -87,9 +87,9 @@ pub fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_>) -> P
             .iter()
             .map(|&(x, noise)| (x, found.start - 2.0 * noise, found.start + 2.0 * noise))
             .collect();
-        let plot = Plot::new(found.name, "games", found.name)
+        let plot = Plot::new(&found.name, "games", &found.name)
             .band("where chance alone leads, 95 %", &band)
-            .line(found.name, &path);
+            .line(&found.name, &path);
         page = page.figure(&plot.to_svg(), "");
     }
     page

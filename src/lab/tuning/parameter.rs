@@ -3,7 +3,13 @@
 use thiserror::Error;
 
 use crate::engine::Settings;
-use crate::options::{OptionError, OptionKind};
+use crate::options::{OptionError, OptionKind, OptionSpec};
+use crate::params::{ParamError, Params};
+use crate::time::number_range;
+use crate::time::parameters::NumberRange;
+
+/// The option whose parameter list may be tuned.
+const TIME_MANAGER: &str = "TimeManager";
 
 /// Smallest perturbation of an integer, as in OpenBench: less would seldom make a difference.
 const LEAST_INTEGER_STEP: f64 = 0.5;
@@ -25,9 +31,21 @@ pub enum ParameterError {
     /// The option is unknown or refuses a value.
     #[error(transparent)]
     Option(#[from] OptionError),
+    /// There is no such number in the time manager.
+    #[error("TimeManager: {0}")]
+    Manager(#[from] ParamError),
+    /// The time manager does not name the list that the number is in.
+    #[error("TimeManager.{path}: {manager} names no such list; name it in the option TimeManager")]
+    NoList {
+        /// The path.
+        path: String,
+        /// The manager.
+        manager: String,
+    },
     /// The option has no numbers.
     #[error(
-        "{name}: takes {expected}; only options that take numbers can be tuned (`zeitnot options` lists them)"
+        "{name}: takes {expected}; only options that take numbers can be tuned (`zeitnot options` lists them), and numbers \
+         inside a time manager, as in TimeManager.max-move-budget=0.3:0.05"
     )]
     NotNumeric {
         /// The option.
@@ -41,13 +59,13 @@ pub enum ParameterError {
     )]
     Shared {
         /// The option.
-        name: &'static str,
+        name: String,
     },
     /// The perturbation is no use.
     #[error("{name}: the step {step} must be above 0 and smaller than the range from {min} to {max}")]
     Step {
         /// The option.
-        name: &'static str,
+        name: String,
         /// The step.
         step: f64,
         /// The lower bound.
@@ -61,7 +79,7 @@ pub enum ParameterError {
     )]
     Bounds {
         /// The option.
-        name: &'static str,
+        name: String,
         /// The lower bound.
         min: f64,
         /// The upper bound.
@@ -77,7 +95,7 @@ pub enum ParameterError {
     )]
     Start {
         /// The option.
-        name: &'static str,
+        name: String,
         /// The start.
         start: f64,
         /// The lower bound.
@@ -89,7 +107,7 @@ pub enum ParameterError {
     #[error("{name}: takes whole numbers; {number} has a fraction")]
     Fraction {
         /// The option.
-        name: &'static str,
+        name: String,
         /// The number.
         number: f64,
     },
@@ -97,17 +115,32 @@ pub enum ParameterError {
     #[error("{name}: stands twice in the list")]
     Twice {
         /// The option.
-        name: &'static str,
+        name: String,
+    },
+}
+
+/// The place of a number that is tuned.
+#[derive(Clone, Debug, PartialEq)]
+enum Place {
+    /// The whole value of an option.
+    Option,
+    /// Inside the manager that `TimeManager` names.
+    InTimeManager {
+        /// The manager at the start.
+        manager: Params,
+        /// The names of the lists and of the parameter in the last of them.
+        path: Vec<String>,
     },
 }
 
 /// A parameter that is tuned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// The option's UCI name.
-    pub name: &'static str,
-    /// The option's flag on the command line, without the dashes.
-    pub flag: &'static str,
+    /// The option's UCI name, with the path behind it for a number inside `TimeManager`.
+    pub name: String,
+    /// The option.
+    option: &'static OptionSpec,
+    place: Place,
     /// Where the run begins.
     pub start: f64,
     /// c_end, the perturbation at the end of the run.
@@ -140,12 +173,26 @@ impl Parameter {
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
         let grammar = || ParameterError::Grammar { entry: entry.to_owned() };
         let (name, numbers) = entry.split_once('=').ok_or_else(grammar)?;
-        let spec = Settings::spec(name.trim())?;
-        let (low, high, is_integer) = match spec.kind {
-            OptionKind::Integer { min, max, .. } => (min as f64, max as f64, true),
-            OptionKind::Decimal { min, max, .. } => (min, max, false),
-            _ => return Err(ParameterError::NotNumeric { name: spec.name, expected: spec.expected() }),
+        let (option, path) = match name.trim().split_once('.') {
+            Some((option, path)) => (Settings::spec(option)?, Some(path)),
+            None => (Settings::spec(name.trim())?, None),
         };
+        let (name, place, range) = match (&option.kind, path) {
+            (_, Some(path)) if option.name == TIME_MANAGER => {
+                let (place, range) = place_in_manager(path, settings)?;
+                (format!("{TIME_MANAGER}.{path}"), place, range)
+            }
+            (OptionKind::Integer { min, max, .. }, None) => {
+                let range = NumberRange { min: *min as f64, max: *max as f64, is_integer: true };
+                (option.name.to_owned(), Place::Option, range)
+            }
+            (OptionKind::Decimal { min, max, .. }, None) => {
+                let range = NumberRange { min: *min, max: *max, is_integer: false };
+                (option.name.to_owned(), Place::Option, range)
+            }
+            _ => return Err(ParameterError::NotNumeric { name: option.name, expected: option.expected() }),
+        };
+        let NumberRange { min: low, max: high, is_integer } = range;
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         let numbers: Option<Vec<f64>> = numbers.split(':').map(number).collect();
         let (start, step, min, max) = match numbers.as_deref() {
@@ -153,14 +200,15 @@ impl Parameter {
             Some(&[start, step, min, max]) => (start, step, min, max),
             _ => return Err(grammar()),
         };
-        let parameter = Parameter { name: spec.name, flag: spec.flag, start, step, min, max, is_integer };
+        let parameter = Parameter { name, option, place, start, step, min, max, is_integer };
         parameter.check(low, high, settings)?;
         Ok(parameter)
     }
 
     /// Checks the numbers against the range of the option, and that it is one that players can differ in.
     fn check(&self, low: f64, high: f64, settings: &Settings) -> Result<(), ParameterError> {
-        let &Parameter { name, start, step, min, max, .. } = self;
+        let &Parameter { start, step, min, max, .. } = self;
+        let name = self.name.clone();
         let fraction = [start, min, max].into_iter().find(|number| self.is_integer && number.fract() != 0.0);
         if let Some(number) = fraction {
             return Err(ParameterError::Fraction { name, number });
@@ -176,7 +224,9 @@ impl Parameter {
         }
         for value in [min, max] {
             let mut changed = settings.clone();
-            changed.set(name, &self.text(value))?;
+            for Assignment { option, value } in assignments([(self, self.text(value))]) {
+                changed.set(option.name, &value)?;
+            }
             if changed.network != settings.network {
                 return Err(ParameterError::Shared { name });
             }
@@ -214,6 +264,52 @@ impl Parameter {
     }
 }
 
+/// Returns the place of the number at `path` in the time manager of `settings`, such as `max-move-budget` or `mle-mlh.scale`, and
+/// the values that it takes.
+fn place_in_manager(path: &str, settings: &Settings) -> Result<(Place, NumberRange), ParameterError> {
+    let text = settings.time.time_manager.as_str();
+    let manager = Params::parse(text)?;
+    let name = manager.lists().next().map_or("", |(name, _)| name);
+    let steps: Vec<_> = std::iter::once(name).chain(path.split('.')).collect();
+    let range = number_range(&steps)?;
+    if manager.with_value_at(&steps, "0").is_none() {
+        return Err(ParameterError::NoList { path: path.into(), manager: text.into() });
+    }
+    let path = steps.iter().map(|step| (*step).to_owned()).collect();
+    Ok((Place::InTimeManager { manager, path }, range))
+}
+
+/// An option and the text that sets it.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// The option.
+    pub option: &'static OptionSpec,
+    /// Its value.
+    pub value: String,
+}
+
+/// Returns what sets parameters to these values: an option each, but only one for all numbers inside the time manager.
+pub fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
+    let mut options = Vec::new();
+    let mut changed_manager = None::<Params>;
+    for (parameter, value) in values {
+        match &parameter.place {
+            Place::Option => options.push(Assignment { option: parameter.option, value }),
+            Place::InTimeManager { manager, path } => {
+                let path: Vec<_> = path.iter().map(String::as_str).collect();
+                let so_far = changed_manager.as_ref().unwrap_or(manager);
+                let Some(changed) = so_far.with_value_at(&path, &value) else { continue };
+                match options.iter_mut().find(|assignment| assignment.option.name == TIME_MANAGER) {
+                    Some(known) => known.value = changed.to_string(),
+                    None => options.push(Assignment { option: parameter.option, value: changed.to_string() }),
+                }
+                changed_manager = Some(changed);
+            }
+        }
+    }
+    options
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +321,8 @@ mod tests {
     #[test]
     fn a_list_names_options_by_name_or_flag() {
         let list = parse("cpuct=1.745:0.2, fpu-value=0.33:0.05:-1:1,MinibatchSize=8:2:1:64").unwrap();
-        let names: Vec<_> = list.iter().map(|parameter| (parameter.name, parameter.flag)).collect();
+        let names: Vec<_> =
+            list.iter().map(|parameter| (parameter.name.as_str(), parameter.option.flag)).collect();
         assert_eq!(
             names,
             [("CPuct", "cpuct"), ("FpuValue", "fpu-value"), ("MinibatchSize", "minibatch-size")]
@@ -233,6 +330,43 @@ mod tests {
         assert_eq!((list[0].min, list[0].max, list[0].is_integer), (0.0, 100.0, false));
         assert_eq!((list[1].start, list[1].step, list[1].min, list[1].max), (0.33, 0.05, -1.0, 1.0));
         assert!(list[2].is_integer);
+    }
+
+    /// Returns the options that are set by `values` of the parameters of `text`, with `manager` as time manager.
+    fn options_set(manager: &str, text: &str, values: &[f64]) -> Vec<(&'static str, String)> {
+        let mut settings = Settings::default();
+        settings.set(TIME_MANAGER, manager).unwrap();
+        let list = Parameter::parse_list(text, &settings).unwrap();
+        let texts = list.iter().zip(values).map(|(parameter, &value)| (parameter, parameter.text(value)));
+        assignments(texts).into_iter().map(|Assignment { option, value }| (option.name, value)).collect()
+    }
+
+    #[test]
+    fn numbers_inside_the_time_manager_are_set_together() {
+        let text = "TimeManager.min-timeuse=0.3:0.1, CPuct=1.7:0.1, time-manager.mle-mlh.scale=1:0.1";
+        assert_eq!(
+            options_set("smooth(mle-mlh,min-timeuse=0.4)", text, &[0.25, 1.8, 0.9]),
+            [
+                (TIME_MANAGER, "smooth(mle-mlh(scale=0.9000),min-timeuse=0.2500)".to_owned()),
+                ("CPuct", "1.8000".to_owned())
+            ]
+        );
+        // Whole numbers stay whole, and names are those of the manager.
+        assert_eq!(
+            options_set("stockfish", "TimeManager.emergency-move-horizon=40:5", &[41.0]),
+            [(TIME_MANAGER, "stockfish(emergency-move-horizon=41)".to_owned())]
+        );
+        let twice = "TimeManager.min-timeuse=.3:.1,time-manager.min-timeuse=.3:.1";
+        assert!(parse(twice).unwrap_err().to_string().contains("twice"));
+        let fault = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(
+            fault("TimeManager.min-timeus=1:1")
+                .contains("unknown number of smooth \"min-timeus\"; valid: init-tree-reuse")
+        );
+        assert!(fault("TimeManager.mle-legacy.midpoint=50:5").contains("names no such list"));
+        assert!(fault("TimeManager.min-timeuse=3:1").contains("the start 3 lies outside 0.01 to 1"));
+        assert!(fault("TimeManager=1:1").contains("TimeManager.max-move-budget=0.3:0.05"));
+        assert!(fault("CPuct.x=1:1").starts_with("CPuct: takes"));
     }
 
     #[test]

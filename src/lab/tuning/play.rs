@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::TuneError;
 use super::file::IterationRow;
+use super::parameter::{Assignment, assignments};
 use super::run::TuneRun;
 use crate::engine::{EngineError, EngineSetup};
 use crate::lab::matches::{
@@ -47,8 +48,9 @@ impl<'a> TuneGames<'a> {
     /// Returns an engine with these values of the parameters.
     fn engine(&self, run: &TuneRun, values: &[f64]) -> Result<Team, EngineError> {
         let mut settings = self.base.settings().clone();
-        for (parameter, &value) in run.plan().parameters.iter().zip(values) {
-            settings.set(parameter.name, &parameter.text(value))?;
+        let parameters = run.plan().parameters.iter().zip(values);
+        for Assignment { option, value } in assignments(parameters.map(|(p, &value)| (p, p.text(value)))) {
+            settings.set(option.name, &value)?;
         }
         Ok(Team::Own(Arc::new(self.base.with_settings(settings)?)))
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::file::IterationRow;
-use super::parameter::Parameter;
+use super::parameter::{Assignment, Parameter, assignments};
 use super::run::TunePlan;
 
 /// The findings of a run, or of what is done of it. Its fields are the keys of the JSON document.
@@ -23,6 +23,9 @@ pub struct TuneStudy {
     pub parameters: Vec<ParameterStudy>,
     /// The values found, as flags of the command line.
     pub flags: String,
+    /// The values found, as commands of UCI.
+    #[serde(skip)]
+    pub uci_lines: String,
     /// The values found, as `--a` and `--b` of `match` take them.
     pub list: String,
     /// The same for the values at the start.
@@ -33,7 +36,7 @@ pub struct TuneStudy {
 #[derive(Clone, Debug, Serialize)]
 pub struct ParameterStudy {
     /// The option.
-    pub name: &'static str,
+    pub name: String,
     /// Where the run began.
     pub start: f64,
     /// The perturbation at the end.
@@ -68,27 +71,32 @@ impl TuneStudy {
             (0..plan.parameters.len()).map(|index| ParameterStudy::new(plan, rows, index)).collect();
         let games = rows.len() as u64 * plan.games_of_iteration();
         let drawn = rows.iter().flat_map(|row| &row.half_points).filter(|&&points| points == 1).count();
-        let join = |separator: &str, entry: &dyn Fn(&Parameter, &ParameterStudy) -> String| {
-            let entries = plan.parameters.iter().zip(&parameters);
-            entries.map(|(parameter, found)| entry(parameter, found)).collect::<Vec<_>>().join(separator)
-        };
-        let flag = |parameter: &Parameter, found: &ParameterStudy| {
-            format!("--{}={}", parameter.flag, parameter.text(found.value))
-        };
-        let value = |parameter: &Parameter, found: &ParameterStudy| {
-            format!("{}={}", parameter.name, parameter.text(found.value))
-        };
+        let value = |(parameter, found): (&Parameter, &ParameterStudy)| parameter.text(found.value);
+        let found = assignments(plan.parameters.iter().zip(&parameters).map(|of| (of.0, value(of))));
         let start =
-            |parameter: &Parameter, _: &ParameterStudy| format!("{}={}", parameter.name, parameter.start);
+            assignments(plan.parameters.iter().map(|parameter| (parameter, parameter.start.to_string())));
+        let join = |separator: &str, options: &[Assignment], entry: &dyn Fn(&Assignment) -> String| {
+            options.iter().map(entry).collect::<Vec<_>>().join(separator)
+        };
+        let name_and_value = |Assignment { option, value }: &Assignment| format!("{}={value}", option.name);
+        // A shell gives parentheses a meaning.
+        let quote = |value: &str| if value.contains('(') { "'" } else { "" };
+        let flag = |Assignment { option, value }: &Assignment| {
+            format!("--{}={quote}{value}{quote}", option.flag, quote = quote(value))
+        };
+        let uci = |Assignment { option, value }: &Assignment| {
+            format!("setoption name {} value {value}\n", option.name)
+        };
         TuneStudy {
             iterations: rows.len() as u64,
             planned_iterations: plan.gains.iterations,
             games,
             nodes: rows.iter().map(|row| row.nodes).sum(),
             draws: drawn as f64 / games.max(1) as f64,
-            flags: join(" ", &flag),
-            list: join(",", &value),
-            start_list: join(",", &start),
+            flags: join(" ", &found, &flag),
+            uci_lines: join("", &found, &uci),
+            list: join(",", &found, &name_and_value),
+            start_list: join(",", &start, &name_and_value),
             parameters,
         }
     }
@@ -96,12 +104,6 @@ impl TuneStudy {
     /// Says whether the run is at its end.
     pub fn is_whole(&self) -> bool {
         self.iterations == self.planned_iterations
-    }
-
-    /// Returns the values found as commands of UCI.
-    pub fn uci_lines(&self) -> String {
-        let entries = self.list.split(',').filter_map(|entry| entry.split_once('='));
-        entries.map(|(name, value)| format!("setoption name {name} value {value}\n")).collect()
     }
 }
 
@@ -125,7 +127,7 @@ impl ParameterStudy {
         let mean = if tail.is_empty() { parameter.start } else { sum / count };
         let squares: f64 = tail.iter().map(|point| (point.value - mean).powi(2)).sum();
         ParameterStudy {
-            name: parameter.name,
+            name: parameter.name.clone(),
             start: parameter.start,
             step: parameter.step,
             value: parameter.playable(last.value, 0.5),
@@ -189,8 +191,8 @@ mod tests {
         assert_eq!((found.iterations, found.games, found.nodes, found.is_whole()), (400, 800, 400, true));
         assert_eq!(found.start_list, "CPuct=1.745,FpuValue=0.33");
         assert!(
-            found.uci_lines().starts_with("setoption name CPuct value 1.")
-                || found.uci_lines().starts_with("setoption name CPuct value 2.")
+            found.uci_lines.starts_with("setoption name CPuct value 1.")
+                || found.uci_lines.starts_with("setoption name CPuct value 2.")
         );
     }
 }

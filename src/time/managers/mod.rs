@@ -15,8 +15,9 @@ pub use simple::{Simple, SimpleParams};
 pub use smooth::{Smooth, SmoothConfig, SmoothParams};
 pub use stockfish::{Stockfish, StockfishParams, TimeLimits, TimeLimitsInput};
 
+use super::estimators::moves_left::{BlendMemberParams, ESTIMATORS};
 use super::manager::TimeManager;
-use super::parameters::ParameterSpec;
+use super::parameters::{NumberRange, ParameterSpec};
 use crate::params::{ParamError, Params};
 
 /// A time manager that the option `TimeManager` can name.
@@ -119,6 +120,30 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
     (manager.create)(own)
 }
 
+/// Returns the numbers that the parameter at `path` takes: the manager's name, those of nested lists, and the parameter's.
+///
+/// # Errors
+/// Returns [`ParamError::Unknown`], which names the numbers of that list, if it has no such number.
+pub fn number_range(path: &[&str]) -> Result<NumberRange, ParamError> {
+    let (key, lists) = path.split_last().map_or(("", path), |(key, lists)| (*key, lists));
+    let owner = lists.last().copied().unwrap_or_default();
+    let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
+    let mut owners =
+        managers.chain(ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters)));
+    let mut specs = owners.find(|(name, _)| *name == owner).map_or_else(Vec::new, |(_, specs)| specs());
+    if lists.iter().rev().nth(1) == Some(&BlendMemberParams::OWNER) {
+        specs.extend(BlendMemberParams::specs());
+    }
+    let numbers: Vec<_> = specs.iter().filter_map(|spec| Some((spec.name, spec.range?))).collect();
+    numbers.iter().find(|(name, _)| *name == key).map(|(_, range)| *range).ok_or_else(|| {
+        ParamError::Unknown {
+            kind: format!("number of {owner}"),
+            name: key.into(),
+            valid: numbers.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
+        }
+    })
+}
+
 fn names() -> String {
     MANAGERS.map(|manager| manager.name).join(", ")
 }
@@ -206,6 +231,21 @@ mod tests {
             assert_eq!(manager_from(name).unwrap().name(), name);
             assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), name);
         }
+    }
+
+    #[test]
+    fn numbers_are_found_by_their_path() {
+        let range = |path: &[&str]| number_range(path).map(|range| (range.min, range.max, range.is_integer));
+        assert_eq!(range(&["smooth", "max-tree-reuse"]), Ok((0.0, 0.99, false)));
+        assert_eq!(range(&["smooth", "mle-mlh", "scale"]), Ok((0.01, 100.0, false)));
+        assert_eq!(range(&["smooth", "blend", "mle-mlh", "weight"]), Ok((0.0, 1000.0, false)));
+        assert_eq!(range(&["stockfish", "emergency-move-horizon"]), Ok((0.0, 50.0, true)));
+        let fault = |path: &[&str]| range(path).unwrap_err().to_string();
+        assert!(
+            fault(&["smooth", "mle-mlh", "weight"])
+                .starts_with("unknown number of mle-mlh \"weight\"; valid: scale")
+        );
+        assert!(fault(&["smooth", "target"]).starts_with("unknown number of smooth \"target\""), "a word");
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
 //! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `move_weight` the weight
-//! of a move, `stopper` holds a search to it, `params` the parameters and presets; `piggybank` and `visit_rates` belong to
-//! `preset=lc0`.
+//! of a move, `stopper` holds a search to it, `reactions` make a move longer or shorter by what its search finds, `params` the
+//! parameters and presets; `piggybank` and `visit_rates` belong to `preset=lc0`.
 
 mod move_weight;
 mod params;
 mod piggybank;
 mod plan;
+mod reactions;
 mod stopper;
 mod visit_rates;
 
@@ -17,6 +18,7 @@ pub use params::{
     SmoothParams,
 };
 pub use plan::{PiggybankDeposit, Plan, PlanInput};
+pub use reactions::ReactionParams;
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
@@ -28,6 +30,7 @@ use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::Millis;
 
 use piggybank::Piggybank;
+use reactions::Reactions;
 use stopper::{MoveContext, SmoothStopper};
 
 /// First guess of the best move's share of the visits, and the average moves that take it halfway.
@@ -53,6 +56,8 @@ pub struct Smooth {
     timeuse: LearnedShare,
     best_share: LearnedShare,
     previous: Option<PreviousMove>,
+    /// Decayed mean of the root's Q at the ends of our moves.
+    last_moves_q: Option<f64>,
     piggybank: Piggybank,
     message: Option<String>,
     missing_head_reported: bool,
@@ -80,6 +85,7 @@ impl Smooth {
             ),
             best_share: LearnedShare::new(BEST_SHARE, BEST_SHARE_RATE, 0.05, 1.0),
             previous: None,
+            last_moves_q: None,
             piggybank: Piggybank::default(),
             message: None,
             missing_head_reported: false,
@@ -109,7 +115,7 @@ impl Smooth {
             overhead_ms: facts.overhead.0,
             movestogo: facts.limits.movestogo,
             moves_left,
-            future_weight: self.config.params.future_weight(facts.root, planned.share_of_game),
+            future_weight: self.config.params.future_weight(facts.root, &planned),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
@@ -118,6 +124,7 @@ impl Smooth {
                 NodeTarget::BestMove => self.best_share.value(),
             },
             timeuse: self.timeuse.value(),
+            reaction: 1.0,
             max_move_budget: self.config.params.max_move_budget,
             min_move_share: if facts.has_choice() { self.config.params.min_move_share } else { 0.0 },
             reserve_ms: facts.reserve.0,
@@ -135,7 +142,7 @@ impl Smooth {
             began_ms: facts.elapsed.0,
             config: self.config.clone(),
         };
-        Box::new(SmoothStopper::new(context, nps))
+        Box::new(SmoothStopper::new(context, nps, Reactions::new(self.config.reactions, self.last_moves_q)))
     }
 
     /// Returns the reused nodes as the target counts them, without those made while pondering.
@@ -210,19 +217,23 @@ impl TimeManager for Smooth {
             NodeTarget::BestMove => best,
         };
         self.previous = Some(PreviousMove { nodes, weight });
+        if let Some(root) = stats.root {
+            self.last_moves_q = Some(reactions::mean_q(self.last_moves_q, root.q));
+        }
         // Forced moves and those that the user stopped say nothing about how much of a budget is used.
         if outcome.legal_moves <= 1 || outcome.reason.is_none() {
             return;
         }
         let used_share = if is_overdrawn { 1.0 } else { outcome.used / report.budget };
-        self.timeuse.learn(used_share, weight);
+        // Of the budget without reactions, so that moves which they make longer are paid for by all others.
+        self.timeuse.learn(used_share * report.reaction.unwrap_or(1.0), weight);
         if stats.nodes.0 > 0 {
             self.best_share.learn(best / stats.nodes.as_f64(), weight);
         }
     }
 
     fn asks_network(&self, has_moves_left: bool) -> bool {
-        self.config.params.move_weight == MoveWeight::Stakes
+        self.config.params.move_weight != MoveWeight::Even
             || has_moves_left && self.config.moves_left.uses_head()
     }
 

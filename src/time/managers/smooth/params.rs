@@ -3,11 +3,10 @@
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
 use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
-use crate::time::facts::RootEvaluation;
 use crate::time::limits::GoLimits;
 use crate::time::parameters::{ParameterSpec, Preset, declare_choice, declare_parameters};
 
-use super::move_weight;
+use super::reactions::ReactionParams;
 
 declare_choice! {
     /// The unit of the nps estimate's step.
@@ -26,6 +25,8 @@ declare_choice! {
         Even = "even",
         /// Moves in which more is at stake get more: early ones, and more so where few games are drawn.
         Stakes = "stakes",
+        /// Moves get more the likelier it is that the game is still open then: not beyond 150 centipawns for good.
+        Open = "open",
     }
 }
 
@@ -102,8 +103,16 @@ declare_parameters! {
         "max-move-budget" max_move_budget: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.42;
         /// Least target time of a move with a choice, as a share of the average move time.
         "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
+        /// Time before which smart pruning ends no move with a choice, as a share of the average move time, up to the budget.
+        "min-pruned-share" min_pruned_share: f64 = 0.0, within 0.0..=1.0;
         /// Moves that get more nodes than others.
         "move-weight" move_weight: MoveWeight = MoveWeight::Even;
+        /// With `move-weight=open`: number of moves ahead in which a game that is open now will still be open …
+        "open-moves" open_moves: f64 = 5.0, within 0.0..=1000.0;
+        /// … and the share of the moves left that is added to it. Less of either spends more, and earlier.
+        "open-share" open_share: f64 = 0.37, within 0.0..=1.0;
+        /// With `move-weight=open`: part of the time that is divided evenly, for technique and for the longest games.
+        "open-floor" open_floor: f64 = 0.05, within 0.0..=1.0;
         /// The number that should be the same at the end of every move.
         "target" target: NodeTarget = NodeTarget::Tree;
         /// Unit in which the budget of a move is held.
@@ -143,6 +152,8 @@ pub struct SmoothConfig {
     pub params: SmoothParams,
     /// The reserve; it stays empty where nothing is put into it.
     pub piggybank: PiggybankParams,
+    /// What the search finds that changes its budget.
+    pub reactions: ReactionParams,
     /// The moves-left estimator.
     pub moves_left: MovesLeftEstimator,
 }
@@ -162,6 +173,7 @@ impl SmoothConfig {
         SmoothConfig {
             params: SmoothParams::preset(preset),
             piggybank: PiggybankParams::preset(preset),
+            reactions: ReactionParams::preset(preset),
             moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::preset(preset)),
         }
     }
@@ -171,7 +183,8 @@ impl SmoothConfig {
     /// # Errors
     /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
     pub fn from_params(params: &Params) -> Result<Self, ParamError> {
-        let keys = [PresetParams::NAMES, SmoothParams::NAMES, PiggybankParams::NAMES].concat();
+        let keys = [PresetParams::NAMES, SmoothParams::NAMES, ReactionParams::NAMES, PiggybankParams::NAMES]
+            .concat();
         params.allow_only(SmoothParams::OWNER, &keys, &ESTIMATOR_NAMES)?;
         let PresetParams { preset } = PresetParams::read(params, &PresetParams::default())?;
         let base = SmoothConfig::preset(preset);
@@ -179,13 +192,15 @@ impl SmoothConfig {
         Ok(SmoothConfig {
             params: SmoothParams::read(params, &base.params)?,
             piggybank: PiggybankParams::read(params, &base.piggybank)?,
+            reactions: ReactionParams::read(params, &base.reactions)?,
             moves_left: estimator.unwrap_or(base.moves_left),
         })
     }
 
     /// Describes all parameters but those of the estimators.
     pub fn specs() -> Vec<ParameterSpec> {
-        [PresetParams::specs(), SmoothParams::specs(), PiggybankParams::specs()].concat()
+        [PresetParams::specs(), SmoothParams::specs(), ReactionParams::specs(), PiggybankParams::specs()]
+            .concat()
     }
 
     /// Returns the moves that are to share the time.
@@ -200,15 +215,6 @@ impl SmoothConfig {
 }
 
 impl SmoothParams {
-    /// Returns the average weight of the moves ahead relative to this one, whose evaluation is `root`; `part` is explained at
-    /// [`move_weight::future_weight`].
-    pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
-        match self.move_weight {
-            MoveWeight::Even => 1.0,
-            MoveWeight::Stakes => move_weight::future_weight(root, part),
-        }
-    }
-
     /// Returns the nps rule for a move whose average move time is `average_ms`.
     pub fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
@@ -248,7 +254,11 @@ mod tests {
             timeuse_update_rate: 10.0,
             max_move_budget: 0.3,
             min_move_share: 0.1,
+            min_pruned_share: 0.0,
             move_weight: MoveWeight::Even,
+            open_moves: 5.0,
+            open_share: 0.37,
+            open_floor: 0.05,
             target: NodeTarget::Tree,
             limit: LimitKind::Time,
             reuse: ReuseCount::Tree,
@@ -263,11 +273,19 @@ mod tests {
             overtaker_optimism: 4.0,
             force_ms: 1_000.0,
         };
+        let reactions = ReactionParams {
+            falling_eval: 0.0,
+            instability: 0.0,
+            effort: 0.0,
+            disagreement: 0.0,
+            min_factor: 0.5,
+            max_factor: 2.0,
+        };
         let curve =
             |midpoint, steepness| MovesLeftEstimator::LogLogistic(LogLogistic { midpoint, steepness });
         assert_eq!(
             read("").unwrap(),
-            SmoothConfig { params: pr1195, piggybank: no_piggybank, moves_left: curve(51.5, 7.0) }
+            SmoothConfig { params: pr1195, piggybank: no_piggybank, reactions, moves_left: curve(51.5, 7.0) }
         );
         let lc0 = SmoothParams {
             init_tree_reuse: 0.52,
@@ -283,7 +301,7 @@ mod tests {
         let piggybank = PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..no_piggybank };
         assert_eq!(
             read("preset=lc0").unwrap(),
-            SmoothConfig { params: lc0, piggybank, moves_left: curve(45.2, 5.93) }
+            SmoothConfig { params: lc0, piggybank, reactions, moves_left: curve(45.2, 5.93) }
         );
     }
 

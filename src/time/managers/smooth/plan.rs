@@ -26,6 +26,8 @@ pub struct PlanInput {
     pub share_of_new: f64,
     /// Expected share of a budget that is really used.
     pub timeuse: f64,
+    /// Factor on the budget by what the search has found: 1 at the start.
+    pub reaction: f64,
     /// `max-move-budget`: largest share of the clock for one move.
     pub max_move_budget: f64,
     /// `min-move-share`: least search time as a share of the average move time.
@@ -52,7 +54,7 @@ pub struct PiggybankDeposit {
 pub struct Plan {
     /// Time left for the whole game or to the time control.
     pub game_ms: f64,
-    /// Average move time; with `move-weight=stakes` that of moves which weigh as much as this one.
+    /// Average move time; unless `move-weight` is `even`, that of moves which weigh as much as this one.
     pub average_ms: f64,
     /// Nodes that a move should end with, reused ones included (of the best move for `target=bestmove`).
     pub average_total_nodes: f64,
@@ -79,7 +81,7 @@ impl PlanInput {
         let needed_ms = if self.nps > 0.0 { wanted / self.nps * 1000.0 } else { average_ms };
         let target_ms = needed_ms.max(self.min_move_share * average_ms);
         let saved_ms = (target_ms * self.deposit.share).min(self.deposit.room_ms).max(0.0);
-        let budget_ms = ((target_ms - saved_ms) / self.timeuse).min(self.max_move_ms());
+        let budget_ms = ((target_ms - saved_ms) / self.timeuse * self.reaction).min(self.max_move_ms());
         Plan {
             game_ms,
             average_ms,
@@ -123,6 +125,7 @@ mod tests {
             reused_nodes: 2_000.0,
             share_of_new: 1.0,
             timeuse: 0.7,
+            reaction: 1.0,
             max_move_budget: 0.3,
             min_move_share: 0.0,
             reserve_ms: 0.0,
@@ -167,6 +170,13 @@ mod tests {
         assert!(close(budget(1_000.0, None), 8_502.857_143));
         assert!(close(budget(0.0, Some(20)), 14_257.142_857));
         assert!(close(budget(1_000.0, Some(20)), 16_971.428_571));
+    }
+
+    #[test]
+    fn a_reaction_multiplies_the_budget_within_what_one_move_may_take() {
+        // As step by step, ·1.5; 10 times as much is more than 0.3·100,000.
+        assert!(close(PlanInput { reaction: 1.5, ..input() }.plan().budget_ms, 10_327.526_133));
+        assert!(close(PlanInput { reaction: 10.0, ..input() }.plan().budget_ms, 30_000.0));
     }
 
     #[test]

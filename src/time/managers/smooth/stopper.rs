@@ -10,6 +10,7 @@ use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, PlannedMoves, SmoothConfig, SmoothParams};
 use super::plan::{Plan, PlanInput};
+use super::reactions::Reactions;
 use super::visit_rates::VisitRates;
 
 /// The plan is revised each time the tree has grown by this factor.
@@ -51,6 +52,8 @@ pub struct SmoothStopper {
     average_ms: f64,
     nps: NpsEstimator,
     visit_rates: VisitRates,
+    reactions: Reactions,
+    reaction: f64,
     revised_at: f64,
     may_draw: bool,
     drawn_ms: f64,
@@ -58,7 +61,7 @@ pub struct SmoothStopper {
 
 impl SmoothStopper {
     /// Starts a move.
-    pub fn new(context: MoveContext, nps: NpsEstimator) -> Self {
+    pub fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
             moves_left: context.planned_moves().estimate,
@@ -66,6 +69,8 @@ impl SmoothStopper {
             average_ms: plan.average_ms,
             nps,
             visit_rates: VisitRates::new(&context.config.piggybank),
+            reactions,
+            reaction: 1.0,
             revised_at: 0.0,
             may_draw: false,
             drawn_ms: 0.0,
@@ -73,8 +78,8 @@ impl SmoothStopper {
         }
     }
 
-    /// Plans again with what the search has found out about the game's length and its own speed: at the first
-    /// evaluation, and then whenever the tree has grown by a tenth.
+    /// Plans again with what the search has found out about the game's length, its own speed and the difficulty of the move: at the
+    /// first evaluation, and then whenever the tree has grown by a tenth.
     fn revise(&mut self, stats: &SearchStats) {
         if !self.context.wait.is_over() || (stats.nodes.as_f64()) < self.revised_at * REVISION_GROWTH {
             return;
@@ -86,10 +91,12 @@ impl SmoothStopper {
         }
         let planned = self.context.planned_moves();
         self.moves_left = planned.estimate;
+        self.reaction = self.reactions.observe(stats);
         let input = PlanInput {
+            reaction: self.reaction,
             nps: self.nps.optimistic(),
             moves_left: planned.estimate.moves,
-            future_weight: self.context.config.params.future_weight(stats.root, planned.share_of_game),
+            future_weight: self.context.config.params.future_weight(stats.root, &planned),
             ..self.context.input
         };
         self.plan = input.plan();
@@ -141,6 +148,7 @@ impl Stopper for SmoothStopper {
             if self.may_draw { (stats.elapsed.0 - self.plan.budget_ms).max(0.0) } else { self.drawn_ms };
 
         hints.nps = Some(Nps(self.nps.optimistic()));
+        hints.least_time = Millis(self.context.config.params.min_pruned_share * self.average_ms);
         let deadline = self.deadline()?;
         hints.limit_remaining_time(deadline - stats.elapsed);
         if let Some(nodes) = self.node_budget() {
@@ -168,6 +176,7 @@ impl Stopper for SmoothStopper {
             tree_reuse: Some(self.context.input.tree_reuse),
             reused_nodes: Some(ExpectedNodes(self.context.input.reused_nodes)),
             timeuse: Some(self.context.input.timeuse),
+            reaction: self.context.config.reactions.are_on().then_some(self.reaction),
             nps: Some(Nps(nps.value())),
             nps_measured: Millis(nps.measured_s() * 1000.0),
             moves_left: Some(self.moves_left.moves),

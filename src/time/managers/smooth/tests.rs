@@ -149,6 +149,20 @@ fn a_move_gets_more_where_more_is_at_stake() {
 }
 
 #[test]
+fn a_move_gets_the_time_of_those_that_come_when_the_game_is_decided() {
+    let mut manager = smooth("mle-pieces(at-32=20),init-tree-reuse=0,init-timeuse=1,move-weight=open");
+    assert!(manager.asks_network(false), "Q decides");
+    let root = RootEvaluation { q: 0.0, m: None, ..RootEvaluation::default() };
+    let even = MoveFacts { root: Some(root), ..facts(60_000.0, 0.0) };
+    // 20 moves, open in 5 + 0.37·20 = 12.4 of the 19 ahead; with the floor they weigh 0.05 + 0.95·12.4/19 = 0.67.
+    assert!(
+        close(report_of(&mut manager, &even).budget.0, 59_800.0 / (1.0 + 19.0 * 0.67)),
+        "{}",
+        report_of(&mut manager, &even)
+    );
+}
+
+#[test]
 fn a_network_without_the_head_is_noticed_once() {
     for (params, decides) in [("mle-mlh", "mle-pieces"), ("blend(mle-mlh,mle-legacy)", "mle-legacy")] {
         let mut manager = smooth(params);
@@ -175,6 +189,71 @@ fn smart_pruning_counts_with_the_managers_rate() {
     // 174,258 at 100,000/s.
     assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
     assert_eq!(ask("init-nps=100000,init-nps-weight=1e6,nps-update-rate=1e6"), None);
+}
+
+#[test]
+fn smart_pruning_leaves_a_move_its_least_share() {
+    let ask = |params: &str, elapsed_ms| {
+        let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
+        let mut chain = keeper.start_move(&facts(51_700.0, 0.0));
+        let decided = SearchStats { root_visits: vec![50_000, 10], ..stats(elapsed_ms, 0) };
+        chain.should_stop(&decided, &mut Hints::default())
+    };
+    // 51,500/51.5 = 1,000 ms on average.
+    assert_eq!(ask("", 400.0), Some(StopReason::SmartPruning));
+    assert_eq!(ask("min-pruned-share=0.5", 499.0), None);
+    assert_eq!(ask("min-pruned-share=0.5", 500.0), Some(StopReason::SmartPruning));
+}
+
+#[test]
+fn moves_that_are_made_longer_leave_less_for_the_others() {
+    let budget_after = |params: &str| {
+        let mut manager =
+            smooth(&format!("{params},init-tree-reuse=0,init-timeuse=0.5,timeuse-update-rate=1e-2"));
+        let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
+        let (first, mut hints) = (stopper.report().unwrap().budget.0, Hints::default());
+        let search = |ms, best_by_q| SearchStats {
+            best_by_q,
+            root: Some(RootEvaluation::default()),
+            root_visits: vec![600, 400],
+            ..stats(ms, 0)
+        };
+        stopper.should_stop(&search(500.0, Some(1)), &mut hints);
+        let report = stopper.report().unwrap();
+        let (budget, reaction) = (report.budget.0, report.reaction);
+        finish(&mut manager, report, budget / 2.0, 1_000);
+        (first, budget, reaction, manager.timeuse.value())
+    };
+    // 51,500/51.5/0.5 = 2,000 ms, of which half is used.
+    let (first, budget, reaction, timeuse) = budget_after("min-reaction=0.5");
+    assert!(close(first, 2_000.0) && close(budget, 2_000.0) && reaction.is_none() && close(timeuse, 0.5));
+    // Half of the longer budget is 0.75 of what was planned.
+    let (first, budget, reaction, timeuse) = budget_after("disagreement=0.5");
+    assert!(close(first, 2_000.0) && close(budget, 3_000.0) && reaction == Some(1.5) && close(timeuse, 0.75));
+}
+
+#[test]
+fn a_fall_since_the_last_moves_makes_the_next_one_longer() {
+    let mut manager = smooth("falling-eval=2,init-tree-reuse=0,init-timeuse=1,timeuse-update-rate=1e6");
+    let at_q =
+        |q| SearchStats { root: Some(RootEvaluation { q, ..RootEvaluation::default() }), ..stats(100.0, 0) };
+    let mut budgets = [0.3, 0.1].map(|q| {
+        let mut stopper = manager.start_move(&facts(51_700.0, 0.0)).unwrap();
+        stopper.should_stop(&at_q(q), &mut Hints::default());
+        let report = stopper.report().unwrap();
+        let used = report.budget;
+        manager.finish_move(&MoveOutcome {
+            used,
+            stats: at_q(q),
+            legal_moves: 30,
+            reason: Some(StopReason::Budget),
+            report,
+        });
+        used.0
+    });
+    // 1,000 ms on average, and 1 + 2·0.2 after the fall. Timeuse hardly moves.
+    budgets[1] = (budgets[1] * 100.0).round() / 100.0;
+    assert_eq!(budgets, [1_000.0, 1_400.0]);
 }
 
 #[test]

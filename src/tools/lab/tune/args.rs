@@ -23,7 +23,7 @@ const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactor
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TuneArgs {
-    /// What is tuned: options that take numbers, each with start and perturbation at the end of the run, also with bounds: NAME=START:STEP[:MIN:MAX],…
+    /// What is tuned: options that take numbers, and numbers inside TimeManager by name (TimeManager.mle-mlh.scale), each with start and perturbation at the end of the run, also with bounds: NAME=START:STEP[:MIN:MAX],…
     #[arg(long, value_name = "LIST")]
     pub(super) params: String,
     /// Games of the whole run, two from each opening with colours swapped
@@ -69,8 +69,13 @@ pub(super) fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
 pub(super) fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings);
-    if is_off && plan.parameters.iter().any(|parameter| parameter.name == "SmartPruningFactor") {
-        let reason = "SmartPruningFactor: smart pruning is off at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1";
+    let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager.");
+    let idle = plan.parameters.iter().find(|parameter| is_off && needs_clock(&parameter.name));
+    if let Some(parameter) = idle {
+        let reason = format!(
+            "{}: has no effect at fixed nodes; give clocks, as --tc 5+0.05 --nodestime 1",
+            parameter.name
+        );
         return Err(argument_error("params", reason));
     }
     Ok(limit)
@@ -99,7 +104,8 @@ pub(super) fn note_idle_options(plan: &TunePlan, settings: &Settings) {
         ),
     ];
     for (names, is_on, switch) in switches {
-        for parameter in plan.parameters.iter().filter(|parameter| !is_on && names.contains(&parameter.name))
+        for parameter in
+            plan.parameters.iter().filter(|parameter| !is_on && names.contains(&&*parameter.name))
         {
             eprint_message(format_args!("{} has no effect without {switch}", parameter.name));
         }

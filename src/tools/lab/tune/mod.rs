@@ -173,7 +173,7 @@ impl fmt::Display for TuneResult<'_> {
         writeln!(f, "{}", self.table())?;
         writeln!(f, "Paths of the parameters: {}", args.out.join("index.html").display())?;
         writeln!(f, "Only a match tells whether that is stronger than the start:\n{check}\n")?;
-        writeln!(f, "{}\n{}", study.uci_lines(), study.flags)
+        writeln!(f, "{}\n{}", study.uci_lines, study.flags)
     }
 }
 
