@@ -2,7 +2,8 @@
 //!
 //! An [`EngineSetup`] is an engine's options with its network and tables made ready, for any number of games. An
 //! [`EnginePlayer`] plays one side of one game with its setup: [`EnginePlayer::begin_move`], then [`EnginePlayer::advance`] and evaluations of its slots in
-//! turn until the search is over, then [`EnginePlayer::end_move`]. Used by [`crate::lab::matches`].
+//! turn until the search is over, then [`EnginePlayer::end_move`]. Before that it may ponder in the same way, from
+//! [`EnginePlayer::begin_pondering`] on. Used by [`crate::lab::matches`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -106,6 +107,10 @@ pub struct EnginePlayer {
     cache: Arc<EvalCache>,
     /// The search of the present move or of the last one.
     stepped: Option<SteppedSearch>,
+    /// The reply that was expected when the last move was made.
+    expected: Option<Move>,
+    /// The time for which the present search ponders, if it does.
+    ponder_time: Option<Millis>,
     started: Instant,
 }
 
@@ -133,7 +138,16 @@ impl EnginePlayer {
         settings.search.seed = 1 + seed % (i32::MAX as u64);
         let game = GameState::with_reclaimer(&settings, Reclaimer::in_place())?;
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
-        Ok(EnginePlayer { setup, settings, game, cache, stepped: None, started: Instant::now() })
+        Ok(EnginePlayer {
+            setup,
+            settings,
+            game,
+            cache,
+            stepped: None,
+            expected: None,
+            ponder_time: None,
+            started: Instant::now(),
+        })
     }
 
     /// Returns the engine that it plays for.
@@ -146,6 +160,35 @@ impl EnginePlayer {
     /// # Errors
     /// Fails if the tree is full.
     pub fn begin_move(&mut self, position: &History, limits: GoLimits) -> Result<(), EngineError> {
+        self.ponder_time = None;
+        self.begin(position, limits, u64::MAX)
+    }
+
+    /// Ponders on the reply that was expected with the last move, if `Ponder` is on and there was one: searches the last position of
+    /// `before`, in which the opponent is to move, for `time`, ms, or as many nodes as count for it. The clock's `limits` tell the
+    /// time manager nothing yet. Returns whether it does.
+    ///
+    /// # Errors
+    /// Fails if the tree is full.
+    pub fn begin_pondering(
+        &mut self,
+        before: &History,
+        limits: GoLimits,
+        time: Millis,
+    ) -> Result<bool, EngineError> {
+        let expected = self.expected.filter(|reply| before.legal_moves().contains(reply));
+        let Some(reply) = expected.filter(|_| self.settings.ponder) else { return Ok(false) };
+        let rate = self.setup.nodes_per_ms(before.current().piece_count());
+        let mut position = before.clone();
+        position.push(reply);
+        self.ponder_time = rate.is_none().then_some(time);
+        let nodes = rate.map_or(u64::MAX, |rate| rate.nodes_in(time).0);
+        self.begin(&position, GoLimits { ponder: true, ..limits }, nodes)?;
+        Ok(true)
+    }
+
+    /// Begins a search of at most `nodes` new nodes.
+    fn begin(&mut self, position: &History, limits: GoLimits, nodes: u64) -> Result<(), EngineError> {
         self.started = Instant::now();
         let request = GoRequest { limits, root_moves: Vec::new(), received: self.started };
         let resources = SearchResources {
@@ -155,7 +198,9 @@ impl EnginePlayer {
             backend: self.setup.backend(),
             draining: &[],
         };
-        let search = Arc::new(self.game.begin_search(position, request, &resources)?);
+        let mut search = self.game.begin_search(position, request, &resources)?;
+        search.limit_visits(nodes);
+        let search = Arc::new(search);
         match &mut self.stepped {
             Some(stepped) => stepped.take_up(search),
             stepped => *stepped = Some(SteppedSearch::new(search)),
@@ -165,7 +210,13 @@ impl EnginePlayer {
 
     /// Searches until the next evaluation or the end of the search.
     pub fn advance(&mut self) -> NextStep {
-        self.stepped.as_mut().map_or(NextStep::Over, SteppedSearch::advance)
+        let Some(stepped) = &mut self.stepped else { return NextStep::Over };
+        let search = stepped.search();
+        let is_over = |time: Millis| Millis::from(search.context.clock.elapsed()).0 >= time.0;
+        if self.ponder_time.is_some_and(is_over) {
+            search.request_stop();
+        }
+        stepped.advance()
     }
 
     /// Returns the number of positions that wait for evaluation, after [`NextStep::Evaluate`].
@@ -208,6 +259,7 @@ impl EnginePlayer {
         let context = &search.context;
         let look = || quick_look(&context.history, &context.root_moves, &context.cache).map(|look| look.mv);
         let best = result.best.or_else(look);
+        self.expected = result.ponder;
         Some(PlayerMove { best, used, result, report })
     }
 }

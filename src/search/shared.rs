@@ -77,6 +77,11 @@ impl Search {
         }
     }
 
+    /// Lets a search that nobody takes part in yet make at most `visits` new visits.
+    pub(crate) fn limit_visits(&mut self, visits: u64) {
+        *self.budget = VisitBudget::new(visits.min(self.budget.total()));
+    }
+
     /// Returns the worth of a draw to the side that moves `plies` below the root.
     #[inline]
     pub(crate) fn draw_score(&self, plies: usize) -> f32 {

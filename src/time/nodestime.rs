@@ -21,13 +21,16 @@ option_group! {
     }
 }
 
-/// The share by which the dynamic rate has risen when only the kings are left.
-const ENDGAME_GAIN: f64 = 0.5;
+/// The number of pieces below which searches get faster, as more of their visits end where the result is known, …
+const ENDGAME_PIECES: u32 = 12;
+/// … and the share by which the dynamic rate has risen when only the kings are left. Both are measured, see `docs/results/time-management.md`.
+const ENDGAME_GAIN: f64 = 0.6;
 
 impl NodesTimeOptions {
     /// Returns the rate with `pieces` pieces on the board; `None` if nodes as time are switched off.
     pub fn rate(&self, pieces: u32) -> Option<NodesPerMilli> {
-        let gone = f64::from(32 - pieces.clamp(2, 32)) / 30.0;
+        let gone =
+            f64::from(ENDGAME_PIECES - pieces.clamp(2, ENDGAME_PIECES)) / f64::from(ENDGAME_PIECES - 2);
         let gain = if self.dynamic { 1.0 + ENDGAME_GAIN * gone } else { 1.0 };
         (self.nodes_per_ms > 0).then_some(NodesPerMilli(f64::from(self.nodes_per_ms) * gain))
     }
@@ -41,6 +44,11 @@ impl NodesPerMilli {
     /// Returns the time that `nodes` stand for.
     pub fn time_of(self, nodes: Nodes) -> Millis {
         Millis(nodes.as_f64() / self.0)
+    }
+
+    /// Returns the nodes that `time` stands for.
+    pub fn nodes_in(self, time: Millis) -> Nodes {
+        Nodes((time.0 * self.0).round() as u64)
     }
 }
 
@@ -177,8 +185,13 @@ mod tests {
         assert_eq!((fixed.rate(32), fixed.rate(2)), (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(10.0))));
         let dynamic = NodesTimeOptions { dynamic: true, ..fixed };
         assert_eq!(
-            (dynamic.rate(32), dynamic.rate(17), dynamic.rate(2)),
-            (Some(NodesPerMilli(10.0)), Some(NodesPerMilli(12.5)), Some(NodesPerMilli(15.0)))
+            (dynamic.rate(32), dynamic.rate(12), dynamic.rate(7), dynamic.rate(2)),
+            (
+                Some(NodesPerMilli(10.0)),
+                Some(NodesPerMilli(10.0)),
+                Some(NodesPerMilli(13.0)),
+                Some(NodesPerMilli(16.0))
+            )
         );
         assert_eq!(NodesTimeOptions::default().rate(20), None);
     }

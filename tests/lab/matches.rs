@@ -61,6 +61,30 @@ fn games_under_nodestime_do_not_depend_on_how_many_run_at_once() {
     assert!(!pgn.contains("illegal-move"));
 }
 
+#[test]
+fn a_side_that_ponders_keeps_larger_trees_and_searches_no_more_by_its_clock() {
+    let clock = ["--backend=random", "--games=8", "--nodestime=1", "--tc=2+0.02", "--move-overhead=0"];
+    let args = [&clock[..], &["--a=Ponder=true"]].concat();
+    play_twice(&args);
+    let folder = tempfile::tempdir().unwrap();
+    let (report, _) = play(folder.path(), &args);
+    assert_eq!(report["time_losses"], serde_json::json!([0, 0]));
+    let rows = std::fs::read_to_string(folder.path().join("moves.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = rows.lines().map(|line| line.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|&column| column == name).unwrap();
+    let (by_a, in_tree, new) = (column("by_a"), column("nodes"), column("new_nodes"));
+    // Mean nodes that were there when a search by the clock began, and those that it added.
+    let means = |side: &str| {
+        let moves: Vec<_> = rows[1..].iter().filter(|row| row[by_a] == side).collect();
+        let sum = |column: usize| moves.iter().map(|row| row[column].parse::<f64>().unwrap()).sum::<f64>();
+        let count = moves.len() as f64;
+        ((sum(in_tree) - sum(new)) / count, sum(new) / count)
+    };
+    let ((kept, searched), (kept_without, searched_without)) = (means("true"), means("false"));
+    assert!(kept > 2.0 * kept_without, "{kept} nodes kept with pondering, {kept_without} without");
+    assert!((searched / searched_without - 1.0).abs() < 0.1, "{searched} and {searched_without} searched");
+}
+
 /// The results that all ways to play the same match must have in common.
 const RESULTS: [&str; 11] = [
     "games",

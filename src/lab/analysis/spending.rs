@@ -75,9 +75,6 @@ fn replay_moves(
         if ply >= first && (ply - first).is_multiple_of(2) {
             let best = positions[ply].best();
             moves.push(ReplayMove {
-                game_ply: position.game_ply(),
-                pieces: position.piece_count() as u32,
-                legal_moves: position.legal_moves().len() as u32,
                 root: Some(RootEvaluation {
                     q: best.wl,
                     d: Some(best.d),
@@ -89,6 +86,7 @@ fn replay_moves(
                     Some(last) => game.moves[last].clock_ms,
                     None => Some(control.time.0),
                 },
+                ..ReplayMove::of(&position)
             });
         }
         position = position.play(played.r#move);

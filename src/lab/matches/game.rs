@@ -167,8 +167,18 @@ pub(super) struct OngoingGame {
     moves: Vec<MoveRecord>,
     /// See [`GameRecord::late`].
     late: Option<MoveRecord>,
-    /// True while a search is under way.
-    is_thinking: bool,
+    activity: Activity,
+}
+
+/// What the side to move does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    /// It has yet to begin.
+    Waiting,
+    /// It ponders: it makes up for the time that the opponent's clock ran, in the tree that it had then.
+    Pondering,
+    /// It searches its move by its own clock.
+    Thinking,
 }
 
 /// The end of a game.
@@ -219,35 +229,63 @@ impl OngoingGame {
             adjudicator: Adjudicator::default(),
             moves: Vec::new(),
             late: None,
-            is_thinking: false,
+            activity: Activity::Waiting,
         })
     }
 
     /// Goes on until positions wait for evaluation or the game is over.
     pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, MatchError> {
         loop {
-            if !self.is_thinking {
+            let side = self.side_to_move();
+            if self.activity == Activity::Waiting {
                 if let Some(end) = self.end_by_rules() {
                     return Ok(GameNeed::Nothing(end));
                 }
-                let side = self.side_to_move();
-                let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
-                match &mut self.players[side] {
-                    Player::Own(player) => player.begin_move(&self.history, own)?,
-                    Player::Foreign(player) => player.begin_move(&self.history, own, &opponent)?,
+                self.activity = Activity::Thinking;
+                if self.begin_pondering()? {
+                    self.activity = Activity::Pondering;
+                } else {
+                    self.begin_move()?;
                 }
-                self.is_thinking = true;
             }
-            let side = self.side_to_move();
             if let Player::Own(player) = &mut self.players[side]
                 && player.advance() == NextStep::Evaluate
             {
                 return Ok(GameNeed::Evaluation(player.waiting()));
             }
-            if let Some(end) = self.make_move(rules)? {
+            if self.activity == Activity::Pondering {
+                self.activity = Activity::Thinking;
+                self.begin_move()?;
+            } else if let Some(end) = self.make_move(rules)? {
                 return Ok(GameNeed::Nothing(end));
             }
         }
+    }
+
+    /// Lets the side to move search by its own clock.
+    fn begin_move(&mut self) -> Result<(), MatchError> {
+        let side = self.side_to_move();
+        let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
+        match &mut self.players[side] {
+            Player::Own(player) => player.begin_move(&self.history, own)?,
+            Player::Foreign(player) => player.begin_move(&self.history, own, &opponent)?,
+        }
+        Ok(())
+    }
+
+    /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns whether it does.
+    fn begin_pondering(&mut self) -> Result<bool, MatchError> {
+        let side = self.side_to_move();
+        let limits = self.clocks[side].limits();
+        let (Player::Own(player), Some(last)) = (&mut self.players[side], self.moves.last()) else {
+            return Ok(false);
+        };
+        if limits.mover_clock().is_none() {
+            return Ok(false);
+        }
+        let mut before = self.history.clone();
+        before.pop();
+        Ok(player.begin_pondering(&before, limits, Millis(last.used_ms))?)
     }
 
     /// Returns 0 if White is to move, 1 for Black.
@@ -288,7 +326,7 @@ impl OngoingGame {
 
     /// Makes the move of a search that is over, unless time or rules end the game first.
     fn make_move(&mut self, rules: &MatchRules) -> Result<Option<GameEnd>, MatchError> {
-        self.is_thinking = false;
+        self.activity = Activity::Waiting;
         let side = self.side_to_move();
         let winner = !self.history.current().turn();
         let lost = |termination| GameEnd { outcome: GameOutcome::Win(winner), termination };

@@ -1,7 +1,7 @@
 //! Recorded games as they are replayed: the moves of one side after the book, with what time managers look at.
 
 use super::{ReplayGame, ReplayMove};
-use crate::chess::{Color, History};
+use crate::chess::{Color, History, Position};
 use crate::lab::pgn;
 use crate::lab::training::pgn::ending;
 use crate::time::TimeControl;
@@ -64,6 +64,20 @@ impl GameToReplay {
     }
 }
 
+impl ReplayMove {
+    /// Returns a move in `position`, of which no network or clock is known.
+    pub(in crate::lab) fn of(position: &Position) -> ReplayMove {
+        let legal = position.legal_moves();
+        ReplayMove {
+            game_ply: position.game_ply(),
+            pieces: position.piece_count() as u32,
+            legal_moves: legal.len() as u32,
+            tactical_moves: legal.iter().filter(|&&m| position.is_tactical(m)).count() as u32,
+            ..ReplayMove::default()
+        }
+    }
+}
+
 /// Returns the moves of the side that makes the move after `first_ply` plies, with the clock before each.
 fn replay_moves(
     recorded: &pgn::RecordedGame,
@@ -71,7 +85,7 @@ fn replay_moves(
     control: Option<TimeControl>,
 ) -> Vec<ReplayMove> {
     let mut position = recorded.start.clone();
-    let mut moves = Vec::new();
+    let mut moves: Vec<ReplayMove> = Vec::new();
     for (ply, played) in recorded.moves.iter().enumerate() {
         if ply >= first_ply && (ply - first_ply).is_multiple_of(2) {
             // The clock before a move is what it showed after our last one; before the first it is full.
@@ -79,15 +93,13 @@ fn replay_moves(
                 Some(last) if !moves.is_empty() => recorded.moves[last].clock_ms,
                 _ => control.map(|control| control.time.0),
             };
-            moves.push(ReplayMove {
-                game_ply: position.game_ply(),
-                pieces: position.piece_count() as u32,
-                legal_moves: position.legal_moves().len() as u32,
-                root: None,
-                clock_ms: before,
-            });
+            moves.push(ReplayMove { clock_ms: before, ..ReplayMove::of(&position) });
         }
         position = position.play(played.r#move);
+    }
+    if position.is_check() && position.legal_moves().is_empty() {
+        let left = |place: usize| (recorded.moves.len() - first_ply - 2 * place) as u32;
+        moves.iter_mut().enumerate().for_each(|(place, m)| m.plies_to_mate = Some(left(place)));
     }
     moves
 }

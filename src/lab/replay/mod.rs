@@ -36,6 +36,7 @@ use crate::time::{
     GameClock, GamePly, Millis, MoveFacts, Nodes, RootEvaluation, SearchEnd, StopReason, StopperOptions,
     TimeControl, TimeManager, Timekeeper,
 };
+use model::KeptNodes;
 use random::ReplayRandom;
 use search::VirtualSearch;
 
@@ -48,6 +49,10 @@ pub struct ReplayMove {
     pub pieces: u32,
     /// Legal moves.
     pub legal_moves: u32,
+    /// Those of them that capture, promote or give check.
+    pub tactical_moves: u32,
+    /// Plies to the mate with which the game ended: odd where we gave it. `None` where it ended otherwise.
+    pub plies_to_mate: Option<u32>,
     /// The network's evaluation of the position; `None` if it was not asked.
     pub root: Option<RootEvaluation>,
     /// Our clock before it in the recorded game, ms.
@@ -122,6 +127,8 @@ pub struct ReplayOptions {
     pub model: EngineModel,
     /// `MoveOverheadMs`, ms.
     pub overhead_ms: f64,
+    /// True if the engine thinks on the opponent's clock, who takes as long for each move as it took for its last one.
+    pub ponders: bool,
     /// All other options of the stopper chain.
     pub stoppers: StopperOptions,
     /// The seed of the random numbers; the same seed gives the same game.
@@ -134,19 +141,20 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
     let mut random = ReplayRandom::new(options.seed);
     let mut clock = GameClock::new(options.control);
     let mut replayed = ReplayedGame { clock_source: options.clock_source, ..ReplayedGame::default() };
-    let mut nodes_before = 0;
+    let (mut nodes_before, mut opponent_ms) = (0, 0.0);
     for (i, position) in game.moves.iter().enumerate() {
         if let (ClockSource::Recorded, Some(ms)) = (options.clock_source, position.clock_ms) {
             clock.set_left(Millis(ms));
             keeper.clock_was_set();
         }
-        let reused_nodes = options.model.reused_nodes(nodes_before, &mut random);
-        let facts = facts(position, &clock, reused_nodes, options);
+        let kept = options.model.kept_nodes(nodes_before, opponent_ms, position.pieces, &mut random);
+        let facts = facts(position, &clock, kept, options);
         let facts = MoveFacts { first_move: i == 0, ..facts };
         let moved = play_move(&mut keeper, &facts, position, options, &mut random);
         let left = (game.moves.len() - i) as u32;
         let moved = ReplayedMove { really_left: clock.movestogo().map_or(left, |n| n.min(left)), ..moved };
         nodes_before = moved.nodes;
+        opponent_ms = if options.ponders { moved.used_ms } else { 0.0 };
         replayed.moves.push(moved);
         if !clock.press(Millis(moved.used_ms), Millis::ZERO) {
             break;
@@ -157,17 +165,21 @@ pub fn replay(game: &ReplayGame, manager: Box<dyn TimeManager>, options: &Replay
     replayed
 }
 
-fn facts(position: &ReplayMove, clock: &GameClock, reused_nodes: u64, options: &ReplayOptions) -> MoveFacts {
-    let kept = position.root.filter(|_| reused_nodes > 0);
+fn facts(position: &ReplayMove, clock: &GameClock, kept: KeptNodes, options: &ReplayOptions) -> MoveFacts {
+    let reused_nodes = kept.searched + kept.pondered;
+    let root = position.root.filter(|_| reused_nodes > 0);
     MoveFacts {
         limits: clock.limits(),
         overhead: Millis(options.overhead_ms),
         game_ply: GamePly(position.game_ply),
         pieces: position.pieces,
         legal_moves: position.legal_moves,
+        tactical_moves: position.tactical_moves,
         reused_nodes: Nodes(reused_nodes),
+        pondered_nodes: Nodes(kept.pondered),
+        ponder_enabled: options.ponders,
         root_visits: options.model.spread(reused_nodes, position.legal_moves),
-        root: kept,
+        root,
         has_moves_left: position.root.is_some_and(|root| root.m.is_some()),
         ..MoveFacts::default()
     }

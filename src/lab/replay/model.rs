@@ -86,18 +86,35 @@ impl Default for EngineModel {
     }
 }
 
+/// The nodes that a search finds in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeptNodes {
+    /// Those of our earlier searches.
+    pub(super) searched: u64,
+    /// Those made while the opponent thought.
+    pub(super) pondered: u64,
+}
+
 /// Share of the visits that each further root move has of what the ones before it left.
 const TAIL_SHARE: f64 = 0.5;
 /// Root moves that get visits at all.
 const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
-    /// Returns the nodes that survive from a tree of `nodes`.
-    pub(super) fn reused_nodes(&self, nodes: u64, random: &mut ReplayRandom) -> u64 {
+    /// Returns what survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made while the
+    /// opponent thought for `opponent_ms`, of which only the opponent's move takes its share.
+    pub(super) fn kept_nodes(
+        &self,
+        nodes: u64,
+        opponent_ms: f64,
+        pieces: u32,
+        random: &mut ReplayRandom,
+    ) -> KeptNodes {
         let is_surprise = random.unit() < self.surprise;
         let share = self.reuse + 0.15 * random.normal();
-        let share = if is_surprise { 0.03 } else { share };
-        (nodes as f64 * share.clamp(0.0, 0.95)) as u64
+        let share = if is_surprise { 0.03 } else { share }.clamp(0.0, 0.95);
+        let pondered = self.speed.nps(pieces) * opponent_ms / 1000.0;
+        KeptNodes { searched: (nodes as f64 * share) as u64, pondered: (pondered * share.sqrt()) as u64 }
     }
 
     /// Draws the speed during one move with this many pieces on the board, new nodes per second.
@@ -138,7 +155,9 @@ mod tests {
         let mut random = ReplayRandom::new(7);
         assert_eq!(model.speed(32, &mut random), 10_000.0);
         assert_eq!(model.speed(2, &mut random), 16_000.0);
-        assert!((0..100).all(|_| model.reused_nodes(1_000, &mut random) <= 950));
+        let mut kept = |opponent_ms| model.kept_nodes(1_000, opponent_ms, 32, &mut random);
+        assert!((0..100).all(|_| kept(0.0).searched <= 950 && kept(0.0).pondered == 0));
+        assert!((0..100).all(|_| (1..=975).contains(&kept(100.0).pondered)), "1,000 nodes in 100 ms");
         assert_eq!(model.spread(1_000, 3), [500, 250, 125]);
         assert!(model.spread(1_000, 0).is_empty());
     }

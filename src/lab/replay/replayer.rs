@@ -26,6 +26,8 @@ pub struct Replayer<'a> {
     pub recorded_clocks: bool,
     /// Time that the engine keeps back of every clock, ms.
     pub overhead_ms: f64,
+    /// True if the engine thinks on the opponent's clock.
+    pub ponders: bool,
     /// Rows of moves are kept of the games up to this number.
     pub kept_games: u64,
     /// The modelled engine.
@@ -69,6 +71,7 @@ impl Replayer<'_> {
             clock_source,
             model: self.model.clone(),
             overhead_ms: self.overhead_ms,
+            ponders: self.ponders,
             seed: game.number,
             ..ReplayOptions::default()
         };

@@ -33,6 +33,8 @@ pub struct VirtualSearch<'a> {
     reused_visits: Vec<u32>,
     /// The evaluation that the search begins with.
     root: RootEvaluation,
+    /// See [`ReplayMove::plies_to_mate`].
+    plies_to_mate: Option<u32>,
     course: CourseState,
     random: &'a mut ReplayRandom,
 }
@@ -60,6 +62,7 @@ impl<'a> VirtualSearch<'a> {
             new_visits: [0.0; 2],
             reused_visits: facts.root_visits.clone(),
             root: position.root.unwrap_or_default(),
+            plies_to_mate: position.plies_to_mate,
             course: CourseState::new(model.course, is_contested && facts.has_choice()),
             random,
             stats,
@@ -111,6 +114,12 @@ impl<'a> VirtualSearch<'a> {
         stats.batches += u64::from(batches);
         self.course.advance(stats.nodes.0, self.random);
         stats.root = Some(drifted(self.root, self.course.drift));
+        if let Some(plies) = self.plies_to_mate.filter(|&plies| stats.nodes >= nodes_to_find_mate(plies)) {
+            let moves = plies.div_ceil(2);
+            stats.proven_win = plies % 2 == 1;
+            (stats.mate_in, stats.mated_in) =
+                if stats.proven_win { (Some(moves), None) } else { (None, Some(moves)) };
+        }
         stats.best_by_q = self.course.best_by_q.filter(|&index| index < stats.root_visits.len());
         let favourite = self.course.favourite;
         let shift = if favourite == 0 { 0.0 } else { CATCHING_UP.min(self.second_share) };
@@ -122,6 +131,12 @@ impl<'a> VirtualSearch<'a> {
             }
         }
     }
+}
+
+/// Returns the size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies on 40 positions each,
+/// see `docs/results/time-management.md`.
+fn nodes_to_find_mate(plies: u32) -> Nodes {
+    Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
 }
 
 /// Returns the evaluation with Q moved by `drift`; the probability of a draw stays possible.

@@ -45,7 +45,7 @@ pub fn game(seed: u64) -> ReplayGame {
                 m: Some(Plies((left * (1.0 + 0.3 * random.normal())).max(0.0))),
                 m_spread: None,
             }),
-            clock_ms: None,
+            ..ReplayMove::default()
         }
     });
     ReplayGame { moves: moves.collect() }

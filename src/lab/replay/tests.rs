@@ -220,3 +220,43 @@ fn recorded_clocks_show_no_lag() {
     let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
     assert_eq!(replayed.moves[1].budget_ms, 72.0);
 }
+
+/// A regression: no replayed search ever found a mate.
+#[test]
+fn mates_that_ended_the_game_are_found_in_time() {
+    let position = |plies_to_mate| ReplayMove {
+        pieces: 10,
+        legal_moves: 20,
+        plies_to_mate: Some(plies_to_mate),
+        ..ReplayMove::default()
+    };
+    let game = ReplayGame { moves: vec![position(21), position(5), position(1)] };
+    let options = ReplayOptions { control: CONTROLS[0], ..ReplayOptions::default() };
+    let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
+    let reasons: Vec<_> = replayed.moves.iter().map(|m| m.reason).collect();
+    assert_eq!(reasons[1..], [StopReason::ProvenWin; 2]);
+    assert_ne!(reasons[0], StopReason::ProvenWin, "too far away for trees of this size");
+    let nodes: Vec<_> = replayed.moves.iter().map(|m| m.new_nodes).collect();
+    assert!(nodes[1] < nodes[0] / 4, "{nodes:?}");
+    // Mates against us end no search.
+    let lost = ReplayGame { moves: vec![position(6), position(4), position(2)] };
+    let replayed = replay(&lost, manager_from("alphazero").unwrap(), &options);
+    assert!(replayed.moves.iter().all(|m| m.reason != StopReason::ProvenWin));
+}
+
+#[test]
+fn pondering_makes_larger_trees_by_the_same_clock() {
+    let game =
+        ReplayGame { moves: vec![ReplayMove { pieces: 32, legal_moves: 20, ..ReplayMove::default() }; 30] };
+    let play = |ponders| {
+        let stoppers = StopperOptions { smart_pruning_factor: 0.0, ..StopperOptions::default() };
+        let options = ReplayOptions { control: CONTROLS[0], ponders, stoppers, ..ReplayOptions::default() };
+        replay(&game, manager_from("legacy").unwrap(), &options)
+    };
+    let sum = |game: &ReplayedGame, what: fn(&ReplayedMove) -> f64| game.moves.iter().map(what).sum::<f64>();
+    let (with, without) = (play(true), play(false));
+    let ratio = |what| sum(&with, what) / sum(&without, what);
+    assert!(ratio(|m| m.nodes as f64) > 1.2);
+    let used = ratio(|m| m.used_ms);
+    assert!((0.99..1.01).contains(&used), "what was pondered is a gift and shortens no move: {used}");
+}

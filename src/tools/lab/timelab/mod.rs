@@ -51,6 +51,9 @@ pub(in crate::tools) struct TimelabArgs {
     /// Time that the engine keeps back of every clock, ms
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     move_overhead: u32,
+    /// Let the engine ponder: the opponent takes as long for each move as the engine for its last one
+    #[arg(long)]
+    ponder: bool,
     /// Replay at most N games
     #[arg(long, value_name = "N")]
     max_games: Option<u64>,
@@ -87,6 +90,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         controls: &args.controls,
         recorded_clocks: args.recorded_clocks,
         overhead_ms: f64::from(args.move_overhead),
+        ponders: args.ponder,
         kept_games: args.curves,
         model: EngineModel { speed: speed::parse(&args.speed, args.nps)?, ..EngineModel::default() },
         threads,
