@@ -25,8 +25,6 @@ declare_choice! {
         Even = "even",
         /// Moves in which more is at stake get more: early ones, and more so where few games are drawn.
         Stakes = "stakes",
-        /// Moves get more the likelier it is that the game is still open then: not beyond 150 centipawns for good.
-        Open = "open",
     }
 }
 
@@ -107,12 +105,6 @@ declare_parameters! {
         "min-pruned-share" min_pruned_share: f64 = 0.0, within 0.0..=1.0;
         /// Moves that get more nodes than others.
         "move-weight" move_weight: MoveWeight = MoveWeight::Even;
-        /// With `move-weight=open`: number of moves ahead in which a game that is open now will still be open …
-        "open-moves" open_moves: f64 = 5.0, within 0.0..=1000.0;
-        /// … and the share of the moves left that is added to it. Less of either spends more, and earlier.
-        "open-share" open_share: f64 = 0.37, within 0.0..=1.0;
-        /// With `move-weight=open`: part of the time that is divided evenly, for technique and for the longest games.
-        "open-floor" open_floor: f64 = 0.05, within 0.0..=1.0;
         /// The number that should be the same at the end of every move.
         "target" target: NodeTarget = NodeTarget::Tree;
         /// Unit in which the budget of a move is held.
@@ -256,9 +248,6 @@ mod tests {
             min_move_share: 0.1,
             min_pruned_share: 0.0,
             move_weight: MoveWeight::Even,
-            open_moves: 5.0,
-            open_share: 0.37,
-            open_floor: 0.05,
             target: NodeTarget::Tree,
             limit: LimitKind::Time,
             reuse: ReuseCount::Tree,

@@ -149,20 +149,6 @@ fn a_move_gets_more_where_more_is_at_stake() {
 }
 
 #[test]
-fn a_move_gets_the_time_of_those_that_come_when_the_game_is_decided() {
-    let mut manager = smooth("mle-pieces(at-32=20),init-tree-reuse=0,init-timeuse=1,move-weight=open");
-    assert!(manager.asks_network(false), "Q decides");
-    let root = RootEvaluation { q: 0.0, m: None, ..RootEvaluation::default() };
-    let even = MoveFacts { root: Some(root), ..facts(60_000.0, 0.0) };
-    // 20 moves, open in 5 + 0.37·20 = 12.4 of the 19 ahead; with the floor they weigh 0.05 + 0.95·12.4/19 = 0.67.
-    assert!(
-        close(report_of(&mut manager, &even).budget.0, 59_800.0 / (1.0 + 19.0 * 0.67)),
-        "{}",
-        report_of(&mut manager, &even)
-    );
-}
-
-#[test]
 fn a_network_without_the_head_is_noticed_once() {
     for (params, decides) in [("mle-mlh", "mle-pieces"), ("blend(mle-mlh,mle-legacy)", "mle-legacy")] {
         let mut manager = smooth(params);
