@@ -53,7 +53,8 @@ fn moves_that_smart_pruning_ends_at_once_are_seen() {
         let options = ReplayOptions { control: CONTROLS[3], stoppers, ..ReplayOptions::default() };
         let replayed = (0..10).map(|seed| {
             let options = ReplayOptions { seed, ..options.clone() };
-            replay(&synthetic::game(seed), manager_from("smooth").unwrap(), &options)
+            let manager = manager_from("smooth(min-pruned-share=0)").unwrap();
+            replay(&synthetic::game(seed), manager, &options)
         });
         ReplaySummary::of(&replayed.collect::<Vec<_>>()).instamoves
     };

@@ -102,7 +102,7 @@ declare_parameters! {
         /// Least target time of a move with a choice, as a share of the average move time.
         "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
         /// Time before which smart pruning ends no move with a choice, as a share of the average move time, up to the budget.
-        "min-pruned-share" min_pruned_share: f64 = 0.0, within 0.0..=1.0;
+        "min-pruned-share" min_pruned_share: f64 = 0.1, within 0.0..=1.0, preset Lc0: 0.0;
         /// Moves that get more nodes than others.
         "move-weight" move_weight: MoveWeight = MoveWeight::Even;
         /// The number that should be the same at the end of every move.
@@ -246,7 +246,7 @@ mod tests {
             timeuse_update_rate: 10.0,
             max_move_budget: 0.3,
             min_move_share: 0.1,
-            min_pruned_share: 0.0,
+            min_pruned_share: 0.1,
             move_weight: MoveWeight::Even,
             target: NodeTarget::Tree,
             limit: LimitKind::Time,
@@ -285,6 +285,7 @@ mod tests {
             min_timeuse: 0.34,
             timeuse_update_rate: 5.51,
             max_move_budget: 0.42,
+            min_pruned_share: 0.0,
             ..pr1195
         };
         let piggybank = PiggybankParams { initial_share: 0.09, per_move_share: 0.12, ..no_piggybank };
