@@ -10,13 +10,14 @@ use super::test_bench::nodes_below;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::network::{EvalSlot, Evaluator};
-use crate::search::gather::Gatherer;
-use crate::search::select::{self, Candidate, CandidateMove};
+use crate::search::leaf::backup;
+use crate::search::leaf::gather::Gatherer;
+use crate::search::leaf::select::{self, Candidate, CandidateMove};
 use crate::search::tree::verdict::{self, Verdict};
 use crate::search::tree::{
     GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
 };
-use crate::search::{RootFpuStrategy, Search, backup};
+use crate::search::{RootFpuStrategy, Search};
 
 /// What has become of the tree, which decides how strict the check may be.
 #[derive(Clone, Copy, Debug, PartialEq)]

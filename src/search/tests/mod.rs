@@ -9,7 +9,8 @@ mod test_bench;
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use super::root_snapshot::RootSnapshot;
+use super::report::snapshot::RootSnapshot;
+use super::report::{info, move_stats};
 use super::tree::{Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
@@ -334,7 +335,7 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
     ] {
         let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
         let stop_controller =
-            super::stop_controller::StopController::new(Chain::new(&facts, &options, None), false);
+            super::drive::stop_controller::StopController::new(Chain::new(&facts, &options, None), false);
         stop_controller.check_by_clock(&done, 1_000);
         assert_eq!(stop_controller.end_reason(), by_clock);
         stop_controller.check(&done, 1_000);

@@ -3,8 +3,8 @@
 use super::test_bench::nodes_below;
 use super::{GoLimits, KIWIPETE, TestBench, check_tree, run};
 use crate::chess::Terminal;
-use crate::search::proof;
-use crate::search::root_snapshot::RootSnapshot;
+use crate::search::leaf::proof;
+use crate::search::report::snapshot::RootSnapshot;
 use crate::search::tests::invariants::Kept;
 use crate::search::tree::{Bounds, Node, Past, Proof, ProofOutcome, Reclaimer};
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::device::Device;
-use super::gather::{Gathered, Gatherer};
-use super::shared::Search;
 use crate::network::{Backend, BackendError};
+use crate::search::drive::device::Device;
+use crate::search::drive::search::Search;
+use crate::search::leaf::gather::{Gathered, Gatherer};
 
 /// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;

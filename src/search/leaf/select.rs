@@ -6,8 +6,8 @@
 //! growth of `cpuct` and reduction as in Lc0).
 //! Nothing here comes from the system's mathematics, so that a search is the same on every machine.
 
-use super::tree::{NodeId, NodeValue, Unvisited};
-use super::{Exploration, FirstPlayUrgency, SearchParams};
+use crate::search::state::params::{Exploration, FirstPlayUrgency, SearchParams};
+use crate::search::tree::{NodeId, NodeValue, Unvisited};
 
 /// The largest batch of which [`pending_gain`] takes nothing away.
 const SMALL_BATCH: u32 = 16;

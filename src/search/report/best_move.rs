@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::root_snapshot::{FoundMate, NodeReading, RootMove, RootSnapshot};
-use super::select;
-use super::shared::Search;
-use super::stats;
-use super::temperature::DrawCandidate;
-use super::tree::{Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
 use crate::chess::Move;
+use crate::search::drive::search::Search;
+use crate::search::leaf::select;
+use crate::search::report::figures;
+use crate::search::report::snapshot::{FoundMate, NodeReading, RootMove, RootSnapshot};
+use crate::search::report::temperature::DrawCandidate;
+use crate::search::tree::{Node, NodeId, NodeState, Proof, ProofOutcome, Tree};
 
 /// The longest principal variation that is reported, plies.
 const MAX_PV: usize = 64;
@@ -53,7 +53,7 @@ pub(crate) fn principal_variation(search: &Search, first: &RootMove, plies: usiz
     let mate_after = |line: &[Move], plies_left: f32| {
         let mut history = search.context.history.clone();
         before.iter().chain(line).for_each(|&mv| history.push(mv));
-        history.mate_by_checks(stats::moves_to_mate(plies_left))
+        history.mate_by_checks(figures::moves_to_mate(plies_left))
     };
     let is_at_root =
         |mate: FoundMate| plies == 0 && mate.mv == first.mv && first.node.proof == Some(mate.proof);

@@ -27,14 +27,14 @@ impl SearchClock {
     }
 
     /// Lets virtual time pass up to `time`, unless it is later already.
-    pub(super) fn pass_until(&self, time: Duration) {
+    pub(crate) fn pass_until(&self, time: Duration) {
         if let SearchClock::Virtual(nanos) = self {
             nanos.fetch_max(time.as_nanos() as u64, Ordering::Relaxed);
         }
     }
 
     /// Returns when the search began; `None` where time is virtual.
-    pub(super) fn started(&self) -> Option<Instant> {
+    pub(crate) fn started(&self) -> Option<Instant> {
         match self {
             SearchClock::Real(started) => Some(*started),
             SearchClock::Virtual(_) => None,

@@ -14,12 +14,12 @@ const MAX_MARGIN: Duration = Duration::from_millis(15);
 const MARGIN_DIVISOR: u32 = 4;
 
 /// The latency of this machine, measured by all searches of the process.
-pub(super) static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
+pub(crate) static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
 /// The recent delay between the time for which a thread asked to be woken and the time when it ran. Written and read by
 /// controllers only; a lost update does no harm.
 #[derive(Debug)]
-pub(super) struct WakeupLatency {
+pub(crate) struct WakeupLatency {
     latency_ns: AtomicU64,
 }
 
@@ -29,14 +29,14 @@ impl WakeupLatency {
     }
 
     /// Notes that a thread which asked to sleep for `asked` woke after `took`.
-    pub(super) fn woke(&self, asked: Duration, took: Duration) {
+    pub(crate) fn woke(&self, asked: Duration, took: Duration) {
         let late_ns = took.saturating_sub(asked).as_nanos().min(u128::from(u64::MAX)) as u64;
         let decayed = (self.latency_ns.load(Ordering::Relaxed) as f64 * DECAY) as u64;
         self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
     }
 
     /// Returns how much earlier to be ready for a deadline that is `total` after the search's start.
-    pub(super) fn margin(&self, total: Duration) -> Duration {
+    pub(crate) fn margin(&self, total: Duration) -> Duration {
         let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
         latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
     }

@@ -1,8 +1,8 @@
 //! Figures of a running search, for the stoppers and the time managers.
 
-use super::root_snapshot::{RootMove, RootSnapshot};
-use super::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
 use crate::network::BackendInfo;
+use crate::search::report::snapshot::{RootMove, RootSnapshot};
+use crate::search::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
 use crate::time::{Millis, Nodes, Nps, Plies, RootEvaluation, SearchStats};
 
 /// The value at or below which a move loses nearly for certain, as Lc0 has it.

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::clock::SearchClock;
-use super::stats;
-use super::wakeup_latency::WAKEUP_LATENCY;
+use crate::search::drive::wakeup_latency::WAKEUP_LATENCY;
+use crate::search::report::figures;
+use crate::search::state::clock::SearchClock;
 use crate::time::{Chain, Hints, Nps, SearchStats, StopReason};
 
 /// The reason why a search is over. Its text stands after `end=` in logs and recorded games.
@@ -124,7 +124,7 @@ impl StopController {
         let mut state = self.state();
         let reason = state.chain.should_stop(stats, &mut hints);
         // An estimate that this search does not live up to would let a batch run past the deadline.
-        let rates = [hints.nps, stats::nps(stats)];
+        let rates = [hints.nps, figures::nps(stats)];
         let nps = rates.into_iter().flatten().reduce(Nps::min).unwrap_or_default();
         self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A rule that no visits can fulfil must not keep a search from ending that can make no more.

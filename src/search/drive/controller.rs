@@ -4,14 +4,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::best_move::{choose, principal_variation};
-use super::info::{self, MoveStatsWhen, SearchInfo};
-use super::root_snapshot::RootSnapshot;
-use super::shared::Search;
-use super::stop_controller::{EndReason, Wake};
-use super::summary::{self, SearchSummary};
-use super::{move_stats, stats};
 use crate::chess::Move;
+use crate::search::drive::search::Search;
+use crate::search::drive::stop_controller::{EndReason, Wake};
+use crate::search::report::best_move::{choose, principal_variation};
+use crate::search::report::info::{self, MoveStatsWhen, SearchInfo};
+use crate::search::report::snapshot::RootSnapshot;
+use crate::search::report::summary::{self, SearchSummary};
+use crate::search::report::{figures, move_stats};
 use crate::time::{SearchStats, StopReason};
 
 /// The time between two looks of the controller.
@@ -123,7 +123,7 @@ fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> Sea
         reason,
         failure: search.progress.failure(),
         summary: summary::of(snapshot, search.context.tree.bytes()),
-        stats: stats::of(snapshot),
+        stats: figures::of(snapshot),
         info,
     }
 }

@@ -4,13 +4,13 @@
 //! what follows from moves. The root itself stays open: it is searched whatever is known, and which of its moves count depends on
 //! the search. Called by `gather`.
 
-use super::shared::Search;
-use super::tree::NodeId;
-use super::tree::verdict;
+use crate::search::drive::search::Search;
+use crate::search::tree::NodeId;
+use crate::search::tree::verdict;
 
 /// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them. Where they are
 /// proven already, a nearer mate counts: visits that were gathered together go on below a node that one of them has proven.
-pub(super) fn propagate(search: &Search, path: &[NodeId]) {
+pub(crate) fn propagate(search: &Search, path: &[NodeId]) {
     if !search.context.params.sticky_endgames {
         return;
     }

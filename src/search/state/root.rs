@@ -1,9 +1,9 @@
 //! The root's moves: which of them may be searched, and their policy with the search's noise.
 
-use super::context::SearchContext;
-use super::noise::RootNoise;
-use super::tree::{Node, Unvisited};
 use crate::chess::{Move, MoveList};
+use crate::search::state::context::SearchContext;
+use crate::search::state::noise::RootNoise;
+use crate::search::tree::{Node, Unvisited};
 
 /// The root's legal moves with what one search makes of them. Never changes while the search runs.
 #[derive(Debug)]

@@ -3,14 +3,14 @@
 //! All values are from the point of view of the side to move at the root. Collected by `controller` when options ask
 //! for it; `uci` writes them as text.
 
-use super::context::SearchContext;
-use super::root_snapshot::{NodeReading, RootMove, RootSnapshot};
-use super::select::{self, MovesLeftUtility};
-use super::shared::Search;
-use super::tree::NodeValue;
 use crate::chess::{History, Move};
 use crate::network::encode::Transform;
 use crate::network::policy_map;
+use crate::search::drive::search::Search;
+use crate::search::leaf::select::{self, MovesLeftUtility};
+use crate::search::report::snapshot::{NodeReading, RootMove, RootSnapshot};
+use crate::search::state::context::SearchContext;
+use crate::search::tree::NodeValue;
 
 /// The mean of a node's visits, free of contempt as far as the objectivity goes, from the point of view of the side to move
 /// at the root.

@@ -16,17 +16,17 @@ use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
 
-use super::batch::Batch;
-use super::clock::SearchClock;
-use super::worker::WorkerPoolError;
 use crate::network::timetable::Timetable;
 use crate::network::{Backend, BackendError, BackendInfo, DevicePace, Evaluator};
+use crate::search::drive::worker::WorkerPoolError;
+use crate::search::leaf::batch::Batch;
+use crate::search::state::clock::SearchClock;
 
 /// A batch that is back from its evaluation.
 #[derive(Debug)]
-pub(super) struct Evaluated {
-    pub(super) batch: Batch,
-    pub(super) outcome: Result<(), BackendError>,
+pub(crate) struct Evaluated {
+    pub(crate) batch: Batch,
+    pub(crate) outcome: Result<(), BackendError>,
 }
 
 /// A batch on its way to a thread of the device, and where that thread puts it afterwards.
@@ -54,7 +54,7 @@ enum UnderWay {
 }
 
 /// A worker's way to the device.
-pub(super) struct Device {
+pub(crate) struct Device {
     way: Way,
     /// Batches under way, oldest first.
     under_way: VecDeque<UnderWay>,
@@ -77,7 +77,7 @@ impl Device {
     ///
     /// # Errors
     /// Fails if the backend cannot make the evaluators, or the system allows no thread.
-    pub(super) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
+    pub(crate) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
         let info = backend.info();
         if info.queues == 0 || info.virtual_pace.is_some() {
             let own = |_| Ok(Device::new(info, Way::Own(backend.evaluator()?)));
@@ -95,32 +95,32 @@ impl Device {
     }
 
     /// Returns the device of a search whose owner evaluates.
-    pub(super) fn of_owner(info: &BackendInfo) -> Device {
+    pub(crate) fn of_owner(info: &BackendInfo) -> Device {
         Device::new(info, Way::Owner)
     }
 
     /// Returns the batches that the device has at once; 0 if it needs the worker's core.
-    pub(super) fn queues(&self) -> usize {
+    pub(crate) fn queues(&self) -> usize {
         self.queues
     }
 
     /// Returns whether nothing is under way, so that any batch is worth sending.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
     /// Returns whether another batch would be begun at once.
-    pub(super) fn has_free_queue(&self) -> bool {
+    pub(crate) fn has_free_queue(&self) -> bool {
         self.under_way.len() < self.queues
     }
 
     /// Returns whether as many batches are under way as are of use: those that the device has, and the next one.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }
 
     /// Sends a batch off. One that is evaluated by the owner of the search must have been before.
-    pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
+    pub(crate) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
         let positions = batch.slots().len() as u32;
         let outcome = match &mut self.way {
             Way::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
@@ -138,7 +138,7 @@ impl Device {
     }
 
     /// Waits for the oldest batch under way; `None` if there is none, or its thread is gone with it.
-    pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
+    pub(crate) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {
                 clock.pass_until(due);
@@ -149,13 +149,13 @@ impl Device {
     }
 
     /// Prepares for another search, whose time begins at 0.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.under_way.clear();
         self.timetable = self.virtual_pace.map(Timetable::new);
     }
 
     /// Returns how long the device has computed until `now` in virtual time; `None` in real time.
-    pub(super) fn busy_until(&self, now: Duration) -> Option<Duration> {
+    pub(crate) fn busy_until(&self, now: Duration) -> Option<Duration> {
         self.timetable.as_ref().map(|timetable| timetable.busy_until(now))
     }
 }

@@ -6,12 +6,12 @@
 
 use std::num::NonZero;
 
-use super::context::SearchContext;
-use super::gather::Gatherer;
-use super::select::{Candidate, CandidateMove};
-use super::shared::Search;
-use super::tree::{NodeId, NodeState};
 use crate::chess::MoveList;
+use crate::search::drive::search::Search;
+use crate::search::leaf::gather::Gatherer;
+use crate::search::leaf::select::{Candidate, CandidateMove};
+use crate::search::state::context::SearchContext;
+use crate::search::tree::{NodeId, NodeState};
 
 /// A batch for a device is filled up to the size of a full one divided by this.
 const BATCH_PER_PREFETCH: u32 = 4;
@@ -20,7 +20,7 @@ impl Gatherer {
     /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it to us, a device
     /// gets a part of a batch: that takes it not much longer than a single position. A batch without leaves is left
     /// alone: nothing waits for it.
-    pub(super) fn prefetch(&mut self, search: &Search) {
+    pub(crate) fn prefetch(&mut self, search: &Search) {
         let leaves = self.batch.leaves.len();
         let of_device = if self.has_device() { search.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::clock::SearchClock;
-use super::tree::{Node, NodeId, Tree};
-use super::{Reporting, Rescale, SearchParams};
+use super::params::SearchParams;
+use super::wdl::Rescale;
 use crate::chess::{History, Move};
 use crate::network::{BackendInfo, PositionEncoding, cache::EvalCache};
+use crate::search::report::info::Reporting;
+use crate::search::state::clock::SearchClock;
+use crate::search::tree::{Node, NodeId, Tree};
 use crate::tablebase::Tablebase;
 
 /// The things that a search works on: the tree, the game, the parameters and the evaluations. Nothing here changes while the search

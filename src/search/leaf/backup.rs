@@ -4,14 +4,14 @@
 
 use std::sync::atomic::Ordering;
 
-use super::batch::Batch;
-use super::shared::Search;
-use super::tree::{NodeId, NodeValue, Tree, VisitSum};
-use super::wdl::ExpectedResult;
 use crate::network::{EvalSlot, Evaluation, approximate_softmax};
+use crate::search::drive::search::Search;
+use crate::search::leaf::batch::Batch;
+use crate::search::state::wdl::ExpectedResult;
+use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
 
 /// Returns an evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
-pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
+pub(crate) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
     let root_turn = search.context.history.current().turn();
     let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
     let result = ExpectedResult { wl: -evaluation.q, d: evaluation.d };
@@ -21,7 +21,7 @@ pub(super) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluatio
 
 /// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
 /// meanwhile its certain result counts.
-pub(super) fn finish(search: &Search, path: &[NodeId], visits: u32, value: NodeValue) {
+pub(crate) fn finish(search: &Search, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
         sum = search.context.tree.node(id).end_visits(sum).at_parent();
@@ -29,7 +29,7 @@ pub(super) fn finish(search: &Search, path: &[NodeId], visits: u32, value: NodeV
 }
 
 /// Takes `visits` visits back along `path`.
-pub(super) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
+pub(crate) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
     for &id in path {
         search.context.tree.node(id).cancel_visits(visits);
     }
@@ -85,7 +85,7 @@ fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) ->
 
 /// Gives the evaluated leaf at the end of `path` its policy. Without room for that it stays a leaf. Returns whether a visit to it
 /// counts: one to a root that has no moves yet does not, so that it is evaluated again once there is room.
-pub(super) fn expand(search: &Search, path: &[NodeId], policy: &[f32]) -> bool {
+pub(crate) fn expand(search: &Search, path: &[NodeId], policy: &[f32]) -> bool {
     let leaf = path[path.len() - 1];
     let is_expanded = search.context.tree.expand(leaf, policy).is_ok();
     if !is_expanded {
@@ -95,7 +95,7 @@ pub(super) fn expand(search: &Search, path: &[NodeId], policy: &[f32]) -> bool {
 }
 
 /// Backs up an evaluated batch and takes its collisions back. Returns the visits that have ended at its leaves.
-pub(super) fn finish_batch(search: &Search, batch: &mut Batch) -> u64 {
+pub(crate) fn finish_batch(search: &Search, batch: &mut Batch) -> u64 {
     let _inside = search.context.tree.enter();
     for slot in batch.slots_mut() {
         approximate_softmax(&mut slot.logits, search.context.params.policy_temperature);
@@ -129,7 +129,7 @@ fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> Option<NodeValue
 }
 
 /// Takes everything back that the batch has under way, after its evaluation failed.
-pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
+pub(crate) fn abandon_batch(search: &Search, batch: &Batch) {
     let _inside = search.context.tree.enter();
     end_visits(search, batch, |index| {
         let path = batch.path(&batch.leaves[index]);
@@ -139,7 +139,7 @@ pub(super) fn abandon_batch(search: &Search, batch: &Batch) {
 }
 
 /// Takes the collisions of a batch that is not full yet back.
-pub(super) fn release_collisions(search: &Search, batch: &mut Batch) {
+pub(crate) fn release_collisions(search: &Search, batch: &mut Batch) {
     let mut backup = Backup { tree: &search.context.tree, open: Vec::new() };
     for collision in &batch.collisions {
         backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));

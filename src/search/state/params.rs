@@ -2,10 +2,12 @@
 
 use std::num::NonZero;
 
-use super::{CollisionScaling, NoiseParams, TemperatureParams};
+use super::noise::NoiseParams;
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
 use crate::options::{OptionChoice, option_group};
+use crate::search::leaf::quota::CollisionScaling;
+use crate::search::report::temperature::TemperatureParams;
 
 /// The exploration constant, which grows with a node's visits: `init + factor · ln((visits + base) / base)`.
 #[derive(Clone, Copy, Debug, PartialEq)]

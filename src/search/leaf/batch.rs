@@ -2,30 +2,30 @@
 
 use std::ops::Range;
 
-use super::tree::NodeId;
 use crate::network::EvalSlot;
+use crate::search::tree::NodeId;
 
 /// Visits that ended at a leaf which is being evaluated already. They stay under way until the batch is backed
 /// up, so that the next descents of the gathering go elsewhere.
 #[derive(Debug)]
-pub(super) struct Collision {
+pub(crate) struct Collision {
     /// The nodes from the root to the leaf, in the batch's nodes.
-    pub(super) path: Range<usize>,
+    pub(crate) path: Range<usize>,
     /// The number of visits.
-    pub(super) visits: u32,
+    pub(crate) visits: u32,
 }
 
 /// Buffers for one batch; reused from batch to batch.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// One slot per leaf, and more from larger batches before.
     slots: Vec<EvalSlot>,
     /// The nodes from the root to each leaf, in `nodes`.
-    pub(super) leaves: Vec<Range<usize>>,
+    pub(crate) leaves: Vec<Range<usize>>,
     /// Slots behind those of the leaves, for positions that are prefetched.
     extra: usize,
     /// Visits that stopped at leaves under evaluation.
-    pub(super) collisions: Vec<Collision>,
+    pub(crate) collisions: Vec<Collision>,
     /// The nodes of all paths.
     nodes: Vec<NodeId>,
 }
@@ -39,17 +39,17 @@ pub(crate) fn buffer_bytes(positions: usize) -> u64 {
 
 impl Batch {
     /// Returns whether nothing is in it.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.leaves.is_empty() && self.collisions.is_empty()
     }
 
     /// Returns whether it has been in use.
-    pub(super) fn has_buffers(&self) -> bool {
+    pub(crate) fn has_buffers(&self) -> bool {
         !self.slots.is_empty()
     }
 
     /// Forgets the last batch.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.leaves.clear();
         self.extra = 0;
         self.collisions.clear();
@@ -57,14 +57,14 @@ impl Batch {
     }
 
     /// Adds a leaf and returns its slot, for the caller to fill.
-    pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
+    pub(crate) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
         self.leaves.push(path);
         self.last_slot()
     }
 
     /// Adds a position that is no leaf yet, after all leaves, and returns its slot, for the caller to fill.
-    pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
+    pub(crate) fn push_extra(&mut self) -> &mut EvalSlot {
         self.extra += 1;
         self.last_slot()
     }
@@ -78,7 +78,7 @@ impl Batch {
     }
 
     /// Adds visits that stopped at a leaf under evaluation.
-    pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
+    pub(crate) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
         let path = self.keep(path);
         self.collisions.push(Collision { path, visits });
     }
@@ -90,17 +90,17 @@ impl Batch {
     }
 
     /// Returns the nodes of a path.
-    pub(super) fn path(&self, range: &Range<usize>) -> &[NodeId] {
+    pub(crate) fn path(&self, range: &Range<usize>) -> &[NodeId] {
         &self.nodes[range.clone()]
     }
 
     /// Returns the slots of all leaves, in order, then those of prefetched positions.
-    pub(super) fn slots(&self) -> &[EvalSlot] {
+    pub(crate) fn slots(&self) -> &[EvalSlot] {
         &self.slots[..self.leaves.len() + self.extra]
     }
 
     /// Returns the same slots, for the evaluator.
-    pub(super) fn slots_mut(&mut self) -> &mut [EvalSlot] {
+    pub(crate) fn slots_mut(&mut self) -> &mut [EvalSlot] {
         let len = self.leaves.len() + self.extra;
         &mut self.slots[..len]
     }

@@ -4,8 +4,8 @@
 
 use std::num::NonZero;
 
-use super::SearchParams;
 use crate::options::option_group;
+use crate::search::state::params::SearchParams;
 
 /// At most one leaf is under way, on all threads together, per this many visits of the root, where an evaluation needs a core:
 /// visits that don't know of each other's results are ill spent.
@@ -76,22 +76,22 @@ impl CollisionScaling {
 
 /// The counts of one gathering so far, beside its leaves.
 #[derive(Debug, Default)]
-pub(super) struct GatherCounts {
+pub(crate) struct GatherCounts {
     /// Visits that ended in terminals and cache hits.
-    pub(super) known: u32,
+    pub(crate) known: u32,
     /// Visits that stopped at leaves under evaluation.
-    pub(super) collided: u32,
+    pub(crate) collided: u32,
     /// Stops at leaves under evaluation.
-    pub(super) collisions: u32,
+    pub(crate) collisions: u32,
     /// Visits that were not needed: the leaf took one visit only.
-    pub(super) spare: u32,
+    pub(crate) spare: u32,
     /// Draws by repetition that were none any more and became leaves again.
-    pub(super) reopened: u32,
+    pub(crate) reopened: u32,
 }
 
 /// The bounds of one gathering.
 #[derive(Debug)]
-pub(super) struct Quota {
+pub(crate) struct Quota {
     /// Leaves wanted.
     leaves: u32,
     /// Visits that may end in terminals and cache hits.
@@ -107,7 +107,7 @@ pub(super) struct Quota {
 impl Quota {
     /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits, for a device that has `queues` batches
     /// at once.
-    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
+    pub(crate) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
         let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
         let usual = per_leaves.min(MOST_COLLISIONS);
         Quota {
@@ -120,18 +120,18 @@ impl Quota {
     }
 
     /// Returns the places of the batch that are still free after `found` leaves.
-    pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
+    pub(crate) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
         let known = if self.known_take_places { counts.known } else { 0 };
         self.leaves.saturating_sub(found + known)
     }
 
     /// Returns whether the gathering ends because so many visits ended in what is known.
-    pub(super) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+    pub(crate) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
         counts.known >= self.known
     }
 
     /// Returns whether the gathering ends, whether the batch is full or not.
-    pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
+    pub(crate) fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions
             || counts.collided >= self.collided

@@ -3,14 +3,15 @@
 
 use std::time::Duration;
 
-use super::best_move::principal_variation;
-use super::context::SearchContext;
-use super::move_stats::RootStats;
-use super::root_snapshot::{RootMove, RootSnapshot};
-use super::shared::Search;
-use super::tree::{Proof, ProofOutcome};
-use super::{select, stats};
+use super::figures;
 use crate::chess::Move;
+use crate::search::drive::search::Search;
+use crate::search::leaf::select;
+use crate::search::report::best_move::principal_variation;
+use crate::search::report::move_stats::RootStats;
+use crate::search::report::snapshot::{RootMove, RootSnapshot};
+use crate::search::state::context::SearchContext;
+use crate::search::tree::{Proof, ProofOutcome};
 
 /// Decides when a search reports figures of every root move.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,7 +152,7 @@ fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLin
 /// Returns the moves to the mate that a root move with this proof leads to, as [`PvLine::mate`].
 fn mate(proof: Option<Proof>) -> Option<i32> {
     let proof = proof.filter(|proof| proof.is_mate)?;
-    let moves = stats::moves_to_mate(proof.plies + 1.0) as i32;
+    let moves = figures::moves_to_mate(proof.plies + 1.0) as i32;
     match proof.outcome {
         ProofOutcome::Win => Some(moves),
         ProofOutcome::Loss => Some(-moves),

@@ -7,9 +7,9 @@
 //! evaluation enters the tree, and the move of the mean is taken back where values are shown (the model of Lc0's "WDL
 //! rescale"). Called by `backup`, `info` and `move_stats`; `contempt` computes the two numbers.
 
-use super::contempt::ContemptOptions;
-use super::tree::NodeValue;
 use crate::chess::Color;
+use crate::search::state::contempt::ContemptOptions;
+use crate::search::tree::NodeValue;
 
 /// Probabilities nearer than this to 0 or 1 say too little of the distribution's shape.
 const MIN_PROBABILITY: f64 = 0.0001;
@@ -70,15 +70,15 @@ fn logistic(x: f64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rescale {
     /// Scale in the tree divided by the network's.
-    pub(super) ratio: f64,
+    pub(crate) ratio: f64,
     /// The number that is added to μ of the favoured side, in units of the network's squared scale.
-    pub(super) diff: f64,
+    pub(crate) diff: f64,
     /// The side whose chances are raised; `None` if both are treated alike.
-    pub(super) favoured: Option<Color>,
+    pub(crate) favoured: Option<Color>,
     /// Scales of the network above this count as this.
-    pub(super) max_s: f64,
+    pub(crate) max_s: f64,
     /// Share of the move of μ that is taken back where values are shown.
-    pub(super) objectivity: f64,
+    pub(crate) objectivity: f64,
 }
 
 impl Default for Rescale {

@@ -6,16 +6,16 @@
 
 use std::sync::atomic::Ordering;
 
-use super::backup;
-use super::batch::Batch;
-use super::device::{Device, Evaluated};
-use super::proof;
-use super::quota::{GatherCounts, Quota};
-use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
-use super::shared::Search;
-use super::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
+use crate::search::drive::device::{Device, Evaluated};
+use crate::search::drive::search::Search;
+use crate::search::leaf::backup;
+use crate::search::leaf::batch::Batch;
+use crate::search::leaf::proof;
+use crate::search::leaf::quota::{GatherCounts, Quota};
+use crate::search::leaf::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
+use crate::search::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
 use crate::tablebase;
 
 /// The largest number of visits that are sent for each leaf that is still wanted.
@@ -23,7 +23,7 @@ const MAX_VISITS_PER_LEAF: u32 = 16;
 
 /// The outcome of a gathering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gathered {
+pub(crate) enum Gathered {
     /// Another gathering will find more.
     More,
     /// There will be no more before something comes back from its evaluation.
@@ -34,17 +34,17 @@ pub(super) enum Gathered {
 
 /// The state of one worker's descents; its buffers are reused.
 #[derive(Debug)]
-pub(super) struct Gatherer {
+pub(crate) struct Gatherer {
     /// The game up to the node that the descent is at.
-    pub(super) history: History,
+    pub(crate) history: History,
     /// The nodes from the root to that node.
-    pub(super) path: Vec<NodeId>,
+    pub(crate) path: Vec<NodeId>,
     /// A stack of candidates: each level of a descent has its part of it.
-    pub(super) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<Candidate>,
     /// Buffer for a policy out of the cache.
-    pub(super) policy: Vec<f32>,
+    pub(crate) policy: Vec<f32>,
     /// The leaves that wait to be sent.
-    pub(super) batch: Batch,
+    pub(crate) batch: Batch,
     /// Buffers of batches that are backed up.
     spare: Vec<Batch>,
     /// Batches that the device has at once; 0 if it needs the core of this thread.
@@ -58,7 +58,7 @@ pub(super) struct Gatherer {
 
 impl Gatherer {
     /// Returns a gatherer for searches from the last position of `history`, with a device that has `queues` batches at once.
-    pub(super) fn new(history: History, queues: usize) -> Gatherer {
+    pub(crate) fn new(history: History, queues: usize) -> Gatherer {
         Gatherer {
             history,
             path: Vec::new(),
@@ -74,17 +74,17 @@ impl Gatherer {
     }
 
     /// Begins anew with another game, in the same buffers.
-    pub(super) fn start_from(&mut self, history: History) {
+    pub(crate) fn start_from(&mut self, history: History) {
         self.history = history;
     }
 
     /// Returns whether evaluations need no core of the search.
-    pub(super) fn has_device(&self) -> bool {
+    pub(crate) fn has_device(&self) -> bool {
         self.queues > 0
     }
 
     /// Fills the batch.
-    pub(super) fn gather(&mut self, search: &Search) -> Gathered {
+    pub(crate) fn gather(&mut self, search: &Search) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
         let before = self.batch.leaves.len() as u32;
@@ -127,19 +127,19 @@ impl Gatherer {
 
     /// Returns whether the batch is to be sent: it is full, or the device has nothing to do, or half a batch would let it go
     /// on with the next one at once.
-    pub(super) fn is_batch_ready(&self, search: &Search, device: &Device) -> bool {
+    pub(crate) fn is_batch_ready(&self, search: &Search, device: &Device) -> bool {
         let (leaves, size) = (self.batch.leaves.len() as u32, search.batch_size());
         leaves > 0 && (leaves >= size || device.is_idle() || device.has_free_queue() && leaves * 2 >= size)
     }
 
     /// Takes the batch, and begins the next one.
-    pub(super) fn take_batch(&mut self) -> Batch {
+    pub(crate) fn take_batch(&mut self) -> Batch {
         std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
     }
 
     /// Backs up a batch that is back, and lets go of the visits that collided while it was under way: some of the leaves may
     /// be evaluated now.
-    pub(super) fn take_in(&mut self, search: &Search, evaluated: Evaluated) {
+    pub(crate) fn take_in(&mut self, search: &Search, evaluated: Evaluated) {
         let Evaluated { mut batch, outcome } = evaluated;
         let leaves = batch.leaves.len() as u32;
         search.end_leaves(leaves);
@@ -165,12 +165,12 @@ impl Gatherer {
     }
 
     /// Lets go of the visits that collided in this batch so far.
-    pub(super) fn release_collisions(&mut self, search: &Search) {
+    pub(crate) fn release_collisions(&mut self, search: &Search) {
         backup::release_collisions(search, &mut self.batch);
     }
 
     /// Takes back what the batch has begun.
-    pub(super) fn abandon_batch(&mut self, search: &Search) {
+    pub(crate) fn abandon_batch(&mut self, search: &Search) {
         search.end_leaves(self.batch.leaves.len() as u32);
         backup::abandon_batch(search, &self.batch);
         self.batch.clear();
@@ -343,7 +343,7 @@ impl Gatherer {
     }
 
     /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
-    pub(super) fn push_candidates(&mut self, search: &Search, node: &Node, fresh: u32) {
+    pub(crate) fn push_candidates(&mut self, search: &Search, node: &Node, fresh: u32) {
         let first = self.candidates.len();
         let terms = self.push_children(search, node);
         let mut last = None;

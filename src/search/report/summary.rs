@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::counters::CounterValues;
-use super::root_snapshot::RootSnapshot;
 use crate::chess::Move;
+use crate::search::report::snapshot::RootSnapshot;
+use crate::search::state::counters::CounterValues;
 use crate::time::RootEvaluation;
 
 /// Figures of a finished search.

@@ -7,9 +7,9 @@ use std::f64::consts::LN_10;
 
 use thiserror::Error;
 
-use super::wdl::Rescale;
 use crate::chess::Color;
 use crate::options::{OptionChoice, option_group};
+use crate::search::state::wdl::Rescale;
 
 /// The error for an entry of the option `Contempt` that has no known form.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

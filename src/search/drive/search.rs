@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crossbeam::utils::CachePadded;
 
-use super::context::SearchContext;
-use super::counters::SearchCounters;
-use super::device::{Device, Evaluated};
-use super::info::MoveStatsWhen;
-use super::quota;
-use super::root_policy::RootPolicy;
-use super::root_snapshot::{FoundMate, RootSnapshot};
-use super::stats;
-use super::stop_controller::StopController;
-use super::tree::{Node, NodeState, ProofOutcome, Unvisited};
-use super::visit_budget::VisitBudget;
-use super::worker_progress::WorkerProgress;
 use crate::network::BackendInfo;
+use crate::search::drive::device::{Device, Evaluated};
+use crate::search::drive::stop_controller::StopController;
+use crate::search::leaf::quota;
+use crate::search::report::figures;
+use crate::search::report::info::MoveStatsWhen;
+use crate::search::report::snapshot::{FoundMate, RootSnapshot};
+use crate::search::state::context::SearchContext;
+use crate::search::state::counters::SearchCounters;
+use crate::search::state::progress::WorkerProgress;
+use crate::search::state::root::RootPolicy;
+use crate::search::state::visit_budget::VisitBudget;
+use crate::search::tree::{Node, NodeState, ProofOutcome, Unvisited};
 use crate::time::{Chain, SearchStats};
 
 /// The parts that a search is made from.
@@ -130,30 +130,30 @@ impl Search {
 
     /// Returns the leaves that a tree of this size may have under way, less those that are already, for a device that has
     /// `queues` batches at once.
-    pub(super) fn leaves_that_may_begin(&self, queues: usize) -> u32 {
+    pub(crate) fn leaves_that_may_begin(&self, queues: usize) -> u32 {
         let allowed = quota::leaves_under_way(self.root_visits(), self.batch_size(), queues);
         allowed.saturating_sub(self.leaves_under_way.load(Ordering::Relaxed))
     }
 
     /// Returns the same, but fewer when the clock or another limit is near, and one where nothing else would be done.
-    pub(super) fn leaves_to_begin(&self, queues: usize) -> u32 {
+    pub(crate) fn leaves_to_begin(&self, queues: usize) -> u32 {
         let would_idle = queues == 0 || self.leaves_under_way.load(Ordering::Relaxed) == 0;
         let allowed = self.leaves_that_may_begin(queues).min(self.stop_controller.batch_cap());
         allowed.max(would_idle.into())
     }
 
     /// Notes that `leaves` leaves have been gathered.
-    pub(super) fn begin_leaves(&self, leaves: u32) {
+    pub(crate) fn begin_leaves(&self, leaves: u32) {
         self.leaves_under_way.fetch_add(leaves, Ordering::Relaxed);
     }
 
     /// Notes that `leaves` leaves are about to be backed up, or given up.
-    pub(super) fn end_leaves(&self, leaves: u32) {
+    pub(crate) fn end_leaves(&self, leaves: u32) {
         self.leaves_under_way.fetch_sub(leaves, Ordering::Relaxed);
     }
 
     /// Lets the time of so many visits pass where time is virtual.
-    pub(super) fn spend_host_time(&self, visits: u32) {
+    pub(crate) fn spend_host_time(&self, visits: u32) {
         if let Some(pace) = self.context.backend_info.virtual_pace {
             let clock = &self.context.clock;
             clock.pass_until(clock.elapsed() + pace.host_per_visit * visits);
@@ -162,7 +162,7 @@ impl Search {
 
     /// Waits for the oldest batch of `device`, and notes for whom: for the device if it has all that is of use, else for the
     /// tree, in which nothing more can be begun.
-    pub(super) fn receive(&self, device: &mut Device) -> Option<Evaluated> {
+    pub(crate) fn receive(&self, device: &mut Device) -> Option<Evaluated> {
         let clock = &self.context.clock;
         if device.queues() == 0 {
             return device.receive(clock);
@@ -175,7 +175,7 @@ impl Search {
     }
 
     /// Notes how long `device` has computed, where time is virtual.
-    pub(super) fn note_busy_time(&self, device: &Device) {
+    pub(crate) fn note_busy_time(&self, device: &Device) {
         if let Some(busy) = device.busy_until(self.context.clock.elapsed()) {
             self.counters.virtual_busy.store(busy.as_nanos() as u64, Ordering::Relaxed);
         }
@@ -187,7 +187,7 @@ impl Search {
         limit > 0.0 && self.counters.visits() as f64 > limit * self.context.clock.elapsed().as_secs_f64()
     }
 
-    /// Makes room in the tree if it is full. The caller must not be inside ([`super::tree::Tree::enter`]).
+    /// Makes room in the tree if it is full. The caller must not be inside ([`crate::search::tree::Tree::enter`]).
     pub(crate) fn make_room(&self) {
         let tree = &self.context.tree;
         if tree.is_full() {
@@ -213,7 +213,7 @@ impl Search {
 
     /// Reads the figures that stoppers and time managers are asked with.
     pub(crate) fn stats(&self) -> SearchStats {
-        stats::of(&RootSnapshot::read_children(self))
+        figures::of(&RootSnapshot::read_children(self))
     }
 
     /// Asks the stoppers with fresh figures, and ends the search if one of them says so.
@@ -226,7 +226,7 @@ impl Search {
     /// Asks the stoppers with the figures of `snapshot` because time has passed, and ends the search if one of them says
     /// so.
     pub(crate) fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
-        if self.stop_controller.check_by_clock(&stats::of(snapshot), self.visits_left()) {
+        if self.stop_controller.check_by_clock(&figures::of(snapshot), self.visits_left()) {
             self.dismiss_workers();
         }
     }

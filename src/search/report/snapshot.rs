@@ -7,15 +7,15 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use super::best_move::MoveRank;
-use super::context::SearchContext;
-use super::counters::CounterValues;
-use super::select;
-use super::shared::Search;
-use super::stats::{moves_to_mate, root_evaluation};
-use super::tree::verdict::{self, MoveProof, Verdict};
-use super::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome};
 use crate::chess::{History, Move};
+use crate::search::drive::search::Search;
+use crate::search::leaf::select;
+use crate::search::report::best_move::MoveRank;
+use crate::search::report::figures::{moves_to_mate, root_evaluation};
+use crate::search::state::context::SearchContext;
+use crate::search::state::counters::CounterValues;
+use crate::search::tree::verdict::{self, MoveProof, Verdict};
+use crate::search::tree::{Bounds, Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome};
 use crate::time::RootEvaluation;
 
 /// The state of a search, read at one moment.

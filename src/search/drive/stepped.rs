@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::controller::{self, SearchResult};
-use super::device::Device;
-use super::gather::{Gathered, Gatherer};
-use super::shared::Search;
-use super::stop_controller::EndReason;
-use super::tree::TreeFull;
 use crate::network::EvalSlot;
+use crate::search::drive::controller::{self, SearchResult};
+use crate::search::drive::device::Device;
+use crate::search::drive::search::Search;
+use crate::search::drive::stop_controller::EndReason;
+use crate::search::leaf::gather::{Gathered, Gatherer};
+use crate::search::tree::TreeFull;
 
 /// The number of times that room is made in a full tree without use before the search gives up.
 const MAX_FRUITLESS: u32 = 100;
