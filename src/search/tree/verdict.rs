@@ -6,8 +6,8 @@
 
 use std::cmp::Ordering::Equal;
 
-use super::value::{Bounds, Proof, ProofOutcome};
-use super::{Node, NodeId, NodeState, Tree};
+use super::node::{Bounds, Node, NodeState, Proof, ProofOutcome};
+use super::nodes::{NodeId, Tree};
 
 /// What is certain of one move, from the point of view of the side that makes it.
 #[derive(Clone, Copy, Debug)]
