@@ -12,10 +12,7 @@ use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
-use crate::search::{
-    EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, SearchSpec, root_evaluation,
-    root_visits,
-};
+use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
 use crate::time::{
     Chain, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager, TimeOptions,
     Timekeeper, manager_with_slowmover,
@@ -112,7 +109,7 @@ impl GameState {
         let past = if is_analysis && are_idle { Past::Keep } else { Past::Release };
         let (tree, root) = self.set_position(&searched, past, params, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
-        let visits = Nodes::from(tree.node(root).visits());
+        let reused = Nodes::from(tree.node(root).visits());
         if request.limits.ponder {
             self.note_replies(&searched);
         }
@@ -127,7 +124,7 @@ impl GameState {
         }
         let chain = self.start_move(&request, tables.sound_moves, resources);
         let limit = request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
-            if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
+            if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(reused) }
         });
         let affordable = chain.max_new_nodes().unwrap_or(Nodes::MAX);
         let affordable = weakening.map_or(affordable, |weakening| affordable.min(weakening.nodes));
@@ -142,6 +139,7 @@ impl GameState {
             rescale,
             cache: resources.cache.clone(),
             tablebase: tables.below,
+            tablebase_hits: tables.hits,
             backend_info: resources.backend.info().clone(),
             reporting: settings.info.reporting(),
             clock: match resources.backend.info().virtual_pace {
@@ -149,18 +147,11 @@ impl GameState {
                 None => SearchClock::Real(request.received),
             },
         };
-        Ok(Search::new(SearchSpec {
-            context,
-            chain,
-            // A root without moves has no visits and needs one to have a move at all, also for `go nodes 0`.
-            visits: (limit
-                .unwrap_or(Nodes::MAX)
-                .min(affordable)
-                .min(Nodes::from(MAX_VISITS).saturating_sub(visits))
-                .0)
-                .max((visits == Nodes(0)).into()),
-            tablebase_hits: tables.hits,
-        }))
+        // A root without moves has no visits and needs one to have a move at all, also for `go nodes 0`.
+        let visits =
+            limit.unwrap_or(Nodes::MAX).min(affordable).min(Nodes::from(MAX_VISITS).saturating_sub(reused)).0;
+        let visits = visits.max((reused == Nodes(0)).into());
+        Ok(Search::new(context, chain, visits))
     }
 
     /// Makes the last position of `history` the root, keeping what the tree knows of it.
@@ -270,7 +261,7 @@ impl GameState {
             facts.reused_nodes = root.visits().into();
             let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.root_visits = root_visits(tree.tree(), tree.root());
+            facts.root_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
             facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts

@@ -93,7 +93,7 @@ impl Engine {
         if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }
-        self.draining.push(search.progress.clone());
+        self.draining.push(search.state.progress.clone());
         network.workers().assign(&search);
         Ok((search, game))
     }

@@ -193,19 +193,19 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
-        let is_virtual = search.context.backend_info.virtual_pace.is_some();
+        let is_virtual = search.state.context.backend_info.virtual_pace.is_some();
         let virtual_time = is_virtual.then(|| {
             let deadline = search.stop_controller.ready_at().unwrap_or(Duration::MAX);
             stepped.elapsed().min(deadline)
         });
-        let pieces = search.context.history.current().piece_count();
+        let pieces = search.state.context.history.current().piece_count();
         let used = match self.setup.nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
             None => virtual_time.unwrap_or_else(|| self.started.elapsed()).into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
-        let context = &search.context;
+        let context = &search.state.context;
         let look = || quick_look(&context.history, &context.root_moves, &context.cache).map(|look| look.mv);
         let best = result.best.or_else(look);
         Some(PlayerMove { best, used, result, report })

@@ -18,28 +18,15 @@ mod sync;
 mod tests;
 pub(crate) mod tree;
 
-pub use drive::controller::SearchResult;
-pub use drive::stepped::NextStep;
-pub use drive::stop_controller::EndReason;
-pub use drive::worker::WorkerPoolError;
-pub use leaf::quota::CollisionScaling;
-pub use report::info::{MoveStatsWhen, PvLine, Reporting, SearchInfo};
-pub use report::move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
-pub use report::summary::SearchSummary;
-pub use report::temperature::TemperatureParams;
-pub use state::contempt::{ContemptError, ContemptMode, ContemptOptions};
-pub use state::counters::CounterValues;
-pub use state::noise::NoiseParams;
-pub use state::params::{Exploration, FirstPlayUrgency, FpuStrategy, RootFpuStrategy, SearchParams};
-pub use state::wdl::Rescale;
+pub use drive::{EndReason, NextStep, SearchResult, WorkerPoolError};
+pub use report::{MeanStats, MoveStats, NodeStats, PvLine, RootStats, SearchInfo, SearchSummary};
+pub use state::{
+    CollisionScaling, ContemptError, ContemptMode, ContemptOptions, CounterValues, Exploration,
+    FirstPlayUrgency, FpuStrategy, MoveStatsWhen, NoiseParams, Reporting, Rescale, RootFpuStrategy,
+    SearchParams, TemperatureParams,
+};
 
-pub(crate) use drive::controller::{conclude, run};
-pub(crate) use drive::search::{Search, SearchSpec};
-pub(crate) use drive::stepped::SteppedSearch;
-pub(crate) use drive::worker::WorkerPool;
-pub(crate) use leaf::batch::buffer_bytes;
-pub(crate) use leaf::quota::{leaves_under_way, worth_under_way};
-pub(crate) use report::figures::{root_evaluation, root_visits};
-pub(crate) use state::clock::SearchClock;
-pub(crate) use state::context::SearchContext;
-pub(crate) use state::progress::WorkerProgress;
+pub(crate) use drive::{Search, SteppedSearch, WorkerPool, conclude, run};
+pub(crate) use leaf::{buffer_bytes, leaves_under_way, worth_under_way};
+pub(crate) use report::root_evaluation;
+pub(crate) use state::{SearchClock, SearchContext, WorkerProgress};

@@ -74,8 +74,8 @@ fn a_tree_in_which_a_search_thread_died_is_dropped() {
         let search = Arc::new(game.begin_search(&position, request, &resources).unwrap());
         workers.assign(&search);
         let result = run(&search, &mut |_| {});
-        search.progress.wait_idle(Duration::from_secs(60));
-        let in_flight = search.context.root_node().in_flight();
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        let in_flight = search.state.context.root_node().in_flight();
         failures.push((
             result.failure.is_some(),
             in_flight > 0,

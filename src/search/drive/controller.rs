@@ -4,14 +4,13 @@
 
 use std::time::{Duration, Instant};
 
+use super::search::Search;
+use super::stop_controller::{EndReason, Wake};
 use crate::chess::Move;
-use crate::search::drive::search::Search;
-use crate::search::drive::stop_controller::{EndReason, Wake};
-use crate::search::report::best_move::{choose, principal_variation};
-use crate::search::report::info::{self, MoveStatsWhen, SearchInfo};
-use crate::search::report::snapshot::RootSnapshot;
-use crate::search::report::summary::{self, SearchSummary};
-use crate::search::report::{figures, move_stats};
+use crate::search::report::{
+    self, RootSnapshot, SearchInfo, SearchSummary, choose, info, move_stats, principal_variation,
+};
+use crate::search::state::{MoveStatsWhen, SearchContext, SearchState};
 use crate::time::{SearchStats, StopReason};
 
 /// The time between two looks of the controller.
@@ -52,33 +51,34 @@ pub struct SearchResult {
 
 /// Watches over `search` until it ends, and reports to `observer`.
 pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> SearchResult {
+    let SearchState { context, progress, .. } = &search.state;
     let mut reporter = InfoReporter { observer, last: None };
     let reason = loop {
-        match search.stop_controller.wait(&search.context.clock, TICK) {
+        match search.stop_controller.wait(&context.clock, TICK) {
             Wake::End(reason) => break reason,
             Wake::Tick => {
-                let snapshot = RootSnapshot::read(search);
+                let snapshot = search.snapshot();
                 search.check_stoppers_by_clock(&snapshot);
-                reporter.report_if_news(search, &snapshot);
+                reporter.report_if_news(context, &snapshot);
             }
         }
     };
     // An only move has been waited for as long as it is worth; and when pondering ends our clock may be running.
     let is_enough = matches!(reason, EndReason::Failure | EndReason::Rule(StopReason::OnlyMove));
-    if !is_enough && search.context.expected_move.is_none() {
+    if !is_enough && context.expected_move.is_none() {
         wait_for_root(search);
     }
-    search.progress.stop();
-    let is_virtual = search.context.clock.started().is_none();
+    progress.stop();
+    let is_virtual = context.clock.started().is_none();
     if is_virtual || matches!(reason, EndReason::Rule(_)) && search.stop_controller.ready_at().is_none() {
         let is_stopped = || search.stop_controller.is_stop_requested();
-        search.progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
+        progress.wait_idle_unless(LAST_BATCH_WAIT, is_stopped);
     }
-    let snapshot = RootSnapshot::read(search);
+    let snapshot = search.snapshot();
     let mut result = result_of(search, &snapshot, reason);
     if let Some(info) = &mut result.info {
-        if search.reports_move_stats(MoveStatsWhen::AtEnd) {
-            info.move_stats = Some(move_stats::of(search, &snapshot));
+        if context.reports_move_stats(MoveStatsWhen::AtEnd) {
+            info.move_stats = Some(move_stats::of(context, &snapshot));
         }
         (reporter.observer)(info);
     }
@@ -89,52 +89,57 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
 /// without. The wait goes on up to the clock's deadline, which allows for it; without a clock for a long time, but not long
 /// after `stop`. It is in vain where the workers have been told to leave.
 fn wait_for_root(search: &Search) {
+    let SearchState { context, progress, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);
-    let is_wanted = || !search.has_evaluated_root() && !search.progress.is_stopped();
-    while is_wanted() && search.progress.failure().is_none() {
-        let epoch = search.progress.epoch();
+    let is_wanted = || !context.has_evaluated_root() && !progress.is_stopped();
+    while is_wanted() && progress.failure().is_none() {
+        let epoch = progress.epoch();
         if search.stop_controller.is_stop_requested() {
             stopped.get_or_insert_with(Instant::now);
         }
         let is_long =
             stopped.map_or(ended.elapsed() >= LAST_BATCH_WAIT, |stopped| stopped.elapsed() >= STOP_PATIENCE);
-        let is_late =
-            search.stop_controller.ready_at().is_some_and(|at| search.context.clock.elapsed() >= at);
+        let is_late = search.stop_controller.ready_at().is_some_and(|at| context.clock.elapsed() >= at);
         if is_long || is_late {
             break;
         }
-        search.progress.wait_for_change(epoch, ROOT_TICK);
+        progress.wait_for_change(epoch, ROOT_TICK);
     }
 }
 
 /// Returns the result of a search that has ended, with its state as seen without the figures of the root moves.
 pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
-    result_of(search, &RootSnapshot::read(search), reason)
+    result_of(search, &search.snapshot(), reason)
 }
 
 /// Returns the result of a search: move, last information and figures are all of the same `snapshot`, although workers may
 /// still be finishing a batch.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
-    let (info, line) =
-        snapshot.reported(search).map(|shown| info_and_line(search, &shown)).unwrap_or_default();
+    let SearchState { context, root, progress, .. } = &search.state;
+    let info_and_line = |shown: &RootSnapshot| info_and_line(context, shown, root.rng());
+    let (info, line) = snapshot.reported(context).map(|shown| info_and_line(&shown)).unwrap_or_default();
     SearchResult {
         best: line.first().copied(),
         ponder: line.get(1).copied(),
         reason,
-        failure: search.progress.failure(),
-        summary: summary::of(snapshot, search.context.tree.bytes()),
-        stats: figures::of(snapshot),
+        failure: progress.failure(),
+        summary: report::summary(snapshot, context.tree.bytes()),
+        stats: report::stats(snapshot),
         info,
     }
 }
 
 /// Returns the information of `shown`, and the line that begins with the move to play; it is empty if there is no such move.
-fn info_and_line(search: &Search, shown: &RootSnapshot) -> (Option<SearchInfo>, Vec<Move>) {
+fn info_and_line(
+    context: &SearchContext,
+    shown: &RootSnapshot,
+    rng: fastrand::Rng,
+) -> (Option<SearchInfo>, Vec<Move>) {
     let ranked = shown.ranked_moves();
-    let info = info::of(search, shown, &ranked);
-    let line = choose(search, shown, &ranked).map(|best| {
+    let info = info::of(context, shown, &ranked);
+    let line = choose(context, shown, &ranked, rng).map(|best| {
         let reported = info.iter().flat_map(|info| &info.lines).find(|line| line.moves[0] == best.mv);
-        reported.map_or_else(|| principal_variation(search, best, shown.plies), |line| line.moves.clone())
+        reported.map_or_else(|| principal_variation(context, shown, best), |line| line.moves.clone())
     });
     (info, line.unwrap_or_default())
 }
@@ -146,19 +151,19 @@ struct InfoReporter<'a> {
 }
 
 impl InfoReporter<'_> {
-    fn report_if_news(&mut self, search: &Search, snapshot: &RootSnapshot) {
+    fn report_if_news(&mut self, context: &SearchContext, snapshot: &RootSnapshot) {
         if self.last.as_ref().is_some_and(|(time, last)| time.elapsed() < gap_after(last)) {
             return;
         }
-        let Some(shown) = snapshot.reported(search) else { return };
-        let Some(mut info) = info::of(search, &shown, &shown.ranked_moves()) else { return };
+        let Some(shown) = snapshot.reported(context) else { return };
+        let Some(mut info) = info::of(context, &shown, &shown.ranked_moves()) else { return };
         let is_news = match &self.last {
             None => true,
             Some((time, last)) => info.differs_from(last) || time.elapsed() >= MAX_INFO_GAP,
         };
         if is_news {
-            if search.reports_move_stats(MoveStatsWhen::Always) {
-                info.move_stats = Some(move_stats::of(search, snapshot));
+            if context.reports_move_stats(MoveStatsWhen::Always) {
+                info.move_stats = Some(move_stats::of(context, snapshot));
             }
             (self.observer)(&info);
             self.last = Some((Instant::now(), info));

@@ -10,23 +10,35 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
+use thiserror::Error;
 
 use crate::network::timetable::Timetable;
 use crate::network::{Backend, BackendError, BackendInfo, DevicePace, Evaluator};
-use crate::search::drive::worker::WorkerPoolError;
-use crate::search::leaf::batch::Batch;
-use crate::search::state::clock::SearchClock;
+use crate::search::leaf::Batch;
+use crate::search::state::SearchClock;
+
+/// The reason why no search threads could be made ready.
+#[derive(Debug, Error)]
+pub enum WorkerPoolError {
+    /// The backend made no evaluator.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The system started no thread.
+    #[error("cannot start a search thread: {0}")]
+    Thread(#[source] io::Error),
+}
 
 /// A batch that is back from its evaluation.
 #[derive(Debug)]
-pub(crate) struct Evaluated {
-    pub(crate) batch: Batch,
-    pub(crate) outcome: Result<(), BackendError>,
+pub(super) struct Evaluated {
+    pub(super) batch: Batch,
+    pub(super) outcome: Result<(), BackendError>,
 }
 
 /// A batch on its way to a thread of the device, and where that thread puts it afterwards.
@@ -54,7 +66,7 @@ enum UnderWay {
 }
 
 /// A worker's way to the device.
-pub(crate) struct Device {
+pub(super) struct Device {
     way: Way,
     /// Batches under way, oldest first.
     under_way: VecDeque<UnderWay>,
@@ -77,7 +89,7 @@ impl Device {
     ///
     /// # Errors
     /// Fails if the backend cannot make the evaluators, or the system allows no thread.
-    pub(crate) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
+    pub(super) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
         let info = backend.info();
         if info.queues == 0 || info.virtual_pace.is_some() {
             let own = |_| Ok(Device::new(info, Way::Own(backend.evaluator()?)));
@@ -95,32 +107,34 @@ impl Device {
     }
 
     /// Returns the device of a search whose owner evaluates.
-    pub(crate) fn of_owner(info: &BackendInfo) -> Device {
+    pub(super) fn of_owner(info: &BackendInfo) -> Device {
         Device::new(info, Way::Owner)
     }
 
     /// Returns the batches that the device has at once; 0 if it needs the worker's core.
-    pub(crate) fn queues(&self) -> usize {
+    pub(super) fn queues(&self) -> usize {
         self.queues
     }
 
     /// Returns whether nothing is under way, so that any batch is worth sending.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Returns whether another batch would be begun at once.
-    pub(crate) fn has_free_queue(&self) -> bool {
-        self.under_way.len() < self.queues
+    /// Returns whether a batch of `leaves` leaves, of which a full one has `size`, is to be sent: it is full, or the device has nothing
+    /// to do, or half a batch would let it go on with the next one at once.
+    pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
+        let has_free_queue = self.under_way.len() < self.queues;
+        leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
     }
 
     /// Returns whether as many batches are under way as are of use: those that the device has, and the next one.
-    pub(crate) fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.under_way.len() > self.queues
     }
 
     /// Sends a batch off. One that is evaluated by the owner of the search must have been before.
-    pub(crate) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
+    pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
         let positions = batch.slots().len() as u32;
         let outcome = match &mut self.way {
             Way::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
@@ -138,7 +152,7 @@ impl Device {
     }
 
     /// Waits for the oldest batch under way; `None` if there is none, or its thread is gone with it.
-    pub(crate) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
+    pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
         match self.under_way.pop_front()? {
             UnderWay::Due(evaluated, due) => {
                 clock.pass_until(due);
@@ -149,13 +163,13 @@ impl Device {
     }
 
     /// Prepares for another search, whose time begins at 0.
-    pub(crate) fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.under_way.clear();
         self.timetable = self.virtual_pace.map(Timetable::new);
     }
 
     /// Returns how long the device has computed until `now` in virtual time; `None` in real time.
-    pub(crate) fn busy_until(&self, now: Duration) -> Option<Duration> {
+    pub(super) fn busy_until(&self, now: Duration) -> Option<Duration> {
         self.timetable.as_ref().map(|timetable| timetable.busy_until(now))
     }
 }

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::controller::{self, SearchResult};
+use super::device::Device;
+use super::search::Search;
+use super::stop_controller::EndReason;
 use crate::network::EvalSlot;
-use crate::search::drive::controller::{self, SearchResult};
-use crate::search::drive::device::Device;
-use crate::search::drive::search::Search;
-use crate::search::drive::stop_controller::EndReason;
-use crate::search::leaf::gather::{Gathered, Gatherer};
+use crate::search::leaf::{Gathered, Gatherer};
+use crate::search::state::SearchState;
 use crate::search::tree::TreeFull;
 
 /// The number of times that room is made in a full tree without use before the search gives up.
@@ -39,15 +40,15 @@ pub(crate) struct SteppedSearch {
 impl SteppedSearch {
     /// Returns the driver of `search`, in which nobody else takes part.
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
-        let mut device = Device::of_owner(&search.context.backend_info);
+        let mut device = Device::of_owner(&search.state.context.backend_info);
         device.begin();
-        let gatherer = Gatherer::new(search.context.history.clone(), device.queues());
+        let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
         SteppedSearch { search, gatherer, device, over_at: Duration::ZERO }
     }
 
     /// Goes on with another search in the same buffers.
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
-        self.gatherer.start_from(search.context.history.clone());
+        self.gatherer.start_from(search.state.context.history.clone());
         self.device.begin();
         self.search = search;
     }
@@ -59,46 +60,42 @@ impl SteppedSearch {
 
     /// Gathers until a batch waits for evaluation or the search is over.
     pub(crate) fn advance(&mut self) -> NextStep {
+        let SteppedSearch { search, gatherer, device, over_at } = self;
+        let SearchState { context, budget, progress, .. } = &search.state;
         let mut fruitless = 0;
-        while !self.search.progress.is_stopped() {
-            self.search.make_room();
-            let gathered = self.gatherer.gather(&self.search);
-            if self.gatherer.is_batch_ready(&self.search, &self.device) {
-                if self.gatherer.has_device() {
-                    self.gatherer.prefetch(&self.search);
+        while !progress.is_stopped() {
+            search.make_room();
+            let gathered = gatherer.gather(&search.state);
+            if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
+                if gatherer.has_device() {
+                    gatherer.prefetch(&search.state);
                 }
                 return NextStep::Evaluate;
             }
-            if gathered == Gathered::More && !self.device.is_idle() {
-                self.search.check_stoppers();
+            if gathered == Gathered::More && !device.is_idle() {
+                search.check_stoppers();
                 continue;
             }
-            if self.take_in() {
+            if search.take_in_oldest(device, gatherer) {
                 continue;
             }
-            self.gatherer.release_collisions(&self.search);
-            self.search.check_stoppers();
-            if gathered != Gathered::Nothing || self.search.progress.is_stopped() {
+            gatherer.release_collisions(&context.tree);
+            search.check_stoppers();
+            if gathered != Gathered::Nothing || progress.is_stopped() {
                 fruitless = 0;
-            } else if !self.search.context.tree.is_full() {
+            } else if !context.tree.is_full() {
                 // Nothing is left to search, and nobody else will bring anything.
-                self.search.give_up();
+                search.give_up();
             } else if fruitless < MAX_FRUITLESS {
                 fruitless += 1;
             } else {
-                self.search.fail(TreeFull.to_string());
+                search.fail(TreeFull.to_string());
             }
         }
-        self.over_at = self.search.context.clock.elapsed();
-        self.gatherer.abandon_batch(&self.search);
-        while self.take_in() {}
+        *over_at = context.clock.elapsed();
+        gatherer.abandon_batch(&context.tree, budget);
+        while search.take_in_oldest(device, gatherer) {}
         NextStep::Over
-    }
-
-    /// Backs up the oldest batch under way. Returns whether there was one.
-    fn take_in(&mut self) -> bool {
-        let evaluated = self.search.receive(&mut self.device);
-        evaluated.map(|evaluated| self.gatherer.take_in(&self.search, evaluated)).is_some()
     }
 
     /// Returns the number of positions in the waiting batch.
@@ -114,9 +111,9 @@ impl SteppedSearch {
 
     /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
     pub(crate) fn finish_batch(&mut self) {
-        self.device.send(self.gatherer.take_batch(), &self.search.context.clock);
+        self.device.send(self.gatherer.take_batch(), &self.search.state.context.clock);
         if self.device.is_full() {
-            self.take_in();
+            self.search.take_in_oldest(&mut self.device, &mut self.gatherer);
         }
     }
 

@@ -2,16 +2,17 @@
 //! controller when the clock says so.
 //!
 //! It sees numbers only ([`SearchStats`]), not the search: whoever asks it stops the workers if it says so.
+//!
+//! On a machine with more busy processes than cores a thread that sleeps to a deadline waits until a core is free for it. So it is
+//! measured at each of the controller's ticks how late the system wakes it, and the search is ready that much earlier.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::search::drive::wakeup_latency::WAKEUP_LATENCY;
-use crate::search::report::figures;
-use crate::search::state::clock::SearchClock;
-use crate::time::{Chain, Hints, Nps, SearchStats, StopReason};
+use crate::search::state::{SearchClock, SearchHints};
+use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
 
 /// The reason why a search is over. Its text stands after `end=` in logs and recorded games.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,20 +51,11 @@ struct StopState {
 
 /// Asks the chain of stoppers, and wakes the controller when the search is over.
 ///
-/// Chain and verdict lie under one lock, which is held while the chain thinks. The two atomics carry the latest hints to the
-/// workers; they publish nothing else and are relaxed.
+/// Chain and verdict lie under one lock, which is held while the chain thinks.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
     changed: Condvar,
-    batch_cap: AtomicU32,
-    decisive_lead: AtomicU32,
-}
-
-/// The chain's answer.
-struct Checked {
-    hints: Hints,
-    is_over: bool,
 }
 
 /// The reason why the controller woke.
@@ -81,8 +73,6 @@ impl StopController {
         StopController {
             state: Mutex::new(StopState { chain, end: None, stop_requested: false, is_virtual }),
             changed: Condvar::new(),
-            batch_cap: AtomicU32::new(u32::MAX),
-            decisive_lead: AtomicU32::new(u32::MAX),
         }
     }
 
@@ -90,43 +80,34 @@ impl StopController {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the largest batch that should be back in time, positions.
-    pub(crate) fn batch_cap(&self) -> u32 {
-        self.batch_cap.load(Ordering::Relaxed)
-    }
-
-    /// Returns the lead in visits that no root move can make up any more; [`u32::MAX`] while there is no such lead.
-    pub(crate) fn decisive_lead(&self) -> u32 {
-        self.decisive_lead.load(Ordering::Relaxed)
-    }
-
-    /// Asks the chain with fresh figures: `visits_left` is the number of visits that the search can still finish.
-    /// Returns whether the search is over.
-    pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64) -> bool {
-        let Checked { hints, is_over } = self.ask(stats, visits_left);
-        self.decisive_lead.store(hints.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
+    /// Asks the chain with fresh figures: `visits_left` is the number of visits that the search can still finish. What it says to the
+    /// workers goes into `hints`. Returns whether the search is over.
+    pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
+        let (said, is_over) = self.ask(stats, visits_left, hints);
+        hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
         is_over
     }
 
     /// Asks the chain as [`StopController::check`] does, but because time has passed. Which root moves are searched stays as
     /// it is: that only workers decide, when a batch is backed up. Where no clock runs, as under `go depth` or where nodes are
     /// the clock, only they ask at all: in the middle of a batch the figures depend on chance.
-    pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64) -> bool {
+    pub(crate) fn check_by_clock(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let has_clock = {
             let state = self.state();
             state.chain.deadline().is_some() && !state.is_virtual
         };
-        has_clock && self.ask(stats, visits_left).is_over
+        has_clock && self.ask(stats, visits_left, hints).1
     }
 
-    fn ask(&self, stats: &SearchStats, visits_left: u64) -> Checked {
-        let mut hints = Hints::default();
+    /// Returns what the chain says, and whether the search is over.
+    fn ask(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> (Hints, bool) {
+        let mut said = Hints::default();
         let mut state = self.state();
-        let reason = state.chain.should_stop(stats, &mut hints);
+        let reason = state.chain.should_stop(stats, &mut said);
         // An estimate that this search does not live up to would let a batch run past the deadline.
-        let rates = [hints.nps, figures::nps(stats)];
+        let rates = [said.nps, nps(stats)];
         let nps = rates.into_iter().flatten().reduce(Nps::min).unwrap_or_default();
-        self.batch_cap.store(hints.batch_cap(u32::MAX, nps), Ordering::Relaxed);
+        hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Ordering::Relaxed);
         // A rule that no visits can fulfil must not keep a search from ending that can make no more.
         let is_out_of_visits = visits_left == 0 && !state.chain.is_open_ended();
         let reason = reason.or(is_out_of_visits.then_some(StopReason::Nodes));
@@ -138,7 +119,7 @@ impl StopController {
         if let Some(reason) = reason {
             self.end(state, reason);
         }
-        Checked { hints, is_over }
+        (said, is_over)
     }
 
     /// Ends the search; of several reasons the first one is kept.
@@ -215,10 +196,52 @@ fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
 }
 
+/// Returns the new nodes per second since `go`, the wait for the first evaluation included; `None` before that is back.
+fn nps(stats: &SearchStats) -> Option<Nps> {
+    stats.since_first_eval?;
+    (stats.elapsed > Millis::ZERO).then(|| Nps(stats.new_nodes.as_f64() / stats.elapsed.as_secs()))
+}
+
+/// The factor by which the latency that is reckoned with falls at each prompt wake-up.
+const DECAY: f64 = 0.95;
+/// The longest time that is taken off a deadline …
+const MAX_MARGIN: Duration = Duration::from_millis(15);
+/// … which is also no longer than the time to the deadline divided by this.
+const MARGIN_DIVISOR: u32 = 4;
+
+/// The latency of this machine, measured by all searches of the process.
+static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
+
+/// The recent delay between the time for which a thread asked to be woken and the time when it ran. Written and read by
+/// controllers only; a lost update does no harm.
+#[derive(Debug)]
+struct WakeupLatency {
+    latency_ns: AtomicU64,
+}
+
+impl WakeupLatency {
+    const fn new() -> WakeupLatency {
+        WakeupLatency { latency_ns: AtomicU64::new(0) }
+    }
+
+    /// Notes that a thread which asked to sleep for `asked` woke after `took`.
+    fn woke(&self, asked: Duration, took: Duration) {
+        let late_ns = took.saturating_sub(asked).as_nanos().min(u128::from(u64::MAX)) as u64;
+        let decayed = (self.latency_ns.load(Ordering::Relaxed) as f64 * DECAY) as u64;
+        self.latency_ns.store(late_ns.max(decayed), Ordering::Relaxed);
+    }
+
+    /// Returns how much earlier to be ready for a deadline that is `total` after the search's start.
+    fn margin(&self, total: Duration) -> Duration {
+        let latency = Duration::from_nanos(self.latency_ns.load(Ordering::Relaxed));
+        latency.min(MAX_MARGIN).min(total / MARGIN_DIVISOR)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::{GoLimits, Millis, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
+    use crate::time::{GoLimits, MoveFacts, Nodes, StopperOptions, Timekeeper, manager_from};
 
     /// A regression: batches were sized by the manager's estimate of the speed, also where the search was much slower.
     #[test]
@@ -237,8 +260,25 @@ mod tests {
             root_visits: vec![25, 24],
             ..SearchStats::default()
         };
-        assert!(!controller.check(&slow, 1_000_000));
+        let hints = SearchHints::default();
+        assert!(!controller.check(&slow, 1_000_000, &hints));
         // 51.5 s for 51.5 moves, ·2/0.7: 2,357.1 ms are left, in which 100 nodes/s are 235.7 nodes; half of them are safe.
-        assert_eq!(controller.batch_cap(), 117);
+        assert_eq!(hints.batch_cap.load(Ordering::Relaxed), 117);
+    }
+
+    #[test]
+    fn a_late_wake_up_is_reckoned_with_for_a_while() {
+        let ms = Duration::from_millis;
+        let latency = WakeupLatency::new();
+        assert_eq!(latency.margin(ms(1000)), ms(0));
+        latency.woke(ms(10), ms(18));
+        assert_eq!(latency.margin(ms(1000)), ms(8));
+        assert_eq!(latency.margin(ms(20)), ms(5), "a quarter of a short search");
+        latency.woke(ms(10), ms(10));
+        assert_eq!(latency.margin(ms(1000)), Duration::from_micros(7600));
+        latency.woke(ms(10), ms(200));
+        assert_eq!(latency.margin(ms(1000)), MAX_MARGIN);
+        (0..200).for_each(|_| latency.woke(ms(10), ms(10)));
+        assert!(latency.margin(ms(1000)) < ms(1));
     }
 }

@@ -3,17 +3,15 @@
 //! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back after the
 //! search was stopped it backs up all the same, and only then leaves.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use thiserror::Error;
-
-use crate::network::{Backend, BackendError};
-use crate::search::drive::device::Device;
-use crate::search::drive::search::Search;
-use crate::search::leaf::gather::{Gathered, Gatherer};
+use super::device::{Device, WorkerPoolError};
+use super::search::Search;
+use crate::network::Backend;
+use crate::search::leaf::{Gathered, Gatherer};
+use crate::search::state::SearchState;
 
 /// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
@@ -45,17 +43,6 @@ impl Mailbox {
     fn lock(&self) -> MutexGuard<'_, SearchAssignment> {
         self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The reason why no search threads could be made ready.
-#[derive(Debug, Error)]
-pub enum WorkerPoolError {
-    /// The backend made no evaluator.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// The system started no thread.
-    #[error("cannot start a search thread: {0}")]
-    Thread(#[source] io::Error),
 }
 
 /// The threads that search with one backend.
@@ -127,7 +114,7 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
             }
             seen = assignment.number;
             let Some(search) = assignment.search.upgrade() else { continue };
-            if !search.progress.try_enter() {
+            if !search.state.progress.try_enter() {
                 continue;
             }
             search
@@ -135,42 +122,45 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
         // A panic here is a bug of ours or of a backend; the search ends, the process lives.
         let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
         if outcome.is_err() {
-            search.context.tree.mark_damaged();
+            search.state.context.tree.mark_damaged();
             search.fail("a search thread panicked; its batch is lost".into());
         }
-        search.progress.leave();
+        search.state.progress.leave();
     }
 }
 
 /// Takes part in one search until it is stopped.
 fn take_part(search: &Search, device: &mut Device) {
+    let SearchState { context, budget, progress, .. } = &search.state;
     device.begin();
-    let mut gatherer = Gatherer::new(search.context.history.clone(), device.queues());
-    while !search.progress.is_stopped() {
+    let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
+    while !progress.is_stopped() {
         search.make_room();
-        let epoch = search.progress.epoch();
-        let is_ahead = search.is_ahead_of_its_pace();
-        let gathered = if is_ahead { Gathered::Nothing } else { gatherer.gather(search) };
-        if gatherer.is_batch_ready(search, device) {
-            gatherer.prefetch(search);
-            device.send(gatherer.take_batch(), &search.context.clock);
+        let epoch = progress.epoch();
+        let is_ahead = is_ahead_of_its_pace(&search.state);
+        let gathered = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
+        if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
+            gatherer.prefetch(&search.state);
+            device.send(gatherer.take_batch(), &context.clock);
         }
         if gathered == Gathered::More && !device.is_full() && !device.is_idle() {
             search.check_stoppers();
-        } else if let Some(evaluated) = search.receive(device) {
-            gatherer.take_in(search, evaluated);
-        } else {
-            gatherer.release_collisions(search);
+        } else if !search.take_in_oldest(device, &mut gatherer) {
+            gatherer.release_collisions(&context.tree);
             // Also without progress: the tree may have all that is asked for from the start.
             search.check_stoppers();
-            if gathered == Gathered::Nothing && !search.progress.is_stopped() {
-                search.progress.wait_for_change(epoch, if is_ahead { PACE_WAIT } else { IDLE_WAIT });
+            if gathered == Gathered::Nothing && !progress.is_stopped() {
+                progress.wait_for_change(epoch, if is_ahead { PACE_WAIT } else { IDLE_WAIT });
             }
         }
     }
-    gatherer.abandon_batch(search);
-    while let Some(evaluated) = search.receive(device) {
-        gatherer.take_in(search, evaluated);
-    }
+    gatherer.abandon_batch(&context.tree, budget);
+    while search.take_in_oldest(device, &mut gatherer) {}
     search.note_busy_time(device);
+}
+
+/// Returns whether a search has made more visits than `NodesPerSecondLimit` allows up to now.
+fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
+    let limit = context.params.nps_limit;
+    limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
 }

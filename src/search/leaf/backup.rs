@@ -4,34 +4,33 @@
 
 use std::sync::atomic::Ordering;
 
+use super::batch::Batch;
 use crate::network::{EvalSlot, Evaluation, approximate_softmax};
-use crate::search::drive::search::Search;
-use crate::search::leaf::batch::Batch;
-use crate::search::state::wdl::ExpectedResult;
+use crate::search::state::{ExpectedResult, SearchContext, SearchCounters, VisitBudget};
 use crate::search::tree::{NodeId, NodeValue, Tree, VisitSum};
 
-/// Returns an evaluation, which is for the side to move at the last node of `path`, as that node keeps it.
-pub(crate) fn leaf_value(search: &Search, path: &[NodeId], evaluation: Evaluation) -> NodeValue {
-    let root_turn = search.context.history.current().turn();
-    let mover = if path.len().is_multiple_of(2) { root_turn } else { !root_turn };
+/// Returns an evaluation, which is for the side to move at a node of `depth` positions from the root on, as that node keeps it.
+pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Evaluation) -> NodeValue {
+    let root_turn = context.history.current().turn();
+    let mover = if depth.is_multiple_of(2) { root_turn } else { !root_turn };
     let result = ExpectedResult { wl: -evaluation.q, d: evaluation.d };
-    let ExpectedResult { wl, d } = search.context.rescale.apply(result, mover);
+    let ExpectedResult { wl, d } = context.rescale.apply(result, mover);
     NodeValue { v: wl, d, m: evaluation.m }
 }
 
 /// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
 /// meanwhile its certain result counts.
-pub(crate) fn finish(search: &Search, path: &[NodeId], visits: u32, value: NodeValue) {
+pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
-        sum = search.context.tree.node(id).end_visits(sum).at_parent();
+        sum = tree.node(id).end_visits(sum).at_parent();
     }
 }
 
 /// Takes `visits` visits back along `path`.
-pub(crate) fn cancel(search: &Search, path: &[NodeId], visits: u32) {
+pub(super) fn cancel(tree: &Tree, path: &[NodeId], visits: u32) {
     for &id in path {
-        search.context.tree.node(id).cancel_visits(visits);
+        tree.node(id).cancel_visits(visits);
     }
 }
 
@@ -67,8 +66,8 @@ impl Backup<'_> {
 }
 
 /// Ends all visits of a batch: `leaf_sum` says how those to its leaves end, the collisions are taken back.
-fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
-    let mut backup = Backup { tree: &search.context.tree, open: Vec::new() };
+fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(usize) -> VisitSum) {
+    let mut backup = Backup { tree, open: Vec::new() };
     let mut collisions = batch.collisions.iter().peekable();
     for (index, leaf) in batch.leaves.iter().enumerate() {
         // In the order in which they were gathered, in which paths have most in common.
@@ -85,62 +84,66 @@ fn end_visits(search: &Search, batch: &Batch, mut leaf_sum: impl FnMut(usize) ->
 
 /// Gives the evaluated leaf at the end of `path` its policy. Without room for that it stays a leaf. Returns whether a visit to it
 /// counts: one to a root that has no moves yet does not, so that it is evaluated again once there is room.
-pub(crate) fn expand(search: &Search, path: &[NodeId], policy: &[f32]) -> bool {
+pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     let leaf = path[path.len() - 1];
-    let is_expanded = search.context.tree.expand(leaf, policy).is_ok();
+    let is_expanded = tree.expand(leaf, policy).is_ok();
     if !is_expanded {
-        search.context.tree.node(leaf).unclaim();
+        tree.node(leaf).unclaim();
     }
     is_expanded || path.len() > 1
 }
 
-/// Backs up an evaluated batch and takes its collisions back. Returns the visits that have ended at its leaves.
-pub(crate) fn finish_batch(search: &Search, batch: &mut Batch) -> u64 {
-    let _inside = search.context.tree.enter();
+/// Backs up an evaluated batch and takes its collisions back.
+pub(crate) fn finish_batch(
+    context: &SearchContext,
+    budget: &VisitBudget,
+    counters: &SearchCounters,
+    batch: &mut Batch,
+) {
+    let _inside = context.tree.enter();
     for slot in batch.slots_mut() {
-        approximate_softmax(&mut slot.logits, search.context.params.policy_temperature);
+        approximate_softmax(&mut slot.logits, context.params.policy_temperature);
     }
-    let (mut visits, mut depth_sum, mut max_depth) = (0, 0, 0);
-    end_visits(search, batch, |index| {
-        let Some(value) = finish_leaf(search, batch, index) else {
-            search.budget.give_back(1);
+    let (mut depth_sum, mut max_depth) = (0, 0);
+    end_visits(&context.tree, batch, |index| {
+        let Some(value) = finish_leaf(context, batch, index) else {
+            budget.give_back(1);
             return VisitSum::cancelled(1);
         };
         let depth = batch.leaves[index].len();
-        (visits, depth_sum, max_depth) = (visits + 1, depth_sum + depth, max_depth.max(depth));
+        (depth_sum, max_depth) = (depth_sum + depth, max_depth.max(depth));
         VisitSum::finished(1, value)
     });
     let prefetched = &batch.slots()[batch.leaves.len()..];
     for EvalSlot { key, evaluation, logits: policy, .. } in prefetched {
-        search.context.cache.insert(*key, *evaluation, policy);
+        context.cache.insert(*key, *evaluation, policy);
     }
-    search.counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
+    counters.prefetched.fetch_add(prefetched.len() as u64, Ordering::Relaxed);
     // All at once: the counters are shared by all threads.
-    search.counters.count_depths(depth_sum, max_depth);
-    visits
+    counters.count_depths(depth_sum, max_depth);
 }
 
 /// Expands a leaf whose evaluation is there. Returns the result of the visit to it, `None` if that does not count.
-fn finish_leaf(search: &Search, batch: &Batch, index: usize) -> Option<NodeValue> {
+fn finish_leaf(context: &SearchContext, batch: &Batch, index: usize) -> Option<NodeValue> {
     let EvalSlot { key, evaluation, logits: policy, .. } = &batch.slots()[index];
     let path = batch.path(&batch.leaves[index]);
-    search.context.cache.insert(*key, *evaluation, policy);
-    expand(search, path, policy).then(|| leaf_value(search, path, *evaluation))
+    context.cache.insert(*key, *evaluation, policy);
+    expand(&context.tree, path, policy).then(|| leaf_value(context, path.len(), *evaluation))
 }
 
 /// Takes everything back that the batch has under way, after its evaluation failed.
-pub(crate) fn abandon_batch(search: &Search, batch: &Batch) {
-    let _inside = search.context.tree.enter();
-    end_visits(search, batch, |index| {
+pub(crate) fn abandon_batch(tree: &Tree, batch: &Batch) {
+    let _inside = tree.enter();
+    end_visits(tree, batch, |index| {
         let path = batch.path(&batch.leaves[index]);
-        search.context.tree.node(path[path.len() - 1]).unclaim();
+        tree.node(path[path.len() - 1]).unclaim();
         VisitSum::cancelled(1)
     });
 }
 
 /// Takes the collisions of a batch that is not full yet back.
-pub(crate) fn release_collisions(search: &Search, batch: &mut Batch) {
-    let mut backup = Backup { tree: &search.context.tree, open: Vec::new() };
+pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
+    let mut backup = Backup { tree, open: Vec::new() };
     for collision in &batch.collisions {
         backup.add(batch.path(&collision.path), VisitSum::cancelled(collision.visits));
     }

@@ -6,16 +6,16 @@
 
 use std::sync::atomic::Ordering;
 
+use super::backup;
+use super::batch::Batch;
+use super::quota::{self, GatherCounts, Quota};
+use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
-use crate::search::drive::device::{Device, Evaluated};
-use crate::search::drive::search::Search;
-use crate::search::leaf::backup;
-use crate::search::leaf::batch::Batch;
-use crate::search::leaf::proof;
-use crate::search::leaf::quota::{GatherCounts, Quota};
-use crate::search::leaf::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
-use crate::search::tree::{Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, TreeFull, Unvisited};
+use crate::search::state::{SearchContext, SearchState, VisitBudget};
+use crate::search::tree::{
+    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
+};
 use crate::tablebase;
 
 /// The largest number of visits that are sent for each leaf that is still wanted.
@@ -84,15 +84,15 @@ impl Gatherer {
     }
 
     /// Fills the batch.
-    pub(crate) fn gather(&mut self, search: &Search) -> Gathered {
+    pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
         let before = self.batch.leaves.len() as u32;
-        let target = (before + search.leaves_to_begin(self.queues)).min(search.batch_size());
+        let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
         self.target = target as usize;
         let gain = search.context.params.pending_visit_gain;
         self.pending_gain = select::pending_gain(gain, target, self.has_device());
-        let quota = Quota::new(&search.context.params, target, search.root_visits(), self.queues);
+        let quota = Quota::new(&search.context.params, target, search.context.root_visits(), self.queues);
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
             let found = self.batch.leaves.len() as u32;
@@ -114,8 +114,8 @@ impl Gatherer {
         }
         search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
         let new = self.batch.leaves.len() as u32 - before;
-        search.begin_leaves(new);
-        search.spend_host_time(new + self.counts.known + self.counts.collisions);
+        search.budget.begin_leaves(new);
+        spend_host_time(&search.context, new + self.counts.known + self.counts.collisions);
         if new + self.counts.known + self.counts.reopened == 0 {
             Gathered::Nothing
         } else if self.is_full() || quota.has_enough_known(&self.counts) {
@@ -125,11 +125,9 @@ impl Gatherer {
         }
     }
 
-    /// Returns whether the batch is to be sent: it is full, or the device has nothing to do, or half a batch would let it go
-    /// on with the next one at once.
-    pub(crate) fn is_batch_ready(&self, search: &Search, device: &Device) -> bool {
-        let (leaves, size) = (self.batch.leaves.len() as u32, search.batch_size());
-        leaves > 0 && (leaves >= size || device.is_idle() || device.has_free_queue() && leaves * 2 >= size)
+    /// Returns the leaves that wait to be sent.
+    pub(crate) fn waiting_leaves(&self) -> u32 {
+        self.batch.leaves.len() as u32
     }
 
     /// Takes the batch, and begins the next one.
@@ -137,22 +135,8 @@ impl Gatherer {
         std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
     }
 
-    /// Backs up a batch that is back, and lets go of the visits that collided while it was under way: some of the leaves may
-    /// be evaluated now.
-    pub(crate) fn take_in(&mut self, search: &Search, evaluated: Evaluated) {
-        let Evaluated { mut batch, outcome } = evaluated;
-        let leaves = batch.leaves.len() as u32;
-        search.end_leaves(leaves);
-        match outcome {
-            Ok(()) => {
-                backup::finish_batch(search, &mut batch);
-                search.batch_done(leaves.into());
-            }
-            Err(error) => {
-                backup::abandon_batch(search, &batch);
-                search.fail(error.to_string());
-            }
-        }
+    /// Takes the buffers of a batch that is backed up for another one.
+    pub(crate) fn recycle(&mut self, mut batch: Batch) {
         batch.clear();
         // Without others under way one buffer is enough.
         if self.batch.is_empty() {
@@ -161,23 +145,31 @@ impl Gatherer {
         if batch.has_buffers() {
             self.spare.push(batch);
         }
-        self.release_collisions(search);
     }
 
     /// Lets go of the visits that collided in this batch so far.
-    pub(crate) fn release_collisions(&mut self, search: &Search) {
-        backup::release_collisions(search, &mut self.batch);
+    pub(crate) fn release_collisions(&mut self, tree: &Tree) {
+        backup::release_collisions(tree, &mut self.batch);
     }
 
     /// Takes back what the batch has begun.
-    pub(crate) fn abandon_batch(&mut self, search: &Search) {
-        search.end_leaves(self.batch.leaves.len() as u32);
-        backup::abandon_batch(search, &self.batch);
+    pub(crate) fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
+        budget.end_leaves(self.waiting_leaves());
+        backup::abandon_batch(tree, &self.batch);
         self.batch.clear();
     }
 
+    /// Returns the leaves that a tree of this size may begin, but fewer when the clock or another limit is near, and one where nothing
+    /// else would be done.
+    fn leaves_to_begin(&self, search: &SearchState) -> u32 {
+        let under_way = search.budget.leaves_under_way();
+        let would_idle = self.queues == 0 || under_way == 0;
+        let allowed = quota::leaves_that_may_begin(&search.context, under_way, self.queues);
+        allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
+    }
+
     /// Takes `visits` visits into the node that stands for the last position of `history`.
-    fn descend(&mut self, search: &Search, id: NodeId, visits: u32) {
+    fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
         self.path.push(id);
         let node = search.context.tree.node(id);
         node.start_visits(visits);
@@ -210,14 +202,14 @@ impl Gatherer {
 
     /// Makes the draw by repetition at the end of the path, whose first occurrence the root has moved past, a leaf again for
     /// the next visit.
-    fn revert_two_fold_draw(&mut self, search: &Search) {
+    fn revert_two_fold_draw(&mut self, search: &SearchState) {
         let reverted = search.context.tree.revert_two_fold_draw(&self.path);
         search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
         self.counts.reopened += 1;
     }
 
     /// Splits visits among the children of `node` and takes them there.
-    fn split(&mut self, search: &Search, node: &Node, visits: u32) {
+    fn split(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let first = self.candidates.len();
         let unplaced = self.choose(search, node, visits);
         if unplaced > 0 {
@@ -261,7 +253,7 @@ impl Gatherer {
     }
 
     /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
-    fn choose(&mut self, search: &Search, node: &Node, visits: u32) -> u32 {
+    fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
         let first = self.candidates.len();
         let mut terms = self.push_children(search, node);
         let mut last = None;
@@ -288,11 +280,11 @@ impl Gatherer {
     }
 
     /// Puts the children on the stack. Returns what the moves without a visit have in common.
-    fn push_children(&mut self, search: &Search, node: &Node) -> UnvisitedTerms {
+    fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
         let first = self.candidates.len();
         let plies = self.path.len() - 1;
         let (exploration, fpu) = search.context.params.formula_at(plies);
-        let draw_score = search.draw_score(plies);
+        let draw_score = search.root.draw_score(plies);
         let mean = node.mean();
         let has_moves_left = search.context.backend_info.has_moves_left;
         let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
@@ -305,10 +297,10 @@ impl Gatherer {
             let (finished, started) = child.finished_and_started();
             children_visits += finished;
             if plies == 0 {
-                if !search.root_policy.allows(edge.mv()) {
+                if !search.root.allows(edge.mv()) {
                     continue;
                 }
-                policy = search.root_policy.of_child(child);
+                policy = search.root.policy_of_child(child);
             }
             let mut q = f32::NAN;
             if started > 0 {
@@ -319,7 +311,7 @@ impl Gatherer {
                 q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
                 q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
             }
-            if plies == 0 && search.is_settled(child) {
+            if plies == 0 && is_settled(&search.context, child) {
                 (q, policy) = (f32::MIN, 0.0);
             }
             let target = CandidateMove::Child(id);
@@ -336,14 +328,14 @@ impl Gatherer {
         }
         if plies == 0 {
             // The root's candidates are all there are on the stack.
-            let least = search.visits_to_stay_in_the_race();
+            let least = visits_to_stay_in_the_race(search);
             self.candidates.retain(|candidate| candidate.started >= least);
         }
         terms
     }
 
     /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
-    pub(crate) fn push_candidates(&mut self, search: &Search, node: &Node, fresh: u32) {
+    pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
         let first = self.candidates.len();
         let terms = self.push_children(search, node);
         let mut last = None;
@@ -359,26 +351,26 @@ impl Gatherer {
     /// may not be searched are passed over. Returns its place on the stack.
     fn push_unvisited(
         &mut self,
-        search: &Search,
+        search: &SearchState,
         node: &Node,
         last: &mut Option<Unvisited>,
         terms: &UnvisitedTerms,
     ) -> Option<usize> {
         let is_root = self.path.len() == 1;
         let edge = if is_root {
-            search.best_unvisited_root_move(node, *last)?
+            best_unvisited_root_move(search, node, *last)?
         } else {
             search.context.tree.best_unvisited(node, *last)?
         };
         *last = Some(edge);
-        let policy = if is_root { search.root_policy.of_unvisited(edge) } else { edge.policy() };
+        let policy = if is_root { search.root.policy_of_unvisited(edge) } else { edge.policy() };
         let target = CandidateMove::Unvisited(edge);
         self.candidates.push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
         Some(self.candidates.len() - 1)
     }
 
     /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else with the batch.
-    fn open_leaf(&mut self, search: &Search, node: &Node, visits: u32) {
+    fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let moves = self.history.legal_moves();
         let is_root = self.path.len() == 1;
         if !is_root {
@@ -409,7 +401,7 @@ impl Gatherer {
     }
 
     /// Returns the plies back to an earlier occurrence of this position that lies in the tree.
-    fn two_fold_cycle(&self, search: &Search) -> Option<u8> {
+    fn two_fold_cycle(&self, search: &SearchState) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
         (search.context.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
@@ -417,7 +409,7 @@ impl Gatherer {
 
     /// Returns what the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken
     /// to be what is left at its parent.
-    fn probe(&self, search: &Search) -> Option<Proof> {
+    fn probe(&self, search: &SearchState) -> Option<Proof> {
         let outcome = match search.context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
             tablebase::ProbeResult::Draw => ProofOutcome::Draw,
@@ -430,17 +422,17 @@ impl Gatherer {
 
     /// Expands the claimed leaf, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the
     /// others are not needed.
-    fn open_cached(&mut self, search: &Search, evaluation: Evaluation, visits: u32) {
-        if !backup::expand(search, &self.path, &self.policy) {
+    fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
+        if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(search, visits);
         }
-        self.finish_known(search, 1, backup::leaf_value(search, &self.path, evaluation));
+        self.finish_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
         search.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
         self.cancel(search, visits - 1);
     }
 
     /// Puts the leaf into the batch with one visit; the others collide with it.
-    fn queue_leaf(&mut self, search: &Search, moves: &MoveList, visits: u32) {
+    fn queue_leaf(&mut self, search: &SearchState, moves: &MoveList, visits: u32) {
         self.batch.push_leaf(&self.path).fill(&self.history, moves, search.context.encoding());
         if visits > 1 {
             self.collide(visits - 1);
@@ -448,21 +440,23 @@ impl Gatherer {
     }
 
     /// Makes the claimed leaf terminal and ends the visits in it.
-    fn end_in_proof(&mut self, search: &Search, leaf: &Node, proof: Proof, visits: u32) {
+    fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
         leaf.set_terminal(proof);
         self.end_in_known(search, visits, proof.value());
-        proof::propagate(search, &self.path);
+        if search.context.params.sticky_endgames {
+            verdict::propagate(&search.context.tree, &self.path);
+        }
     }
 
     /// Ends the visits in a node whose value is certain, or taken to be.
-    fn end_in_known(&mut self, search: &Search, visits: u32, value: NodeValue) {
+    fn end_in_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
         self.finish_known(search, visits, value);
         search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
     /// Ends the visits here with a known value.
-    fn finish_known(&mut self, search: &Search, visits: u32, value: NodeValue) {
-        backup::finish(search, &self.path, visits, value);
+    fn finish_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
+        backup::finish(&search.context.tree, &self.path, visits, value);
         let depth = self.path.len();
         search.counters.count_depths(depth * visits as usize, depth);
         self.counts.known += visits;
@@ -476,8 +470,48 @@ impl Gatherer {
     }
 
     /// Takes visits back that have no use.
-    fn cancel(&mut self, search: &Search, visits: u32) {
-        backup::cancel(search, &self.path, visits);
+    fn cancel(&mut self, search: &SearchState, visits: u32) {
+        backup::cancel(&search.context.tree, &self.path, visits);
         self.counts.spare += visits;
+    }
+}
+
+/// Returns the visits below which a root move cannot become the most visited any more, and gets no more; 0 while all
+/// can. Moves that certainly lose are not in the race.
+fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
+    let SearchState { context, root, hints, .. } = search;
+    let lead = hints.decisive_lead.load(Ordering::Relaxed);
+    if lead == u32::MAX {
+        return 0;
+    }
+    let children = context.tree.children(context.root_node()).map(|(_, child)| child);
+    let rivals = children.filter(|child| root.allows(child.edge().mv()) && !child.is_lost());
+    rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
+}
+
+/// Returns whether `child` of the root comes last in the choice of moves to visit: it wins for certain, and the other lines
+/// that are wanted beside it have no score yet, or a poor one.
+fn is_settled(context: &SearchContext, child: &Node) -> bool {
+    context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
+}
+
+/// Returns the unvisited root move with the largest policy that may be searched, among those that come after `last`.
+fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+    if visits_to_stay_in_the_race(search) > 0 {
+        return None;
+    }
+    let root = &search.root;
+    // Policies are not negative: their bits are in the same order.
+    let rank = |&edge: &Unvisited| (root.policy_of_unvisited(edge).to_bits(), u8::MAX - edge.index);
+    let below = last.as_ref().map(rank);
+    let allowed = search.context.tree.unvisited(node).filter(|edge| root.allows_index(edge.index));
+    allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
+}
+
+/// Lets the time of so many visits pass where time is virtual.
+fn spend_host_time(context: &SearchContext, visits: u32) {
+    if let Some(pace) = context.backend_info.virtual_pace {
+        let clock = &context.clock;
+        clock.pass_until(clock.elapsed() + pace.host_per_visit * visits);
     }
 }

@@ -6,11 +6,10 @@
 
 use std::num::NonZero;
 
+use super::gather::Gatherer;
+use super::select::{Candidate, CandidateMove};
 use crate::chess::MoveList;
-use crate::search::drive::search::Search;
-use crate::search::leaf::gather::Gatherer;
-use crate::search::leaf::select::{Candidate, CandidateMove};
-use crate::search::state::context::SearchContext;
+use crate::search::state::{SearchContext, SearchState};
 use crate::search::tree::{NodeId, NodeState};
 
 /// A batch for a device is filled up to the size of a full one divided by this.
@@ -20,9 +19,9 @@ impl Gatherer {
     /// Fills the batch up to `MaxPrefetch` positions, as far as the backend takes them. Where that leaves it to us, a device
     /// gets a part of a batch: that takes it not much longer than a single position. A batch without leaves is left
     /// alone: nothing waits for it.
-    pub(crate) fn prefetch(&mut self, search: &Search) {
+    pub(crate) fn prefetch(&mut self, search: &SearchState) {
         let leaves = self.batch.leaves.len();
-        let of_device = if self.has_device() { search.batch_size() / BATCH_PER_PREFETCH } else { 0 };
+        let of_device = if self.has_device() { search.context.batch_size() / BATCH_PER_PREFETCH } else { 0 };
         let size = search.context.params.max_prefetch.map_or(of_device, NonZero::get) as usize;
         let size = size.min(search.context.backend_info.max_batch);
         if leaves == 0
@@ -38,7 +37,7 @@ impl Gatherer {
 
     /// Looks for up to `budget` positions below the node that stands for the last position of `history`. Returns how many
     /// it found, those in the cache included.
-    fn prefetch_below(&mut self, search: &Search, id: NodeId, budget: u32) -> u32 {
+    fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
         let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
             return 0;
@@ -62,7 +61,7 @@ impl Gatherer {
     }
 
     /// Looks for up to `budget` positions below `candidate`. Returns how many it found.
-    fn prefetch_candidate(&mut self, search: &Search, candidate: Candidate, budget: u32) -> u32 {
+    fn prefetch_candidate(&mut self, search: &SearchState, candidate: Candidate, budget: u32) -> u32 {
         let mv = match candidate.target {
             CandidateMove::Child(child) => search.context.tree.node(child).edge().mv(),
             CandidateMove::Unvisited(edge) => self.history.legal_moves()[usize::from(edge.index)],
@@ -80,7 +79,7 @@ impl Gatherer {
     }
 
     /// Adds the last position of `history` to the batch, unless it is known or asked for already.
-    fn prefetch_leaf(&mut self, search: &Search) {
+    fn prefetch_leaf(&mut self, search: &SearchState) {
         let moves = self.history.legal_moves();
         let key = self.history.evaluation_key();
         let is_known = self.history.terminal(&moves).is_some()
@@ -94,7 +93,7 @@ impl Gatherer {
 
     /// Returns whether the last position of `history`, one move after the last node of the path, will be decided by a mate, a
     /// repetition or a table once the search comes there.
-    fn is_decided(&self, search: &Search, moves: &MoveList) -> bool {
+    fn is_decided(&self, search: &SearchState, moves: &MoveList) -> bool {
         let SearchContext { params, tablebase, .. } = &search.context;
         let repeats_within =
             |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);

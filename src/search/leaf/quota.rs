@@ -4,8 +4,7 @@
 
 use std::num::NonZero;
 
-use crate::options::option_group;
-use crate::search::state::params::SearchParams;
+use crate::search::state::{CollisionScaling, SearchContext, SearchParams};
 
 /// At most one leaf is under way, on all threads together, per this many visits of the root, where an evaluation needs a core:
 /// visits that don't know of each other's results are ill spent.
@@ -29,6 +28,11 @@ pub(crate) fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     }
 }
 
+/// Returns the leaves that may be begun where `under_way` are, for a device that has `queues` batches at once.
+pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, queues: usize) -> u32 {
+    leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
+}
+
 /// Returns what each of `leaves` visits that don't know of each other's results is worth in a tree of `visits` visits: 1 is a visit
 /// that knows all of them.
 pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
@@ -43,20 +47,6 @@ pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
 fn leaves_on_device(visits: u32, latency: u32) -> u32 {
     let (latency, wanted) = (latency as f32, visits as f32 / LOSS_UNDER_WAY);
     visits.min(((latency * (latency + wanted)).sqrt() - latency) as u32)
-}
-
-option_group! {
-    /// The growth of the visits that a gathering may lose to collisions: from 1 at `start` visits of the root to all
-    /// that are allowed at `end`, along a power of the way between.
-    #[derive(Copy)]
-    pub struct CollisionScaling {
-        /// Visits of the root up to which only one visit may be lost to collisions.
-        start: u32 = 28, in 1..=100_000, "MaxCollisionVisitsScalingStart", "max-collision-visits-scaling-start";
-        /// Visits of the root from which on MaxCollisionVisits may be lost; 0: in any tree.
-        end: u32 = 145_000, in 0..=100_000_000, "MaxCollisionVisitsScalingEnd", "max-collision-visits-scaling-end";
-        /// Power by which the visits that may be lost grow between these two: 1 is evenly, more is late.
-        power: f32 = 1.25, in 0.01..=100.0, "MaxCollisionVisitsScalingPower", "max-collision-visits-scaling-power";
-    }
 }
 
 impl CollisionScaling {
@@ -76,22 +66,22 @@ impl CollisionScaling {
 
 /// The counts of one gathering so far, beside its leaves.
 #[derive(Debug, Default)]
-pub(crate) struct GatherCounts {
+pub(super) struct GatherCounts {
     /// Visits that ended in terminals and cache hits.
-    pub(crate) known: u32,
+    pub(super) known: u32,
     /// Visits that stopped at leaves under evaluation.
-    pub(crate) collided: u32,
+    pub(super) collided: u32,
     /// Stops at leaves under evaluation.
-    pub(crate) collisions: u32,
+    pub(super) collisions: u32,
     /// Visits that were not needed: the leaf took one visit only.
-    pub(crate) spare: u32,
+    pub(super) spare: u32,
     /// Draws by repetition that were none any more and became leaves again.
-    pub(crate) reopened: u32,
+    pub(super) reopened: u32,
 }
 
 /// The bounds of one gathering.
 #[derive(Debug)]
-pub(crate) struct Quota {
+pub(super) struct Quota {
     /// Leaves wanted.
     leaves: u32,
     /// Visits that may end in terminals and cache hits.
@@ -107,7 +97,7 @@ pub(crate) struct Quota {
 impl Quota {
     /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits, for a device that has `queues` batches
     /// at once.
-    pub(crate) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
+    pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
         let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
         let usual = per_leaves.min(MOST_COLLISIONS);
         Quota {
@@ -120,18 +110,18 @@ impl Quota {
     }
 
     /// Returns the places of the batch that are still free after `found` leaves.
-    pub(crate) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
+    pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
         let known = if self.known_take_places { counts.known } else { 0 };
         self.leaves.saturating_sub(found + known)
     }
 
     /// Returns whether the gathering ends because so many visits ended in what is known.
-    pub(crate) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+    pub(super) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
         counts.known >= self.known
     }
 
     /// Returns whether the gathering ends, whether the batch is full or not.
-    pub(crate) fn is_spent(&self, counts: &GatherCounts) -> bool {
+    pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions
             || counts.collided >= self.collided

@@ -6,7 +6,7 @@
 //! growth of `cpuct` and reduction as in Lc0).
 //! Nothing here comes from the system's mathematics, so that a search is the same on every machine.
 
-use crate::search::state::params::{Exploration, FirstPlayUrgency, SearchParams};
+use crate::search::state::{Exploration, FirstPlayUrgency, SearchParams};
 use crate::search::tree::{NodeId, NodeValue, Unvisited};
 
 /// The largest batch of which [`pending_gain`] takes nothing away.

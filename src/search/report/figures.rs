@@ -1,15 +1,18 @@
-//! Figures of a running search, for the stoppers and the time managers.
+//! The figures of a search: for the stoppers and time managers while it runs, for benchmarks and logs when it is over.
 
-use crate::network::BackendInfo;
-use crate::search::report::snapshot::{RootMove, RootSnapshot};
-use crate::search::tree::{Node, NodeId, Proof, ProofOutcome, Tree};
-use crate::time::{Millis, Nodes, Nps, Plies, RootEvaluation, SearchStats};
+use std::time::Duration;
+
+use super::snapshot::{RootMove, RootSnapshot, moves_to_mate};
+use crate::chess::Move;
+use crate::search::state::CounterValues;
+use crate::search::tree::{Proof, ProofOutcome};
+use crate::time::{Nodes, RootEvaluation, SearchStats};
 
 /// The value at or below which a move loses nearly for certain, as Lc0 has it.
 const RESIGNABLE_Q: f32 = -0.98;
 
 /// Returns the figures of `snapshot` that the stoppers are asked with.
-pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
+pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
     let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
     let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
     let proofs = || allowed().filter_map(|root_move| root_move.node.proof);
@@ -53,86 +56,37 @@ pub(crate) fn of(snapshot: &RootSnapshot) -> SearchStats {
     }
 }
 
-/// Returns the moves of the winning side, or of the losing one, until a mate that is `plies` away.
-pub(crate) fn moves_to_mate(plies: f32) -> u32 {
-    (plies as u32).div_ceil(2)
+/// Figures of a finished search.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchSummary {
+    /// Visits of the root, those of earlier searches included.
+    pub nodes: u64,
+    /// Visits made by this search.
+    pub new_nodes: u64,
+    /// Time from `go` to the answer.
+    pub time: Duration,
+    /// Time from `go` to the first evaluation; `None` if there was none.
+    pub first_evaluation: Option<Duration>,
+    /// What the search has counted.
+    pub counts: CounterValues,
+    /// Memory of the tree, bytes.
+    pub tree_bytes: u64,
+    /// Mean value, draws and plies left at the root, from the side to move's point of view; `None` if nothing was visited.
+    pub root: Option<RootEvaluation>,
+    /// The root's moves with their visits, in the order of their policy; moves that were never tried are missing.
+    pub root_visits: Vec<(Move, u32)>,
 }
 
-/// Returns the visits of the root's moves, in the order in which their children were made; moves without a child are
-/// missing.
-pub(crate) fn root_visits(tree: &Tree, root: NodeId) -> Vec<u32> {
-    tree.children(tree.node(root)).map(|(_, child)| child.visits()).collect()
-}
-
-/// Returns the mean at `root`, for the side to move; `None` without visits.
-pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
-    let node = tree.node(root);
-    if node.visits() == 0 {
-        return None;
+/// Returns the figures of the search that `snapshot` is of; `tree_bytes` is the memory of its tree.
+pub(crate) fn summary(snapshot: &RootSnapshot, tree_bytes: u64) -> SearchSummary {
+    SearchSummary {
+        nodes: snapshot.nodes.into(),
+        new_nodes: snapshot.new_nodes,
+        time: snapshot.elapsed,
+        first_evaluation: snapshot.first_evaluation,
+        counts: snapshot.counts,
+        tree_bytes,
+        root: snapshot.evaluation,
+        root_visits: snapshot.children.iter().map(|child| (child.mv, child.node.visits)).collect(),
     }
-    let mean = node.mean();
-    let m = backend.has_moves_left.then_some(Plies(mean.m.into()));
-    Some(RootEvaluation {
-        q: -f64::from(mean.v),
-        d: backend.has_wdl.then_some(mean.d.into()),
-        m,
-        m_spread: m.and_then(|m| moves_left_spread(tree, node, m)),
-    })
-}
-
-/// The share of the root's visits down to which a line of play is followed …
-const LINE_SHARE: f64 = 1.0 / 16.0;
-/// … and the number of plies for which it is.
-const LINE_PLIES: u32 = 6;
-
-/// Returns the standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
-/// with its mean, so that asking costs the same for a tree of any size. While the tree is being pruned, for which nobody waits
-/// here, only the root's moves count: they stay.
-fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
-    let inside = tree.try_enter();
-    let mut lines = MovesLeftSums {
-        tree,
-        plies: if inside.is_some() { LINE_PLIES } else { 1 },
-        mean: mean.0,
-        least: LINE_SHARE * f64::from(root.visits()),
-        visits: 0.0,
-        squares: 0.0,
-    };
-    lines.add_below(root, 1);
-    (lines.visits > 0.0).then(|| Plies((lines.squares / lines.visits).sqrt()))
-}
-
-/// Sums of the plies left over lines of play.
-struct MovesLeftSums<'a> {
-    tree: &'a Tree,
-    /// The number of plies for which lines are followed.
-    plies: u32,
-    /// Plies left at the root.
-    mean: f64,
-    /// The fewest visits with which a line is followed.
-    least: f64,
-    visits: f64,
-    /// Squared distances of the plies left from `mean`, by visits.
-    squares: f64,
-}
-
-impl MovesLeftSums<'_> {
-    /// Adds the lines through `node`, whose children are `plies` below the root.
-    fn add_below(&mut self, node: &Node, plies: u32) {
-        for (_, child) in self.tree.children(node) {
-            let n = f64::from(child.visits());
-            if n > self.least && plies < self.plies && child.child_count() > 0 {
-                self.add_below(child, plies + 1);
-            } else {
-                self.visits += n;
-                self.squares += n * (f64::from(child.mean().m) + f64::from(plies) - self.mean).powi(2);
-            }
-        }
-    }
-}
-
-/// Returns the new nodes per second since `go`, the wait for the first evaluation included; `None` before that is back.
-pub(crate) fn nps(stats: &SearchStats) -> Option<Nps> {
-    stats.since_first_eval?;
-    (stats.elapsed > Millis::ZERO).then(|| Nps(stats.new_nodes.as_f64() / stats.elapsed.as_secs()))
 }

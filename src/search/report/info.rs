@@ -1,38 +1,14 @@
-//! Computes what a search reports while it runs: depth, speed, the best lines, and on demand figures of every root
-//! move.
+//! What a search reports while it runs: depth, speed, the best lines, and on demand figures of every root move.
 
 use std::time::Duration;
 
-use super::figures;
+use super::best_move::principal_variation;
+use super::move_stats::RootStats;
+use super::snapshot::{RootMove, RootSnapshot, moves_to_mate};
 use crate::chess::Move;
-use crate::search::drive::search::Search;
 use crate::search::leaf::select;
-use crate::search::report::best_move::principal_variation;
-use crate::search::report::move_stats::RootStats;
-use crate::search::report::snapshot::{RootMove, RootSnapshot};
-use crate::search::state::context::SearchContext;
+use crate::search::state::SearchContext;
 use crate::search::tree::{Proof, ProofOutcome};
-
-/// Decides when a search reports figures of every root move.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MoveStatsWhen {
-    /// They are not reported.
-    #[default]
-    Never,
-    /// They come with the last report.
-    AtEnd,
-    /// They come with every report.
-    Always,
-}
-
-/// The selection of what a search reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reporting {
-    /// The number of lines, best first.
-    pub lines: usize,
-    /// The occasions on which figures of every root move are reported.
-    pub move_stats: MoveStatsWhen,
-}
 
 /// A line with its value, from the point of view of the side to move at the root. `wl`, `d` and `mu` are free of
 /// contempt, as far as the objectivity goes.
@@ -106,7 +82,11 @@ impl SearchInfo {
 
 /// Returns the information of `snapshot`, a reported one, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
 /// the snapshot's root moves, best first.
-pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove]) -> Option<SearchInfo> {
+pub(crate) fn of(
+    context: &SearchContext,
+    snapshot: &RootSnapshot,
+    ranked: &[&RootMove],
+) -> Option<SearchInfo> {
     let (best, others) = ranked.split_first()?;
     // A move without visits is taken to be worth what the root is, unless that is proven by another one.
     let has_score = |root_move: &&&RootMove| root_move.is_visited() || snapshot.root.proof.is_none();
@@ -119,40 +99,40 @@ pub(crate) fn of(search: &Search, snapshot: &RootSnapshot, ranked: &[&RootMove])
         nodes: snapshot.nodes.into(),
         nps: snapshot.per_second(snapshot.new_nodes),
         eps: snapshot.per_second(counts.evaluations),
-        hashfull: search.context.cache.hashfull(),
+        hashfull: context.cache.hashfull(),
         tablebase_hits: counts.tablebase_hits,
         lines: shown
-            .take(search.context.reporting.lines.max(1))
-            .map(|root_move| line(search, snapshot, root_move))
+            .take(context.reporting.lines.max(1))
+            .map(|root_move| line(context, snapshot, root_move))
             .collect(),
         move_stats: None,
     })
 }
 
 /// Returns the line of a root move with its value.
-fn line(search: &Search, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
-    let SearchContext { rescale, history, backend_info, .. } = &search.context;
+fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
+    let SearchContext { rescale, history, backend_info, .. } = context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
     let mean = node.map_or_else(|| snapshot.root.mean.at_child(), |node| node.mean);
     let turn = history.current().turn();
     let mover = if snapshot.plies.is_multiple_of(2) { turn } else { !turn };
     let shown = rescale.shown(mean.into(), mover);
     PvLine {
-        q: select::child_q(mean, search.draw_score(snapshot.plies)),
+        q: select::child_q(mean, snapshot.draw_score),
         wl: shown.wl,
         d: shown.d,
         mu: shown.mu.filter(|_| backend_info.has_wdl),
         nodes: root_move.node.visits.into(),
         moves_left: backend_info.has_moves_left.then_some(mean.m + 1.0),
         mate: node.and_then(|node| mate(node.proof)),
-        moves: principal_variation(search, root_move, snapshot.plies),
+        moves: principal_variation(context, snapshot, root_move),
     }
 }
 
 /// Returns the moves to the mate that a root move with this proof leads to, as [`PvLine::mate`].
 fn mate(proof: Option<Proof>) -> Option<i32> {
     let proof = proof.filter(|proof| proof.is_mate)?;
-    let moves = figures::moves_to_mate(proof.plies + 1.0) as i32;
+    let moves = moves_to_mate(proof.plies + 1.0) as i32;
     match proof.outcome {
         ProofOutcome::Win => Some(moves),
         ProofOutcome::Loss => Some(-moves),

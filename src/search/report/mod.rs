@@ -1,9 +1,15 @@
 //! The root at one moment, and all that is read from it.
 
-pub(crate) mod best_move;
-pub(crate) mod figures;
-pub(crate) mod info;
-pub(crate) mod move_stats;
-pub(crate) mod snapshot;
-pub(crate) mod summary;
-pub(crate) mod temperature;
+mod best_move;
+mod figures;
+pub(super) mod info;
+pub(super) mod move_stats;
+mod snapshot;
+
+pub(super) use best_move::{choose, principal_variation};
+pub use figures::SearchSummary;
+pub(super) use figures::{stats, summary};
+pub use info::{PvLine, SearchInfo};
+pub use move_stats::{MeanStats, MoveStats, NodeStats, RootStats};
+pub(super) use snapshot::RootSnapshot;
+pub(crate) use snapshot::root_evaluation;

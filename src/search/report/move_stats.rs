@@ -1,15 +1,15 @@
 //! Figures of every root move, for people who want to look into a search.
 //!
-//! All values are from the point of view of the side to move at the root. Collected by `controller` when options ask
+//! All values are from the point of view of the side to move at the root. Collected by the `controller` when options ask
 //! for it; `uci` writes them as text.
 
+use super::snapshot::{NodeReading, RootMove, RootSnapshot};
 use crate::chess::{History, Move};
+use crate::network::cache::EvalCache;
 use crate::network::encode::Transform;
 use crate::network::policy_map;
-use crate::search::drive::search::Search;
 use crate::search::leaf::select::{self, MovesLeftUtility};
-use crate::search::report::snapshot::{NodeReading, RootMove, RootSnapshot};
-use crate::search::state::context::SearchContext;
+use crate::search::state::SearchContext;
 use crate::search::tree::NodeValue;
 
 /// The mean of a node's visits, free of contempt as far as the objectivity goes, from the point of view of the side to move
@@ -70,51 +70,58 @@ pub struct RootStats {
 }
 
 /// Returns the figures of `snapshot`.
-pub(crate) fn of(search: &Search, snapshot: &RootSnapshot) -> RootStats {
-    let params = &search.context.params;
+pub(crate) fn of(context: &SearchContext, snapshot: &RootSnapshot) -> RootStats {
+    let params = &context.params;
     let visited_policy = snapshot.visited_policy();
     let children_visits = snapshot.children.iter().map(|child| child.node.visits).sum();
     let mean = snapshot.root.mean;
     let (exploration, fpu) = params.formula_at(0);
-    let has_moves_left = search.context.backend_info.has_moves_left;
+    let has_moves_left = context.backend_info.has_moves_left;
     let terms = ScoreTerms {
-        fpu: select::fpu(fpu, select::parent_q(mean, search.draw_score(0)), visited_policy),
+        draw_score: snapshot.draw_score,
+        fpu: select::fpu(fpu, select::parent_q(mean, snapshot.draw_score), visited_policy),
         exploration: select::exploration(&exploration, children_visits),
         moves_left: MovesLeftUtility::new(params, has_moves_left, mean),
     };
-    let mut history = search.context.history.clone();
+    let mut history = context.history.clone();
     let mut moves = Vec::new();
-    for mv in search.root_policy.moves() {
+    for mv in &context.history.legal_moves() {
         if let Some(root_move) = snapshot.moves().find(|root_move| root_move.mv == *mv) {
-            moves.push(move_stats(search, &mut history, root_move, &terms));
+            moves.push(move_stats(context, &mut history, root_move, &terms));
         }
     }
     moves.sort_by(|a, b| {
         a.node.visits.cmp(&b.node.visits).then((a.node.q + a.u).total_cmp(&(b.node.q + b.u)))
     });
-    RootStats { moves, root: root_stats(search, snapshot) }
+    RootStats { moves, root: root_stats(context, snapshot) }
 }
 
 /// The terms that the scores of all moves share.
 struct ScoreTerms<'a> {
+    draw_score: f32,
     fpu: f32,
     exploration: f32,
     moves_left: Option<MovesLeftUtility<'a>>,
 }
 
-fn move_stats(search: &Search, history: &mut History, root_move: &RootMove, terms: &ScoreTerms) -> MoveStats {
+fn move_stats(
+    context: &SearchContext,
+    history: &mut History,
+    root_move: &RootMove,
+    terms: &ScoreTerms,
+) -> MoveStats {
     let RootMove { mv, policy, node, .. } = *root_move;
     let policy_index = policy_map::index(mv, history.current().turn(), Transform::NONE);
     let is_visited = root_move.is_visited();
     let q = if is_visited { root_move.q } else { terms.fpu };
     let is_certain = is_visited && node.is_certain;
     history.push(mv);
-    let network_value = || network_value(search, history).map(|q| -q).filter(|_| is_visited);
+    let network_value = || network_value(&context.cache, history).map(|q| -q).filter(|_| is_visited);
     let node_stats = NodeStats {
         visits: node.visits,
         in_flight: node.in_flight,
         policy,
-        mean: is_visited.then(|| mean_stats(search, node.mean)),
+        mean: is_visited.then(|| mean_stats(context, node.mean, terms.draw_score)),
         q,
         v: if is_certain { Some(q) } else { network_value() },
         is_certain,
@@ -126,7 +133,7 @@ fn move_stats(search: &Search, history: &mut History, root_move: &RootMove, term
     MoveStats { mv, policy_index, node: node_stats, u, s: q + u + moves_left }
 }
 
-fn root_stats(search: &Search, snapshot: &RootSnapshot) -> NodeStats {
+fn root_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStats {
     let NodeReading { visits, in_flight, mean, is_certain, .. } = snapshot.root;
     // The root's own mean is from the point of view of the side that moved last.
     let own = NodeValue { v: -mean.v, ..mean };
@@ -134,23 +141,22 @@ fn root_stats(search: &Search, snapshot: &RootSnapshot) -> NodeStats {
         visits,
         in_flight,
         policy: snapshot.visited_policy(),
-        mean: (visits > 0).then(|| mean_stats(search, own)),
-        q: select::parent_q(mean, search.draw_score(0)),
-        v: network_value(search, &search.context.history),
+        mean: (visits > 0).then(|| mean_stats(context, own, snapshot.draw_score)),
+        q: select::parent_q(mean, snapshot.draw_score),
+        v: network_value(&context.cache, &context.history),
         is_certain,
     }
 }
 
 /// Returns a mean, for the side to move at the root, as it is shown.
-fn mean_stats(search: &Search, mean: NodeValue) -> MeanStats {
-    let SearchContext { rescale, history, .. } = &search.context;
+fn mean_stats(context: &SearchContext, mean: NodeValue, draw_score: f32) -> MeanStats {
+    let SearchContext { rescale, history, .. } = context;
     let shown = rescale.shown(mean.into(), history.current().turn());
-    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + search.draw_score(0) * shown.d }
+    MeanStats { wl: shown.wl, d: shown.d, m: mean.m, q: shown.wl + draw_score * shown.d }
 }
 
 /// Returns what the network said of the last position, for its side to move, if the cache still knows.
-fn network_value(search: &Search, history: &History) -> Option<f32> {
+fn network_value(cache: &EvalCache, history: &History) -> Option<f32> {
     let moves = history.legal_moves().len();
-    let cache = &search.context.cache;
     cache.get(history.evaluation_key(), moves, &mut Vec::new()).map(|evaluation| evaluation.q)
 }

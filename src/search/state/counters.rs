@@ -1,5 +1,6 @@
-//! The counters of a search. Every worker writes them, with relaxed ordering: each is a number of its own, and
-//! nothing else is published through it.
+//! What a search counts: the visits that it may still begin, and those that it has made.
+//!
+//! Every worker writes the counters, with relaxed ordering: each is a number of its own, and nothing else is published through it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -112,5 +113,74 @@ impl CounterValues {
     /// Returns the average depth of the visits: positions on their way, the root included, as Lc0 counts.
     pub(crate) fn mean_depth(&self) -> u32 {
         (self.depth_sum / self.visits().max(1)) as u32
+    }
+}
+
+/// The visits that a search may make. Workers take theirs before they descend and give back what they could not use, so
+/// that the limit is kept exactly on any number of threads.
+#[derive(Debug)]
+pub(crate) struct VisitBudget {
+    total: u64,
+    /// Visits that may still be begun. Relaxed: a counter that publishes nothing else.
+    left: AtomicU64,
+    /// Leaves that are gathered and not backed up yet, of all workers. Relaxed, too.
+    leaves_under_way: AtomicU32,
+}
+
+impl VisitBudget {
+    /// Returns a budget of `total` visits.
+    pub(crate) fn new(total: u64) -> VisitBudget {
+        VisitBudget { total, left: AtomicU64::new(total), leaves_under_way: AtomicU32::new(0) }
+    }
+
+    /// Returns the number of visits that the whole search may make.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Takes up to `wanted` visits and returns how many it got.
+    pub(crate) fn reserve(&self, wanted: u32) -> u32 {
+        let mut left = self.left.load(Ordering::Relaxed);
+        loop {
+            let taken = left.min(wanted.into());
+            match self.left.compare_exchange_weak(left, left - taken, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return taken as u32,
+                Err(now) => left = now,
+            }
+        }
+    }
+
+    /// Takes back `visits` visits that were reserved and not made.
+    pub(crate) fn give_back(&self, visits: u32) {
+        self.left.fetch_add(visits.into(), Ordering::Relaxed);
+    }
+
+    /// Returns the leaves that are gathered and not backed up yet.
+    pub(crate) fn leaves_under_way(&self) -> u32 {
+        self.leaves_under_way.load(Ordering::Relaxed)
+    }
+
+    /// Notes that `leaves` leaves have been gathered.
+    pub(crate) fn begin_leaves(&self, leaves: u32) {
+        self.leaves_under_way.fetch_add(leaves, Ordering::Relaxed);
+    }
+
+    /// Notes that `leaves` leaves are about to be backed up, or given up.
+    pub(crate) fn end_leaves(&self, leaves: u32) {
+        self.leaves_under_way.fetch_sub(leaves, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_gives_no_more_than_it_has() {
+        let budget = VisitBudget::new(10);
+        assert_eq!((budget.reserve(7), budget.reserve(7)), (7, 3));
+        assert_eq!(budget.reserve(1), 0);
+        budget.give_back(2);
+        assert_eq!((budget.reserve(7), budget.total()), (2, 10));
     }
 }

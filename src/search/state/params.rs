@@ -2,12 +2,9 @@
 
 use std::num::NonZero;
 
-use super::noise::NoiseParams;
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
 use crate::options::{OptionChoice, option_group};
-use crate::search::leaf::quota::CollisionScaling;
-use crate::search::report::temperature::TemperatureParams;
 
 /// The exploration constant, which grows with a node's visits: `init + factor · ln((visits + base) / base)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +66,52 @@ impl OptionChoice for RootFpuStrategy {
         ("absolute", RootFpuStrategy::Absolute),
         ("same", RootFpuStrategy::Same),
     ];
+}
+
+option_group! {
+    /// The noise that is mixed into the root's policy: its share and its shape.
+    #[derive(Copy)]
+    pub struct NoiseParams {
+        /// Share of noise in the policy of the root's moves.
+        epsilon: f32 = 0.0, in 0.0..=1.0, "DirichletNoiseEpsilon", "noise-epsilon", hidden;
+        /// Shape of the noise (Dirichlet's alpha): the smaller, the fewer moves get most of it.
+        alpha: f64 = 0.3, in 0.0..=1e7, "DirichletNoiseAlpha", "noise-alpha", hidden;
+    }
+}
+
+option_group! {
+    /// The options for drawing the move. By default, with all 0 but the cutoff of values, the best move is played.
+    #[derive(Copy)]
+    pub struct TemperatureParams {
+        /// Temperature of the draw: a move's chance is its visits to the power of 1 / temperature. 0 plays the best.
+        initial: f32 = 0.0, in 0.0..=100.0, "Temperature", "temperature", hidden;
+        /// Moves of the game over which the temperature falls to 0; 0: it does not fall.
+        decay_moves: u32 = 0, in 0..=640, "TempDecayMoves", "tempdecay-moves", hidden;
+        /// Moves of the game before the temperature begins to fall.
+        decay_delay_moves: u32 = 0, in 0..=100, "TempDecayDelayMoves", "tempdecay-delay-moves", hidden;
+        /// Move of the game from which on TempEndgame is the temperature; 0: never.
+        cutoff_move: u32 = 0, in 0..=1000, "TempCutoffMove", "temp-cutoff-move", hidden;
+        /// Temperature from TempCutoffMove on, and the least to which it falls before.
+        endgame: f32 = 0.0, in 0.0..=100.0, "TempEndgame", "temp-endgame", hidden;
+        /// Expected score, percent, by which a move may fall short of the most visited one's and still be drawn.
+        value_cutoff: f32 = 100.0, in 0.0..=100.0, "TempValueCutoff", "temp-value-cutoff", hidden;
+        /// Number that is added to each move's visits before the draw; moves below 0 are not drawn.
+        visit_offset: f32 = 0.0, in -1000.0..=1000.0, "TempVisitOffset", "temp-visit-offset", hidden;
+    }
+}
+
+option_group! {
+    /// The growth of the visits that a gathering may lose to collisions: from 1 at `start` visits of the root to all
+    /// that are allowed at `end`, along a power of the way between.
+    #[derive(Copy)]
+    pub struct CollisionScaling {
+        /// Visits of the root up to which only one visit may be lost to collisions.
+        start: u32 = 28, in 1..=100_000, "MaxCollisionVisitsScalingStart", "max-collision-visits-scaling-start";
+        /// Visits of the root from which on MaxCollisionVisits may be lost; 0: in any tree.
+        end: u32 = 145_000, in 0..=100_000_000, "MaxCollisionVisitsScalingEnd", "max-collision-visits-scaling-end";
+        /// Power by which the visits that may be lost grow between these two: 1 is evenly, more is late.
+        power: f32 = 1.25, in 0.01..=100.0, "MaxCollisionVisitsScalingPower", "max-collision-visits-scaling-power";
+    }
 }
 
 option_group! {
