@@ -89,7 +89,7 @@ impl Engine {
             backend: network.backend(),
             draining: &self.draining,
         };
-        let search = Arc::new(game.begin_search(&order.position, order.request.clone(), &resources)?);
+        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
         if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }

@@ -155,7 +155,7 @@ impl EnginePlayer {
             backend: self.setup.backend(),
             draining: &[],
         };
-        let search = Arc::new(self.game.begin_search(position, request, &resources)?);
+        let search = Arc::new(self.game.begin_search(position, &request, &resources)?);
         match &mut self.stepped {
             Some(stepped) => stepped.take_up(search),
             stepped => *stepped = Some(SteppedSearch::new(search)),
