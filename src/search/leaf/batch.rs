@@ -44,7 +44,7 @@ impl Batch {
     }
 
     /// Returns whether it has been in use.
-    pub(crate) fn has_buffers(&self) -> bool {
+    pub(super) fn has_buffers(&self) -> bool {
         !self.slots.is_empty()
     }
 
@@ -57,14 +57,14 @@ impl Batch {
     }
 
     /// Adds a leaf and returns its slot, for the caller to fill.
-    pub(crate) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
+    pub(super) fn push_leaf(&mut self, path: &[NodeId]) -> &mut EvalSlot {
         let path = self.keep(path);
         self.leaves.push(path);
         self.last_slot()
     }
 
     /// Adds a position that is no leaf yet, after all leaves, and returns its slot, for the caller to fill.
-    pub(crate) fn push_extra(&mut self) -> &mut EvalSlot {
+    pub(super) fn push_extra(&mut self) -> &mut EvalSlot {
         self.extra += 1;
         self.last_slot()
     }
@@ -78,7 +78,7 @@ impl Batch {
     }
 
     /// Adds visits that stopped at a leaf under evaluation.
-    pub(crate) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
+    pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
         let path = self.keep(path);
         self.collisions.push(Collision { path, visits });
     }

@@ -12,7 +12,7 @@ use super::quota::{self, GatherCounts, Quota};
 use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
 use crate::chess::{History, MoveList, Terminal};
 use crate::network::Evaluation;
-use crate::search::state::{SearchContext, SearchState, VisitBudget};
+use crate::search::state::{SearchContext, SearchParams, SearchState, VisitBudget};
 use crate::search::tree::{
     Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
 };
@@ -87,7 +87,7 @@ impl Gatherer {
     pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
-        let before = self.batch.leaves.len() as u32;
+        let before = self.waiting_leaves();
         let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
         self.target = target as usize;
         let gain = search.context.params.pending_visit_gain;
@@ -95,7 +95,7 @@ impl Gatherer {
         let quota = Quota::new(&search.context.params, target, search.context.root_visits(), self.queues);
         let mut per_leaf = 1;
         while !search.progress.is_stopped() && !search.context.tree.is_full() {
-            let found = self.batch.leaves.len() as u32;
+            let found = self.waiting_leaves();
             // Where most visits collide, more of them are sent at once: one collision then takes them together.
             let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
             if visits == 0 {
@@ -106,14 +106,14 @@ impl Gatherer {
             self.descend(search, search.context.root, visits);
             let unused = self.counts.spare - spare;
             search.budget.give_back(self.counts.collided - collided + unused);
-            let new = self.batch.leaves.len() as u32 - found;
+            let new = self.waiting_leaves() - found;
             per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
             if unused == visits || quota.is_spent(&self.counts) {
                 break;
             }
         }
         search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
-        let new = self.batch.leaves.len() as u32 - before;
+        let new = self.waiting_leaves() - before;
         search.budget.begin_leaves(new);
         spend_host_time(&search.context, new + self.counts.known + self.counts.collisions);
         if new + self.counts.known + self.counts.reopened == 0 {
@@ -187,7 +187,7 @@ impl Gatherer {
                 NodeState::Terminal | NodeState::TwoFoldDraw(_) => {
                     self.end_in_known(search, visits, node.mean());
                 }
-                NodeState::Unexpanded if self.is_full() => self.cancel(search, visits),
+                NodeState::Unexpanded if self.is_full() => self.cancel(&search.context.tree, visits),
                 NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),
                 NodeState::Unexpanded | NodeState::Claimed => self.collide(visits),
             }
@@ -213,7 +213,7 @@ impl Gatherer {
         let first = self.candidates.len();
         let unplaced = self.choose(search, node, visits);
         if unplaced > 0 {
-            self.cancel(search, unplaced);
+            self.cancel(&search.context.tree, unplaced);
         }
         // What these descents need next comes from memory while the first of them is under way.
         for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
@@ -246,7 +246,7 @@ impl Gatherer {
                 }
                 // Another worker is making a child of this node, maybe this one, at this moment.
                 Ok(None) => self.collide(taken),
-                Err(TreeFull) => self.cancel(search, taken),
+                Err(TreeFull) => self.cancel(&search.context.tree, taken),
             }
         }
         self.candidates.truncate(first);
@@ -384,11 +384,11 @@ impl Gatherer {
                 let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
                 return self.end_in_proof(search, node, proof, visits);
             }
-            if let Some(cycle) = self.two_fold_cycle(search) {
+            if let Some(cycle) = self.two_fold_cycle(&search.context.params) {
                 let value = node.set_two_fold_draw(cycle);
                 return self.end_in_known(search, visits, value);
             }
-            if let Some(proof) = self.probe(search) {
+            if let Some(proof) = self.probe(&search.context) {
                 search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
                 return self.end_in_proof(search, node, proof, visits);
             }
@@ -396,27 +396,27 @@ impl Gatherer {
         let key = self.history.evaluation_key();
         match search.context.cache.get(key, moves.len(), &mut self.policy) {
             Some(evaluation) => self.open_cached(search, evaluation, visits),
-            None => self.queue_leaf(search, &moves, visits),
+            None => self.queue_leaf(&search.context, &moves, visits),
         }
     }
 
     /// Returns the plies back to an earlier occurrence of this position that lies in the tree.
-    fn two_fold_cycle(&self, search: &SearchState) -> Option<u8> {
+    fn two_fold_cycle(&self, params: &SearchParams) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         let is_in_tree = (cycle as usize) < self.path.len();
-        (search.context.params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+        (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
     /// Returns what the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken
     /// to be what is left at its parent.
-    fn probe(&self, search: &SearchState) -> Option<Proof> {
-        let outcome = match search.context.tablebase.as_ref()?.probe(self.history.current())? {
+    fn probe(&self, context: &SearchContext) -> Option<Proof> {
+        let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
             tablebase::ProbeResult::Draw => ProofOutcome::Draw,
             tablebase::ProbeResult::Loss => ProofOutcome::Win,
         };
         let parent = self.path[self.path.len() - 2];
-        let plies = (search.context.tree.node(parent).mean().m - 1.0).max(0.0);
+        let plies = (context.tree.node(parent).mean().m - 1.0).max(0.0);
         Some(Proof { outcome, plies, is_mate: false })
     }
 
@@ -424,16 +424,16 @@ impl Gatherer {
     /// others are not needed.
     fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
-            return self.cancel(search, visits);
+            return self.cancel(&search.context.tree, visits);
         }
         self.finish_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
         search.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
-        self.cancel(search, visits - 1);
+        self.cancel(&search.context.tree, visits - 1);
     }
 
     /// Puts the leaf into the batch with one visit; the others collide with it.
-    fn queue_leaf(&mut self, search: &SearchState, moves: &MoveList, visits: u32) {
-        self.batch.push_leaf(&self.path).fill(&self.history, moves, search.context.encoding());
+    fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
+        self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
         if visits > 1 {
             self.collide(visits - 1);
         }
@@ -470,8 +470,8 @@ impl Gatherer {
     }
 
     /// Takes visits back that have no use.
-    fn cancel(&mut self, search: &SearchState, visits: u32) {
-        backup::cancel(&search.context.tree, &self.path, visits);
+    fn cancel(&mut self, tree: &Tree, visits: u32) {
+        backup::cancel(tree, &self.path, visits);
         self.counts.spare += visits;
     }
 }

@@ -70,7 +70,7 @@ impl Gatherer {
         let found = match candidate.target {
             CandidateMove::Child(child) => self.prefetch_below(search, child, budget),
             CandidateMove::Unvisited(_) => {
-                self.prefetch_leaf(search);
+                self.prefetch_leaf(&search.context);
                 1
             }
         };
@@ -79,22 +79,22 @@ impl Gatherer {
     }
 
     /// Adds the last position of `history` to the batch, unless it is known or asked for already.
-    fn prefetch_leaf(&mut self, search: &SearchState) {
+    fn prefetch_leaf(&mut self, context: &SearchContext) {
         let moves = self.history.legal_moves();
         let key = self.history.evaluation_key();
         let is_known = self.history.terminal(&moves).is_some()
             || self.batch.slots().iter().any(|slot| slot.key == key)
-            || search.context.cache.get(key, moves.len(), &mut self.policy).is_some()
-            || self.is_decided(search, &moves);
+            || context.cache.get(key, moves.len(), &mut self.policy).is_some()
+            || self.is_decided(context, &moves);
         if !is_known {
-            self.batch.push_extra().fill(&self.history, &moves, search.context.encoding());
+            self.batch.push_extra().fill(&self.history, &moves, context.encoding());
         }
     }
 
     /// Returns whether the last position of `history`, one move after the last node of the path, will be decided by a mate, a
     /// repetition or a table once the search comes there.
-    fn is_decided(&self, search: &SearchState, moves: &MoveList) -> bool {
-        let SearchContext { params, tablebase, .. } = &search.context;
+    fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
+        let SearchContext { params, tablebase, .. } = context;
         let repeats_within =
             |plies| self.history.plies_since_repetition().is_some_and(|cycle| cycle as usize <= plies);
         self.history.plies_to_mate_by_checks(moves, params.leaf_mate_search).is_some()

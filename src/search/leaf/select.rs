@@ -51,14 +51,14 @@ pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32
 /// Returns the value taken for a move whose first visit is under way, at a parent with the value `parent_q` for its side to
 /// move: what a first visit returns is better than the first-play urgency, which falls as siblings are visited, since the
 /// search goes to promising moves first. `gain` is the amount above the parent's value.
-pub(crate) fn pending_q(parent_q: f32, gain: f32) -> f32 {
+pub(super) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
 }
 
 /// Returns what is added to the parent's value for [`pending_q`] in a gathering of `leaves` leaves, where small batches have
 /// `gain`. The more is expected of leaves under evaluation, the more descents end there again, and the sooner the batch is
 /// sent: large ones would not fill, and a device of its own would wait.
-pub(crate) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
+pub(super) fn pending_gain(gain: f32, leaves: u32, has_device: bool) -> f32 {
     let doublings = (leaves / SMALL_BATCH).checked_ilog2().unwrap_or(0);
     let of_device = if has_device { LOSS_OF_GAIN_ON_DEVICE } else { 0.0 };
     gain - of_device - LOSS_OF_GAIN_PER_DOUBLING * doublings as f32
@@ -118,7 +118,7 @@ impl<'a> MovesLeftUtility<'a> {
 
 /// What the moves of one node that have no visit share in the formula.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UnvisitedTerms {
+pub(super) struct UnvisitedTerms {
     strategy: FirstPlayUrgency,
     parent_q: f32,
     /// Value of a move whose first visit is under way.
@@ -144,14 +144,14 @@ impl UnvisitedTerms {
     }
 
     /// Takes in that moves with this much policy in all are visited.
-    pub(crate) fn count_visited(&mut self, policy: f32) {
+    pub(super) fn count_visited(&mut self, policy: f32) {
         self.visited_policy += policy;
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
     }
 
     /// Gives `candidate`, which has none, its first visit: from now on it counts as visited, with the value that is expected of
     /// it.
-    pub(crate) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
+    pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration there is no policy to be had from `pu`, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
         self.count_visited(policy);
@@ -202,7 +202,7 @@ impl Candidate {
     }
 
     /// Returns the smallest number of further visits after which the score is below `rival`; at least 1, at most `limit`.
-    pub(crate) fn visits_until_below(&self, rival: f32, limit: u32) -> u32 {
+    pub(super) fn visits_until_below(&self, rival: f32, limit: u32) -> u32 {
         let lead = rival - self.q;
         if lead <= 0.0 {
             return limit;
@@ -220,7 +220,7 @@ fn score(q: f32, pu: f32, started: u32) -> f32 {
 }
 
 /// Returns the best candidate's index and the second best score; `None` if there is no candidate.
-pub(crate) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
+pub(super) fn best_two(candidates: &[Candidate]) -> Option<(usize, f32)> {
     let mut best = 0;
     let (mut best_score, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
     // Without a branch: which score is larger cannot be foretold.

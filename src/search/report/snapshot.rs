@@ -74,11 +74,11 @@ pub(crate) struct RootMove {
     /// Value for the side to move at the root, which gets the draw score for a draw; meaningless without visits.
     pub(crate) q: f32,
     /// The network's policy.
-    pub(crate) network_policy: f32,
+    network_policy: f32,
     /// The policy with the noise of the search.
     pub(crate) policy: f32,
     /// True if the move may be searched.
-    pub(crate) is_allowed: bool,
+    pub(super) is_allowed: bool,
 }
 
 impl NodeReading {
@@ -278,7 +278,7 @@ impl RootSnapshot {
     }
 
     /// Returns `count` divided by the seconds since `go`.
-    pub(crate) fn per_second(&self, count: u64) -> u64 {
+    pub(super) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
     }
 }
@@ -334,7 +334,7 @@ fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove])
 
 impl RootMove {
     /// Returns whether a visit has ended below the move.
-    pub(crate) fn is_visited(&self) -> bool {
+    pub(super) fn is_visited(&self) -> bool {
         self.node.visits > 0
     }
 
@@ -346,7 +346,7 @@ impl RootMove {
 
 /// The figures by which a move is judged as one to play, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct MoveRank {
+pub(super) struct MoveRank {
     class: ProofClass,
     /// Plies to the certain end of the game, signed so that more is better; 0 without a certain end.
     delay: f32,

@@ -109,7 +109,7 @@ pub(crate) struct ShownValue {
 
 impl Rescale {
     /// Returns whether it leaves every value as it is.
-    pub(crate) fn is_identity(&self) -> bool {
+    fn is_identity(&self) -> bool {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
     }
 

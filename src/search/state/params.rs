@@ -203,7 +203,7 @@ impl SearchParams {
     }
 
     /// Returns the exploration constant at the root.
-    pub(crate) fn root_exploration(&self) -> Exploration {
+    fn root_exploration(&self) -> Exploration {
         if self.root_has_own_cpuct_params {
             Exploration {
                 init: self.cpuct_at_root,

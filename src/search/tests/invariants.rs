@@ -10,9 +10,8 @@ use super::test_bench::nodes_below;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::network::{EvalSlot, Evaluator};
-use crate::search::leaf::Gatherer;
-use crate::search::leaf::backup;
 use crate::search::leaf::select::{self, Candidate, CandidateMove};
+use crate::search::leaf::{Gatherer, backup};
 use crate::search::tree::verdict::{self, Verdict};
 use crate::search::tree::{
     GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
@@ -334,18 +333,10 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         bench.params.cpuct_base_at_root = 1.0;
         bench.params.cpuct_factor_at_root = 0.0;
         let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
-        let root = search.state.context.tree.node(search.state.context.root);
+        let (tree, root) = (&search.state.context.tree, search.state.context.root_node());
         let best = result.best.unwrap();
-        let has_untried =
-            search.state.context.tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
-        let loses = |mv| {
-            search
-                .state
-                .context
-                .tree
-                .children(root)
-                .any(|(_, child)| child.edge().mv() == mv && is_loss(child))
-        };
+        let has_untried = tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
+        let loses = |mv| tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
         assert!(!(has_untried && loses(best)), "{nodes} {rule50}");
         cases += usize::from(has_untried && search.state.root.moves().iter().any(|&mv| loses(mv)));
     }

@@ -296,16 +296,12 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
-    let root = search.state.context.tree.node(search.state.context.root);
-    let found = root_evaluation(
-        &search.state.context.tree,
-        search.state.context.root,
-        &search.state.context.backend_info,
-    )
-    .unwrap();
+    let SearchContext { tree, root: root_id, backend_info, .. } = &search.state.context;
+    let root = tree.node(*root_id);
+    let found = root_evaluation(tree, *root_id, backend_info).unwrap();
     assert!((found.m.unwrap().0 - f64::from(root.mean().m)).abs() < 1e-6);
     // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
-    let children = || search.state.context.tree.children(root).map(|(_, child)| child);
+    let children = || tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap().0;
     let variance =
@@ -313,18 +309,16 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let spread = found.m_spread.unwrap().0;
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
     // A regression: lines below the root were followed while others freed what they lead through.
-    let (tree, root_id) = (&search.state.context.tree, search.state.context.root);
     tree.mark_full();
     let is_over = || {
-        let found = root_evaluation(tree, root_id, &search.state.context.backend_info).unwrap();
+        let found = root_evaluation(tree, *root_id, backend_info).unwrap();
         let at_root = found.m_spread.unwrap().0;
         assert!((at_root - variance.sqrt()).abs() < 1e-3 && at_root < spread, "{at_root} {spread}");
         true
     };
-    tree.prune(root_id, is_over);
-    let headless =
-        BackendInfo { has_moves_left: false, has_wdl: false, ..search.state.context.backend_info.clone() };
-    let found = root_evaluation(&search.state.context.tree, search.state.context.root, &headless).unwrap();
+    tree.prune(*root_id, is_over);
+    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..backend_info.clone() };
+    let found = root_evaluation(tree, *root_id, &headless).unwrap();
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
