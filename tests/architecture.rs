@@ -53,8 +53,12 @@ fn code(text: &str) -> String {
 
 /// Returns the first names of all paths that begin with `crate::`, those in braces too.
 fn used_modules(text: &str) -> BTreeSet<String> {
-    let code = code(text);
-    code.split("crate::").skip(1).flat_map(first_names).collect()
+    names_after("crate::", text)
+}
+
+/// Returns the names that follow `start` in paths, those in braces too.
+fn names_after(start: &str, text: &str) -> BTreeSet<String> {
+    code(text).split(start).skip(1).flat_map(first_names).collect()
 }
 
 /// Returns the names that a path (`a::b`) or a group (`{a::b, c::{d, e}}`) begins with.
@@ -103,6 +107,23 @@ fn no_module_uses_one_above_it() {
         }
     }
     assert!(wrong.is_empty(), "uses of higher layers:\n{}", wrong.join("\n"));
+}
+
+/// The head of `src/search/mod.rs` lists the rooms, the lowest first. Nothing in them may come by way of the face that `mod.rs` shows.
+#[test]
+fn rooms_of_the_search_use_those_below_them_only() {
+    let folder = source_folder().join("search");
+    let head = fs::read_to_string(folder.join("mod.rs")).unwrap();
+    let room = |line: &str| Some(line.strip_prefix("//! - `")?.split('`').next()?.to_owned());
+    let rooms: Vec<String> = head.lines().filter_map(room).collect();
+    assert_eq!(rooms.len(), 5, "{rooms:?}");
+    for (place, room) in rooms.iter().enumerate() {
+        for file in files(&folder.join(room)) {
+            let mut used = names_after("crate::search::", &fs::read_to_string(&file).unwrap());
+            used.retain(|name| name != "sync" && !rooms[..=place].contains(name));
+            assert!(used.is_empty(), "{} uses {used:?}", file.display());
+        }
+    }
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl SearchReporter {
             let mean_batch = counts.evaluations as f64 / counts.batches.max(1) as f64;
             self.listener.time_report(&format!("device: mean batch {mean_batch:.1}; {waits}"));
         }
-        let (position, cache) = (&order.position, &search.context.cache);
+        let (position, cache) = (&order.position, &search.state.context.cache);
         let has_choice = position.legal_moves().len() > 1;
         let is_pondering = order.request.limits.ponder;
         let must_guess = result.best.is_none() && result.failure.is_none();
@@ -172,7 +172,8 @@ impl SearchReporter {
                 "no evaluation has come back in time: the move is taken from a quick look at mates and captures",
             );
         }
-        let guess = must_guess.then(|| quick_look(position, search.context.answer_moves(), cache)).flatten();
+        let guess =
+            must_guess.then(|| quick_look(position, search.state.context.answer_moves(), cache)).flatten();
         if let Some(guess) = guess.filter(|_| !is_pondering) {
             self.listener.info(position, &guess.info(result.summary.time));
         }

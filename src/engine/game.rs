@@ -12,13 +12,10 @@ use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo};
 use crate::params::ParamError;
 use crate::search::tree::{GameTree, MAX_VISITS, NodeId, Past, Reclaimer, Tree, TreeFull, continues};
-use crate::search::{
-    EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, SearchSpec, root_evaluation,
-    root_visits,
-};
+use crate::search::{EndReason, Rescale, Search, SearchClock, SearchContext, SearchParams, root_evaluation};
 use crate::time::{
-    Chain, GamePly, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager, TimeOptions,
-    Timekeeper, manager_with_slowmover,
+    Chain, GamePly, GoLimits, Millis, MoveFacts, Nodes, SearchEnd, SearchStats, StopReason, TimeManager,
+    TimeOptions, Timekeeper, manager_with_slowmover,
 };
 
 /// The time for which an analysis waits for batches of the last search that are still under way.
@@ -88,60 +85,48 @@ impl GameState {
     pub(super) fn begin_search(
         &mut self,
         position: &History,
-        mut request: GoRequest,
+        request: &GoRequest,
         resources: &SearchResources<'_>,
     ) -> Result<Search, EngineError> {
-        let weakening = resources.settings.strength.weakening(&request.limits);
+        let limits = &request.limits;
+        let weakening = resources.settings.strength.weakening(limits);
         let changed = resources.settings.for_search(weakening);
         let settings = changed.as_ref().unwrap_or(resources.settings);
         if weakening.is_some() {
             // What earlier searches found would make it stronger than asked for.
             self.release_tree();
         }
-        let rescale = settings.contempt.rescale(position.current().turn(), request.limits.infinite)?;
-        let params = &settings.search;
-        let (searched, expected_move) =
-            if request.limits.ponder { before_last_move(position) } else { (position.clone(), None) };
-        // Only an analysis goes back; there nobody minds a batch that is still under way.
-        let is_analysis = request.limits.infinite && !request.limits.ponder;
-        // What the search before still backs up would come on top of the nodes asked for; a clock does not wait for it.
-        let limits = &request.limits;
-        let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
-        let is_counted = limits.nodes.is_some() && !is_timed;
-        let are_idle = (is_analysis || is_counted) && are_idle_soon(resources.draining);
-        let past = if is_analysis && are_idle { Past::Keep } else { Past::Release };
-        let (tree, root) = self.set_position(&searched, past, params, rescale, resources.draining)?;
+        let rescale = settings.contempt.rescale(position.current().turn(), limits.infinite)?;
+        let target = SearchTarget::of(position, request);
+        let past = past_to_keep(limits, resources.draining);
+        let (tree, root) =
+            self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
-        let visits = Nodes::from(tree.node(root).visits());
-        if request.limits.ponder {
-            self.note_replies(&searched);
+        let reused = Nodes::from(tree.node(root).visits());
+        if limits.ponder {
+            self.note_replies(&target.game);
         }
-        let wanted = std::mem::take(&mut request.root_moves);
-        let (wanted, reply_moves) =
-            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
-        let tables = resources.tables.filter_root_moves(&searched, wanted, &settings.tablebase);
-        // The opponent may play any move.
-        request.root_moves = if expected_move.is_some() { Vec::new() } else { tables.root_moves };
-        if request.limits.mover_clock().is_some() {
+        let tables = resources.tables.filter_root_moves(&target.game, target.root_moves, &settings.tablebase);
+        if limits.mover_clock().is_some() {
             self.renew_timekeeper_in_a_new_game(position, resources.settings)?;
         }
-        let chain = self.start_move(&request, tables.sound_moves, resources);
-        let limit = request.limits.nodes.filter(|_| !request.limits.is_open_ended()).map(|nodes| {
-            if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(visits) }
-        });
-        let affordable = chain.max_new_nodes().unwrap_or(Nodes::MAX);
-        let affordable = weakening.map_or(affordable, |weakening| affordable.min(weakening.nodes));
+        let chain = self.start_move(request, tables.sound_moves, resources);
+        let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
+        let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
+        let visits = new_visits(limits, settings, reused, affordable);
         let context = SearchContext {
             tree,
             root,
-            history: searched,
-            expected_move,
-            root_moves: request.root_moves,
-            reply_moves,
-            params: params.clone(),
+            history: target.game,
+            expected_move: target.expected_move,
+            // The opponent may play any move.
+            root_moves: if target.expected_move.is_some() { Vec::new() } else { tables.root_moves },
+            reply_moves: target.reply_moves,
+            params: settings.search.clone(),
             rescale,
             cache: resources.cache.clone(),
             tablebase: tables.below,
+            tablebase_hits: tables.hits,
             backend_info: resources.backend.info().clone(),
             reporting: settings.info.reporting(),
             clock: match resources.backend.info().virtual_pace {
@@ -149,18 +134,7 @@ impl GameState {
                 None => SearchClock::Real(request.received),
             },
         };
-        Ok(Search::new(SearchSpec {
-            context,
-            chain,
-            // A root without moves has no visits and needs one to have a move at all, also for `go nodes 0`.
-            visits: (limit
-                .unwrap_or(Nodes::MAX)
-                .min(affordable)
-                .min(Nodes::from(MAX_VISITS).saturating_sub(visits))
-                .0)
-                .max((visits == Nodes(0)).into()),
-            tablebase_hits: tables.hits,
-        }))
+        Ok(Search::new(context, chain, visits))
     }
 
     /// Makes the last position of `history` the root, keeping what the tree knows of it.
@@ -270,7 +244,7 @@ impl GameState {
             facts.reused_nodes = root.visits().into();
             let kept = self.before_pondering.as_ref().and_then(|before| before.visits_of(tree.history()));
             facts.pondered_nodes = kept.map_or(Nodes(0), |kept| facts.reused_nodes.saturating_sub(kept));
-            facts.root_visits = root_visits(tree.tree(), tree.root());
+            facts.root_visits = tree.tree().children(root).map(|(_, child)| child.visits()).collect();
             facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts
@@ -303,6 +277,65 @@ impl GameState {
     }
 }
 
+/// What a request has searched: a position, and the moves that count.
+struct SearchTarget {
+    /// The game up to the position to search.
+    game: History,
+    /// While pondering, the move that the opponent is expected to play there.
+    expected_move: Option<Move>,
+    /// The moves wanted there; empty means all.
+    root_moves: Vec<Move>,
+    /// The moves wanted after the expected one; empty means all.
+    reply_moves: Vec<Move>,
+}
+
+impl SearchTarget {
+    /// Returns what `request` has searched where the game has come to the last position of `position`.
+    fn of(position: &History, request: &GoRequest) -> SearchTarget {
+        let ponders = request.limits.ponder;
+        let (game, expected_move) =
+            if ponders { before_last_move(position) } else { (position.clone(), None) };
+        let wanted = request.root_moves.clone();
+        let (root_moves, reply_moves) =
+            if expected_move.is_some() { (Vec::new(), wanted) } else { (wanted, Vec::new()) };
+        SearchTarget { game, expected_move, root_moves, reply_moves }
+    }
+}
+
+/// Returns the game before its last move, and that move; all of the game where it has none.
+fn before_last_move(game: &History) -> (History, Option<Move>) {
+    let mut before = game.clone();
+    before.pop();
+    let leads_back = |mv: &Move| before.current().play(*mv).key() == game.current().key();
+    let last_move = before.legal_moves().into_iter().find(leads_back).filter(|_| before.len() < game.len());
+    if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
+}
+
+/// Returns what becomes of the game's past in a search within `limits`. Waits before, where that counts, for batches of earlier
+/// searches that are still under way.
+fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
+    // Only an analysis goes back; there nobody minds a batch that is still under way.
+    let is_analysis = limits.infinite && !limits.ponder;
+    // What the search before still backs up would come on top of the nodes asked for; a clock does not wait for it.
+    let is_timed = limits.movetime.is_some() || limits.mover_clock().is_some();
+    let is_counted = limits.nodes.is_some() && !is_timed;
+    let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
+    if is_analysis && are_idle { Past::Keep } else { Past::Release }
+}
+
+/// Returns the new visits that a search within `limits` may make of a root that has `reused` visits, where the rules that end it let it
+/// make `affordable`.
+fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
+    let asked = limits
+        .nodes
+        .filter(|_| !limits.is_open_ended())
+        .map(|nodes| if settings.stoppers.nodes_as_playouts { nodes } else { nodes.saturating_sub(reused) });
+    let countable = Nodes::from(MAX_VISITS).saturating_sub(reused);
+    let Nodes(visits) = asked.unwrap_or(Nodes::MAX).min(affordable).min(countable);
+    // A root without moves has no visits and needs one to have a move at all, also for `go nodes 0`.
+    visits.max((reused == Nodes(0)).into())
+}
+
 /// Waits for workers of `searches` that may still touch the tree, but not long. Returns whether none can any more.
 fn are_idle_soon(searches: &[Draining]) -> bool {
     let deadline = Instant::now() + DRAINING_PATIENCE;
@@ -316,15 +349,6 @@ impl Drop for GameState {
     fn drop(&mut self) {
         self.release_tree();
     }
-}
-
-/// Returns the game before its last move, and that move; all of the game where it has none.
-fn before_last_move(game: &History) -> (History, Option<Move>) {
-    let mut before = game.clone();
-    before.pop();
-    let leads_back = |mv: &Move| before.current().play(*mv).key() == game.current().key();
-    let last_move = before.legal_moves().into_iter().find(leads_back).filter(|_| before.len() < game.len());
-    if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
 }
 
 /// Returns the time manager that the options choose.

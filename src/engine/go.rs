@@ -89,11 +89,11 @@ impl Engine {
             backend: network.backend(),
             draining: &self.draining,
         };
-        let search = Arc::new(game.begin_search(&order.position, order.request.clone(), &resources)?);
+        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
         if let Some(notice) = game.take_message() {
             listener.note(&notice);
         }
-        self.draining.push(search.progress.clone());
+        self.draining.push(search.state.progress.clone());
         network.workers().assign(&search);
         Ok((search, game))
     }

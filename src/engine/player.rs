@@ -198,7 +198,7 @@ impl EnginePlayer {
             backend: self.setup.backend(),
             draining: &[],
         };
-        let mut search = self.game.begin_search(position, request, &resources)?;
+        let mut search = self.game.begin_search(position, &request, &resources)?;
         search.limit_visits(nodes);
         let search = Arc::new(search);
         match &mut self.stepped {
@@ -212,7 +212,7 @@ impl EnginePlayer {
     pub fn advance(&mut self) -> NextStep {
         let Some(stepped) = &mut self.stepped else { return NextStep::Over };
         let search = stepped.search();
-        let is_over = |time: Millis| Millis::from(search.context.clock.elapsed()).0 >= time.0;
+        let is_over = |time: Millis| Millis::from(search.state.context.clock.elapsed()).0 >= time.0;
         if self.ponder_time.is_some_and(is_over) {
             search.request_stop();
         }
@@ -244,19 +244,19 @@ impl EnginePlayer {
         let stepped = self.stepped.as_ref()?;
         let search = stepped.search().clone();
         let result = stepped.result();
-        let is_virtual = search.context.backend_info.virtual_pace.is_some();
+        let is_virtual = search.state.context.backend_info.virtual_pace.is_some();
         let virtual_time = is_virtual.then(|| {
             let deadline = search.stop_controller.ready_at().unwrap_or(Duration::MAX);
             stepped.elapsed().min(deadline)
         });
-        let pieces = search.context.history.current().piece_count();
+        let pieces = search.state.context.history.current().piece_count();
         let used = match self.setup.nodes_per_ms(pieces) {
             Some(rate) => rate.time_of(Nodes(result.summary.new_nodes)),
             None => virtual_time.unwrap_or_else(|| self.started.elapsed()).into(),
         };
         let report = search.stop_controller.with_chain(|chain| chain.report());
         self.game.finish_move(&search, result.reason, &result.stats);
-        let context = &search.context;
+        let context = &search.state.context;
         let look = || quick_look(&context.history, &context.root_moves, &context.cache).map(|look| look.mv);
         let best = result.best.or_else(look);
         self.expected = result.ponder;

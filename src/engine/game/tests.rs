@@ -71,11 +71,11 @@ fn a_tree_in_which_a_search_thread_died_is_dropped() {
     for _ in 0..2 {
         let limits = GoLimits { nodes: Some(Nodes(500)), ..GoLimits::default() };
         let request = GoRequest::new(limits);
-        let search = Arc::new(game.begin_search(&position, request, &resources).unwrap());
+        let search = Arc::new(game.begin_search(&position, &request, &resources).unwrap());
         workers.assign(&search);
         let result = run(&search, &mut |_| {});
-        search.progress.wait_idle(Duration::from_secs(60));
-        let in_flight = search.context.root_node().in_flight();
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        let in_flight = search.state.context.root_node().in_flight();
         failures.push((
             result.failure.is_some(),
             in_flight > 0,
@@ -101,7 +101,7 @@ fn a_position_that_does_not_continue_the_game_begins_another_one() {
         let position = History::from_uci_position(position, Variant::Standard).unwrap();
         let limits = GoLimits { time: Some(Millis(10_000.0)), ponder, ..GoLimits::default() };
         let request = GoRequest::new(limits);
-        let search = game.begin_search(&position, request, &resources).unwrap();
+        let search = game.begin_search(&position, &request, &resources).unwrap();
         let nodes = search.stop_controller.with_chain(|chain| chain.max_new_nodes());
         let stats = SearchStats { new_nodes: Nodes(4_000), ..SearchStats::default() };
         game.finish_move(&search, EndReason::Rule(StopReason::Budget), &stats);

@@ -10,13 +10,13 @@ use super::test_bench::nodes_below;
 use super::{KIWIPETE, TestBench};
 use crate::chess::History;
 use crate::network::{EvalSlot, Evaluator};
-use crate::search::gather::Gatherer;
-use crate::search::select::{self, Candidate, CandidateMove};
+use crate::search::leaf::select::{self, Candidate, CandidateMove};
+use crate::search::leaf::{Gatherer, backup};
 use crate::search::tree::verdict::{self, Verdict};
 use crate::search::tree::{
     GameTree, Node, NodeId, NodeState, NodeValue, Past, ProofOutcome, Reclaimer, Tree, fixed,
 };
-use crate::search::{RootFpuStrategy, Search, backup};
+use crate::search::{RootFpuStrategy, Search};
 
 /// What has become of the tree, which decides how strict the check may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -123,8 +123,8 @@ impl OwnVisits {
 /// Checks that each open node's own visit is worth what the backend says of its position, in a tree that one search has made
 /// from nothing: then every sum in it is what its visits add up to.
 pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
-    let mut history = search.context.history.clone();
-    let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.context.root], checked: 0 };
+    let mut history = search.state.context.history.clone();
+    let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.state.context.root], checked: 0 };
     walk.check_below(&mut history);
     assert!(walk.checked > 0);
 }
@@ -139,12 +139,12 @@ struct OwnVisitsWalk<'a> {
 
 impl OwnVisitsWalk<'_> {
     fn check_below(&mut self, history: &mut History) {
-        let tree = &self.search.context.tree;
+        let tree = &self.search.state.context.tree;
         let node = tree.node(self.path[self.path.len() - 1]);
         if node.state() == NodeState::Expanded && node.proof().is_none() {
-            let mut slot = EvalSlot::of(history, self.search.context.encoding());
+            let mut slot = EvalSlot::of(history, self.search.state.context.encoding());
             self.evaluator.evaluate(std::slice::from_mut(&mut slot)).unwrap();
-            let expected = backup::leaf_value(self.search, &self.path, slot.evaluation);
+            let expected = backup::leaf_value(&self.search.state.context, self.path.len(), slot.evaluation);
             let own = OwnVisits::of(tree, node);
             assert_eq!((own.visits, own.value_sum), (1, fixed(expected.v)));
             assert!((own.d - f64::from(expected.d)).abs() <= own.slack, "{own:?} for {expected:?}");
@@ -175,8 +175,8 @@ impl TestBench {
         let search = self.start(None, &[]);
         std::thread::sleep(time);
         search.request_stop();
-        search.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.progress.is_idle());
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.state.progress.is_idle());
         search
     }
 
@@ -205,7 +205,7 @@ fn stress(bench: &mut TestBench) {
     let mut rng = fastrand::Rng::with_seed(7);
     for _ in 0..60 {
         let search = bench.search_for(Duration::from_micros(rng.u64(0..20_000)));
-        check_tree(&search.context.tree, search.context.root, Kept::Whole);
+        check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
         check_memory(&bench.tree);
         bench.play_on(rng.usize(0..3));
     }
@@ -237,7 +237,7 @@ fn trees_are_sound_after_pruning() {
             let leaves_with_visits =
                 count(&search, |node| node.state() == NodeState::Unexpanded && node.visits() > 1);
             prunings += u32::from(leaves_with_visits > 0);
-            check_tree(&search.context.tree, search.context.root, Kept::Pruned);
+            check_tree(&search.state.context.tree, search.state.context.root, Kept::Pruned);
             check_memory(&bench.tree);
             bench.play_on(1);
         }
@@ -252,18 +252,18 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
     // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, _) = bench.search(120_000);
-    let tree = &search.context.tree;
+    let tree = &search.state.context.tree;
     let mut cases = 0;
-    for node in nodes_below(tree, search.context.root) {
+    for node in nodes_below(tree, search.state.context.root) {
         let below: u32 = tree.children(node).map(|(_, child)| child.visits()).sum();
         if below == 0 || node.visits() == below + 1 || node.proof().is_some() {
             continue;
         }
-        let mut gatherer = Gatherer::new(search.context.history.clone(), 0);
+        let mut gatherer = Gatherer::new(search.state.context.history.clone(), 0);
         // Any place below the root.
-        gatherer.path = vec![search.context.root; 2];
-        gatherer.push_candidates(&search, node, 0);
-        let exploration = select::exploration(&search.context.params.exploration(), below);
+        gatherer.path = vec![search.state.context.root; 2];
+        gatherer.push_candidates(&search.state, node, 0);
+        let exploration = select::exploration(&search.state.context.params.exploration(), below);
         for Candidate { pu, target, .. } in gatherer.candidates {
             let CandidateMove::Child(child) = target else { continue };
             assert_eq!(pu, tree.node(child).edge().policy() * exploration);
@@ -274,11 +274,11 @@ fn exploration_counts_the_visits_that_pruning_has_left() {
 }
 
 fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
-    let (mut open, mut counted) = (vec![search.context.root], 0);
+    let (mut open, mut counted) = (vec![search.state.context.root], 0);
     while let Some(id) = open.pop() {
-        let node = search.context.tree.node(id);
+        let node = search.state.context.tree.node(id);
         counted += usize::from(is_counted(node));
-        open.extend(search.context.tree.children(node).map(|(child, _)| child));
+        open.extend(search.state.context.tree.children(node).map(|(child, _)| child));
     }
     counted
 }
@@ -293,10 +293,10 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
         for _ in 0..6 {
             let before = bench.tree.tree().node(bench.tree.root()).visits();
             let (search, result) = bench.search(u64::from(before) + 20_000);
-            let taken_back = search.counters.reverted.load(Ordering::Relaxed);
+            let taken_back = search.state.counters.reverted.load(Ordering::Relaxed);
             assert_eq!(result.summary.new_nodes, 20_000);
-            assert_eq!(search.root_visits() + taken_back, before + 20_000);
-            check_tree(&search.context.tree, search.context.root, Kept::Whole);
+            assert_eq!(search.state.context.root_visits() + taken_back, before + 20_000);
+            check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
             reverted += taken_back;
             bench.play_on(2);
         }
@@ -311,7 +311,7 @@ fn visits_under_way_leave_a_proven_mate_where_it_is() {
     let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     bench.params.minibatch_size = NonZero::new(32);
     let (search, _) = bench.search(20_000);
-    check_tree(&search.context.tree, search.context.root, Kept::Whole);
+    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
     assert!(count(&search, |node| node.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)) > 10);
 }
 
@@ -333,15 +333,12 @@ fn an_untried_move_is_better_than_a_certain_loss() {
         bench.params.cpuct_base_at_root = 1.0;
         bench.params.cpuct_factor_at_root = 0.0;
         let (search, result) = bench.search_moves(nodes, &["g1h1", "h2h3"]);
-        let root = search.context.tree.node(search.context.root);
+        let (tree, root) = (&search.state.context.tree, search.state.context.root_node());
         let best = result.best.unwrap();
-        let has_untried =
-            search.context.tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
-        let loses = |mv| {
-            search.context.tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child))
-        };
+        let has_untried = tree.children(root).filter(|(_, child)| child.visits() > 0).count() < 2;
+        let loses = |mv| tree.children(root).any(|(_, child)| child.edge().mv() == mv && is_loss(child));
         assert!(!(has_untried && loses(best)), "{nodes} {rule50}");
-        cases += usize::from(has_untried && search.root_policy.moves().iter().any(|&mv| loses(mv)));
+        cases += usize::from(has_untried && search.state.root.moves().iter().any(|&mv| loses(mv)));
     }
     assert!(cases > 0);
 }

@@ -9,7 +9,7 @@ mod test_bench;
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use super::root_snapshot::RootSnapshot;
+use super::report::{info, move_stats};
 use super::tree::{Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
@@ -27,7 +27,7 @@ fn visits_are_exact_on_any_number_of_threads() {
             assert_eq!(result.summary.nodes, 5_000, "{backend}, {threads} threads");
             let counted = result.summary;
             assert_eq!(counted.counts.visits(), 5_000);
-            check_tree(&search.context.tree, search.context.root, Kept::Whole);
+            check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
             if backend == "random" {
                 check_own_visits(&search, bench.backend.evaluator().unwrap());
             }
@@ -41,15 +41,19 @@ fn visits_are_exact_on_any_number_of_threads() {
 fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
-    while search.root_visits() < 100_000 {
-        let snapshot = RootSnapshot::read(&search);
+    while search.state.context.root_visits() < 100_000 {
+        let snapshot = search.snapshot();
         let ranked = snapshot.ranked_moves();
-        assert!(ranked.len() <= search.root_policy.moves().len());
-        let _ = (info::of(&search, &snapshot, &ranked), move_stats::of(&search, &snapshot), search.stats());
+        assert!(ranked.len() <= search.state.root.moves().len());
+        let _ = (
+            info::of(&search.state.context, &snapshot, &ranked),
+            move_stats::of(&search.state.context, &snapshot),
+            search.stats(),
+        );
     }
-    search.progress.stop();
-    search.progress.wait_idle(Duration::from_secs(60));
-    assert_eq!(RootSnapshot::read(&search).ranked_moves().len(), search.root_policy.moves().len());
+    search.state.progress.stop();
+    search.state.progress.wait_idle(Duration::from_secs(60));
+    assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
 }
 
 /// A regression: the last information, the move to play and the figures for benchmarks were read one after the other, and
@@ -59,7 +63,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
     let bench = TestBench::new("random", 4, KIWIPETE);
     let search = bench.start(None, &[]);
     let mut results = 0;
-    while search.root_visits() < 100_000 {
+    while search.state.context.root_visits() < 100_000 {
         let result = conclude(&search, EndReason::Stopped);
         let Some(info) = result.info else { continue };
         let line = &info.lines[0].moves;
@@ -72,7 +76,7 @@ fn the_move_to_play_is_the_first_of_the_last_line() {
         results += 1;
     }
     search.request_stop();
-    search.progress.wait_idle(Duration::from_secs(60));
+    search.state.progress.wait_idle(Duration::from_secs(60));
     assert!(results > 10);
 }
 
@@ -88,10 +92,16 @@ fn one_thread_is_deterministic() {
 fn threads_share_the_visits_that_may_be_under_way() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(400);
-    assert_eq!(search.leaves_that_may_begin(0), 50);
+    assert_eq!(
+        leaf::leaves_that_may_begin(&search.state.context, search.state.budget.leaves_under_way(), 0),
+        50
+    );
     for left in [8, 0] {
-        search.begin_leaves(42);
-        assert_eq!(search.leaves_that_may_begin(0), left);
+        search.state.budget.begin_leaves(42);
+        assert_eq!(
+            leaf::leaves_that_may_begin(&search.state.context, search.state.budget.leaves_under_way(), 0),
+            left
+        );
     }
 }
 
@@ -135,7 +145,7 @@ fn a_batch_of_one_never_collides() {
 fn finds_mate_in_one_and_tells_so() {
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
     let (search, result) = bench.search(2_000);
-    assert_eq!(result.best.map(|mv| search.context.history.format_move(mv)).as_deref(), Some("d1d8"));
+    assert_eq!(result.best.map(|mv| search.state.context.history.format_move(mv)).as_deref(), Some("d1d8"));
     assert_eq!(result.info.unwrap().lines[0].mate, Some(1));
 }
 
@@ -148,7 +158,7 @@ fn only_the_given_root_moves_are_searched() {
         .root_visits
         .iter()
         .filter(|(_, visits)| *visits > 0)
-        .map(|&(mv, _)| search.context.history.format_move(mv))
+        .map(|&(mv, _)| search.state.context.history.format_move(mv))
         .collect();
     assert_eq!(searched.len(), 2);
     assert!(searched.iter().all(|mv| ["a2a3", "h2h4"].contains(&mv.as_str())));
@@ -171,7 +181,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     let mut bench = TestBench::new("random", 1, "startpos");
     let (search, result) = bench.search(20_000);
     let reclaimer = Reclaimer::new();
-    let mut history = search.context.history.clone();
+    let mut history = search.state.context.history.clone();
     let line = &result.info.unwrap().lines[0].moves;
     line[..2].iter().for_each(|&mv| history.push(mv));
     let before = bench.tree.tree().bytes();
@@ -185,7 +195,7 @@ fn the_subtree_is_kept_over_several_plies_and_the_rest_freed() {
     }
     let (search, result) = bench.search(u64::from(kept) + 500);
     assert_eq!(result.summary.new_nodes, 500);
-    check_tree(&search.context.tree, search.context.root, Kept::Whole);
+    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
 }
 
 #[test]
@@ -212,8 +222,10 @@ fn the_fifty_move_rule_and_repetitions_are_draws_in_the_tree() {
     let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 99 80");
     let (search, result) = bench.search(500);
     assert!(result.summary.counts.terminals > 0);
-    for (_, child) in search.context.tree.children(search.context.tree.node(search.context.root)) {
-        let is_quiet = !search.context.history.format_move(child.edge().mv()).starts_with("a2");
+    for (_, child) in
+        search.state.context.tree.children(search.state.context.tree.node(search.state.context.root))
+    {
+        let is_quiet = !search.state.context.history.format_move(child.edge().mv()).starts_with("a2");
         assert_eq!(child.is_terminal(), is_quiet);
         assert!(!is_quiet || child.q() == 0.0);
     }
@@ -230,7 +242,7 @@ fn proofs_reach_the_root() {
     ] {
         let bench = TestBench::new("random", 1, position);
         let (search, result) = bench.search(20_000);
-        check_tree(&search.context.tree, search.context.root, Kept::Whole);
+        check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
         let mate = result.info.unwrap().lines[0].mate.unwrap();
         // The first win that is found decides a position; it need not be the shortest.
         assert_eq!(mate.signum(), i32::signum(shortest), "{position}: {mate}");
@@ -243,8 +255,8 @@ fn two_fold_draws_are_searched_again_once_the_root_has_moved_past() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     let (search, result) = bench.search(20_000);
     assert!(result.summary.counts.terminals > 0, "kings shuffle back and forth");
-    check_tree(&search.context.tree, search.context.root, Kept::Whole);
-    let mut history = search.context.history.clone();
+    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+    let mut history = search.state.context.history.clone();
     let line = result.info.unwrap().lines[0].moves.clone();
     line[..2].iter().for_each(|&mv| history.push(mv));
     bench.tree.advance(history, Past::Release, &Reclaimer::new(), || {}).unwrap();
@@ -273,7 +285,7 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
         }
         let result = stepped.result();
         assert_eq!(result.summary.new_nodes, 3_000, "{}", result.reason);
-        let mut history = search.context.history.clone();
+        let mut history = search.state.context.history.clone();
         result.info.unwrap().lines[0].moves[..2].iter().for_each(|&mv| history.push(mv));
         bench.tree.advance(history, Past::Release, &Reclaimer::in_place(), || {}).unwrap();
     }
@@ -284,12 +296,12 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
 fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
-    let root = search.context.tree.node(search.context.root);
-    let found =
-        root_evaluation(&search.context.tree, search.context.root, &search.context.backend_info).unwrap();
+    let SearchContext { tree, root: root_id, backend_info, .. } = &search.state.context;
+    let root = tree.node(*root_id);
+    let found = root_evaluation(tree, *root_id, backend_info).unwrap();
     assert!((found.m.unwrap().0 - f64::from(root.mean().m)).abs() < 1e-6);
     // By hand over all lines of one ply: a part of the whole variance, which the lines further down only add to.
-    let children = || search.context.tree.children(root).map(|(_, child)| child);
+    let children = || tree.children(root).map(|(_, child)| child);
     let visits: f64 = children().map(|child| f64::from(child.visits())).sum();
     let distance = |child: &super::tree::Node| f64::from(child.mean().m) + 1.0 - found.m.unwrap().0;
     let variance =
@@ -297,18 +309,16 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     let spread = found.m_spread.unwrap().0;
     assert!(spread >= 0.99 * variance.sqrt() && spread > 0.0, "{spread} {}", variance.sqrt());
     // A regression: lines below the root were followed while others freed what they lead through.
-    let (tree, root_id) = (&search.context.tree, search.context.root);
     tree.mark_full();
     let is_over = || {
-        let found = root_evaluation(tree, root_id, &search.context.backend_info).unwrap();
+        let found = root_evaluation(tree, *root_id, backend_info).unwrap();
         let at_root = found.m_spread.unwrap().0;
         assert!((at_root - variance.sqrt()).abs() < 1e-3 && at_root < spread, "{at_root} {spread}");
         true
     };
-    tree.prune(root_id, is_over);
-    let headless =
-        BackendInfo { has_moves_left: false, has_wdl: false, ..search.context.backend_info.clone() };
-    let found = root_evaluation(&search.context.tree, search.context.root, &headless).unwrap();
+    tree.prune(*root_id, is_over);
+    let headless = BackendInfo { has_moves_left: false, has_wdl: false, ..backend_info.clone() };
+    let found = root_evaluation(tree, *root_id, &headless).unwrap();
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
@@ -333,11 +343,10 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
         (&with_clock, nodestime, None),
     ] {
         let facts = MoveFacts { limits: limits.clone(), legal_moves: 20, ..MoveFacts::default() };
-        let stop_controller =
-            super::stop_controller::StopController::new(Chain::new(&facts, &options, None), false);
-        stop_controller.check_by_clock(&done, 1_000);
+        let stop_controller = super::drive::StopController::new(Chain::new(&facts, &options, None), false);
+        stop_controller.check_by_clock(&done, 1_000, &Default::default());
         assert_eq!(stop_controller.end_reason(), by_clock);
-        stop_controller.check(&done, 1_000);
+        stop_controller.check(&done, 1_000, &Default::default());
         assert_eq!(stop_controller.end_reason(), by_nodes);
     }
 }
@@ -356,7 +365,7 @@ fn prefetched_positions_are_found_in_the_cache() {
     assert!(counts.cache_hits > plain.summary.counts.cache_hits + 200, "{counts:?}");
     assert!(counts.evaluations + counts.prefetched <= 32 * counts.batches);
     assert_eq!(counts.visits(), 1_000);
-    check_tree(&search.context.tree, search.context.root, Kept::Whole);
+    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
 }
 
 /// A regression: the network was asked for positions that are proven without it once the search comes there.
@@ -369,10 +378,10 @@ fn positions_that_mate_by_checks_are_not_prefetched() {
         bench.params.max_prefetch = NonZero::new(32);
         let (search, result) = bench.search(20);
         assert!(result.summary.counts.prefetched > 0);
-        let mut history = search.context.history.clone();
+        let mut history = search.state.context.history.clone();
         history.push(history.parse_move("g1h1").unwrap());
         let (key, moves) = (history.evaluation_key(), history.legal_moves().len());
-        assert!(search.context.cache.get(key, moves, &mut Vec::new()).is_none(), "{rule50}");
+        assert!(search.state.context.cache.get(key, moves, &mut Vec::new()).is_none(), "{rule50}");
     }
 }
 

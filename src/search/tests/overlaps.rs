@@ -31,7 +31,7 @@ impl TestBench {
     /// Plays the best move while workers of `search` may be at work, and lets `reclaimer` wait for them, as the engine does.
     fn move_on(&mut self, search: &Arc<Search>, reclaimer: &Reclaimer) {
         let (history, draining) = (self.after_best_move(), search.clone());
-        let quiescence = move || draining.progress.wait_idle(Duration::from_secs(60));
+        let quiescence = move || draining.state.progress.wait_idle(Duration::from_secs(60));
         self.tree.advance(history, Past::Release, reclaimer, quiescence).unwrap();
     }
 
@@ -56,14 +56,14 @@ fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     while round < 5 || late == 0 && round < 100 {
         let search = bench.start(None, &[]);
         let wanted = bench.tree.tree().node(bench.tree.root()).visits() + 100;
-        wait_until("visits are made", || search.root_visits() >= wanted);
+        wait_until("visits are made", || search.state.context.root_visits() >= wanted);
         search.request_stop();
         bench.move_on(&search, &reclaimer);
         late += u32::from(bench.tree.tree().node(bench.tree.root()).in_flight() > 0);
         let before = bench.tree.tree().node(bench.tree.root()).visits();
         let (next, _) = bench.search(u64::from(before) + 50 + round);
-        search.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.progress.is_idle() && next.progress.is_idle());
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
         check_tree(bench.tree.tree(), bench.tree.root(), Kept::Whole);
         bench.wait_until_reclaimed();
         round += 1;
@@ -101,8 +101,8 @@ fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
         bench.move_on(&search, &reclaimer);
         let before = tree.node(bench.tree.root()).visits();
         let (next, _) = bench.search(u64::from(before) + 20_000);
-        search.progress.wait_idle(Duration::from_secs(60));
-        assert!(search.progress.is_idle() && next.progress.is_idle());
+        search.state.progress.wait_idle(Duration::from_secs(60));
+        assert!(search.state.progress.is_idle() && next.state.progress.is_idle());
         check_tree(&tree, bench.tree.root(), Kept::Pruned);
         bench.wait_until_reclaimed();
         // A leaf with several visits had them below it once.

@@ -3,10 +3,8 @@
 use super::test_bench::nodes_below;
 use super::{GoLimits, KIWIPETE, TestBench, check_tree, run};
 use crate::chess::Terminal;
-use crate::search::proof;
-use crate::search::root_snapshot::RootSnapshot;
 use crate::search::tests::invariants::Kept;
-use crate::search::tree::{Bounds, Node, Past, Proof, ProofOutcome, Reclaimer};
+use crate::search::tree::{Bounds, Node, Past, Proof, ProofOutcome, Reclaimer, verdict};
 
 /// Rd8 mates.
 const MATE_IN_ONE: &str = "fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1";
@@ -32,8 +30,8 @@ fn a_move_that_certainly_loses_has_no_policy() {
     // Rd8 or Qa8 mates after most moves.
     let bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");
     let (search, _) = bench.search(3_000);
-    check_tree(&search.context.tree, search.context.root, Kept::Whole);
-    let nodes = nodes_below(&search.context.tree, search.context.root);
+    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
+    let nodes = nodes_below(&search.state.context.tree, search.state.context.root);
     let lost: Vec<_> = nodes.iter().filter(|node| node.is_lost()).collect();
     assert!(!lost.is_empty());
     assert!(lost.iter().all(|node| node.edge().policy() < 1e-9));
@@ -48,13 +46,13 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let bench = TestBench::new("random", 1, MATE_IN_ONE);
     let (search, _) = bench.search(3_000);
     assert!(search.stats().root_is_certain);
-    let before = search.root_visits();
+    let before = search.state.context.root_visits();
     let limits = GoLimits { depth: Some(6), ..GoLimits::default() };
     let search = bench.start_within(limits, 2_000, &["h2h3"]);
     let result = run(&search, &mut |_| {});
     assert!(!result.stats.root_is_certain);
     assert!(result.summary.nodes >= u64::from(before) + 50, "{:?}", result.summary);
-    let root = search.context.tree.node(search.context.root);
+    let root = search.state.context.tree.node(search.state.context.root);
     assert_eq!((root.proof(), root.visits()), (None, result.summary.nodes as u32));
     assert!(root.q().abs() < 1.0, "visits to other moves count for what they are worth");
 }
@@ -79,7 +77,7 @@ fn a_proven_position_is_searched_like_any_other_once_the_game_is_there() {
     let (search, result) = bench.search(u64::from(kept) + 2_000);
     assert_eq!(result.summary.new_nodes, 2_000);
     check_tree(&tree, root, Kept::Whole);
-    assert_eq!(RootSnapshot::read(&search).ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
+    assert_eq!(search.snapshot().ranked_moves()[0].node.proof.map(|proof| proof.plies), Some(0.0));
 }
 
 #[test]
@@ -143,11 +141,11 @@ fn a_draw_is_proven_where_no_move_can_win() {
     // Kxh7 draws. After Kg7 any move of White's king draws, as fifty moves are over, and a new queen is taken.
     let bench = TestBench::new("random", 1, "fen 7k/7P/8/8/8/8/8/K7 b - - 98 80");
     let (search, _) = bench.search(200);
-    check_tree(&search.context.tree, search.context.root, Kept::Whole);
+    check_tree(&search.state.context.tree, search.state.context.root, Kept::Whole);
     let cannot_win = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Draw };
     let is_bounded = |node: &&Node| node.proof().is_none() && node.bounds() == cannot_win;
-    assert!(nodes_below(&search.context.tree, search.context.root).iter().any(is_bounded));
-    let proof = RootSnapshot::read(&search).root.proof.unwrap();
+    assert!(nodes_below(&search.state.context.tree, search.state.context.root).iter().any(is_bounded));
+    let proof = search.snapshot().root.proof.unwrap();
     assert_eq!((proof.outcome, proof.is_mate), (ProofOutcome::Draw, false));
 }
 
@@ -168,15 +166,15 @@ fn a_node_keeps_the_first_of_two_proofs() {
 fn a_nearer_mate_counts_that_is_found_after_the_first() {
     let bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(2_000);
-    let tree = &search.context.tree;
+    let tree = &search.state.context.tree;
     let children = |id| tree.children(tree.node(id)).map(|(child, _)| child).collect::<Vec<_>>();
-    let root = search.context.root;
+    let root = search.state.context.root;
     let reply = *children(root).iter().max_by_key(|id| tree.node(**id).visits()).unwrap();
     let moves = children(reply);
     for (mv, plies) in [(moves[0], 2.0), (moves[1], 0.0), (moves[2], 4.0)] {
         assert!(tree.node(mv).prove(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }).is_some());
         let before = tree.node(root).mean().m;
-        proof::propagate(&search, &[root, reply, mv]);
+        verdict::propagate(tree, &[root, reply, mv]);
         let nearest = if plies == 2.0 { 3.0 } else { 1.0 };
         let expected = Proof { outcome: ProofOutcome::Loss, plies: nearest, is_mate: true };
         assert_eq!(tree.node(reply).proof(), Some(expected));

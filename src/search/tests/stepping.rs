@@ -37,7 +37,7 @@ impl TestBench {
 fn a_step_back_finds_the_tree_as_it_was_and_a_step_forward_what_was_searched_there() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     let (search, result) = bench.search(2_000);
-    let start = search.context.history.clone();
+    let start = search.state.context.history.clone();
     let before = bench.root_moves();
     // Down the best line, and into a move that was not tried: from there nothing leads back.
     let mut line = start.clone();
@@ -80,7 +80,7 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, result) = bench.search(55_000);
-    let start = search.context.history.clone();
+    let start = search.state.context.history.clone();
     let mut next = start.clone();
     next.push(result.best.unwrap());
     bench.step_to(&next, Past::Keep);
@@ -96,7 +96,7 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
     for (visits, past) in [(5_000, Past::Release), (50_000, Past::Keep)] {
         let mut bench = TestBench::new("random", 1, KIWIPETE);
         let (search, result) = bench.search(2_000);
-        let start = search.context.history.clone();
+        let start = search.state.context.history.clone();
         let (before, own) = (bench.root_moves(), bench.roots_own_value());
         let mut next = start.clone();
         next.push(result.best.unwrap());
@@ -120,14 +120,14 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     // The least that a tree may take.
     bench.tree.tree().set_limit(0);
     let (search, _) = bench.search(120_000);
-    let tree = &search.context.tree;
-    let replies = tree.children(search.context.root_node()).flat_map(|(_, child)| {
+    let tree = &search.state.context.tree;
+    let replies = tree.children(search.state.context.root_node()).flat_map(|(_, child)| {
         tree.children(child).map(|(_, reply)| (child.edge().mv(), reply.edge().mv(), reply))
     });
     let is_pruned = |node: &Node| node.state() == NodeState::Unexpanded && node.visits() > 1;
     let pruned: Vec<_> = replies.filter(|(.., reply)| is_pruned(reply)).collect();
     let (mv, reply, _) = pruned[0];
-    let mut next = search.context.history.clone();
+    let mut next = search.state.context.history.clone();
     [mv, reply].iter().for_each(|&mv| next.push(mv));
     bench.step_to(&next, Past::Release);
     assert_eq!(bench.root_visits(), 0);
@@ -147,10 +147,10 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     while tree.expand(root, &[0.05; 20]).is_ok() {}
     tree.node(root).unclaim();
     let search = bench.start(Some(1), &[]);
-    while search.counters.read().batches == 0 {
+    while search.state.counters.read().batches == 0 {
         std::thread::yield_now();
     }
-    assert!(!search.has_evaluated_root());
+    assert!(!search.state.context.has_evaluated_root());
     tree.set_limit(u64::MAX);
     let result = run(&search, &mut |_| {});
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
@@ -161,8 +161,8 @@ fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
 fn a_position_that_was_stepped_into_and_not_searched_proves_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
     let (search, _) = bench.search(10);
-    let (tree, start) = (&search.context.tree, search.context.history.clone());
-    let root = tree.node(search.context.root);
+    let (tree, start) = (&search.state.context.tree, search.state.context.history.clone());
+    let root = tree.node(search.state.context.root);
     let untried = tree.best_unvisited(root, None).unwrap();
     let mv = start.legal_moves()[usize::from(untried.index)];
     let child = tree.new_child(root, untried, mv).unwrap().unwrap();

@@ -53,7 +53,7 @@ impl TestBench {
     pub(super) fn search_moves(&self, nodes: u64, root_moves: &[&str]) -> (Arc<Search>, SearchResult) {
         let search = self.start(Some(nodes), root_moves);
         let result = run(&search, &mut |_| {});
-        search.progress.wait_idle(Duration::from_secs(60));
+        search.state.progress.wait_idle(Duration::from_secs(60));
         (search, result)
     }
 
@@ -88,11 +88,12 @@ impl TestBench {
             rescale: Rescale::default(),
             cache: Arc::new(EvalCache::new(10_000)),
             tablebase: None,
+            tablebase_hits: 0,
             backend_info: self.backend.info().clone(),
             reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
             clock: SearchClock::Real(Instant::now()),
         };
         let chain = Chain::new(&facts, &options, None);
-        Arc::new(Search::new(SearchSpec { context, chain, visits, tablebase_hits: 0 }))
+        Arc::new(Search::new(context, chain, visits))
     }
 }

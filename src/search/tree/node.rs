@@ -1,23 +1,242 @@
-//! One node: visits, value sums and state, all in atomics.
+//! A node: what is known of one position, and all that changes it.
 //!
-//! Every value is from the point of view of the side that moved into the node (the side to move at its parent),
-//! so that a parent prefers the child with the largest value. Writers: any worker, at any time; see each method
-//! for the ordering. Values, means and finished visits change together, under a lock of one bit that is held for a few
-//! instructions, so that no visit is lost or counted at the wrong worth when a node is proven. Descents don't take it: they begin and
-//! cancel visits and read, and what they read may lack a part of a visit that ends at that moment.
-
-mod proving;
-mod standing;
-
-pub(super) use standing::Standing;
+//! Every value is from the point of view of the side that moved into the node (the side to move at its parent), so that a parent
+//! prefers the child with the largest value. First come the plain numbers: results of visits, and results that are certain. Then
+//! follow the parts of a node, the node with its visits, its life from leaf to terminal with bounds and proofs, and what it is to
+//! those above it while it is searched as the root.
+//!
+//! A node is made of atomics. Writers: any worker, at any time; see each method for the ordering. Values, means and finished
+//! visits change together, under a lock of one bit that is held for a few instructions, so that no visit is lost or counted at the
+//! wrong worth when a node is proven. Descents don't take it: they begin and cancel visits and read, and what they read may lack a
+//! part of a visit that ends at that moment.
 
 use super::blocks::Zeroed;
-use super::edge::Edge;
-use super::means::Means;
 use super::slab::Slot;
-use super::value::{NodeValue, Proof, VALUE_SCALE, VisitSum, fixed};
+use crate::chess::Move;
+use crate::network::cache;
 use crate::search::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::wait_for_lock;
+
+/// The result of one visit, or the mean of many, from the point of view of the side that moved into the node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NodeValue {
+    /// Win minus loss, `-1..=1`.
+    pub v: f32,
+    /// Draw probability, `0..=1`.
+    pub d: f32,
+    /// Plies to the end of the game.
+    pub m: f32,
+}
+
+impl NodeValue {
+    /// A draw here and now.
+    pub(crate) const DRAW: NodeValue = NodeValue { v: 0.0, d: 1.0, m: 0.0 };
+
+    /// Returns the same result one ply further from the root, seen by the other side.
+    pub(crate) fn at_child(self) -> NodeValue {
+        NodeValue { v: -self.v, d: self.d, m: (self.m - 1.0).max(0.0) }
+    }
+
+    /// Returns the same result one ply nearer to the root, seen by the other side.
+    pub(crate) fn at_parent(self) -> NodeValue {
+        NodeValue { v: -self.v, d: self.d, m: self.m + 1.0 }
+    }
+}
+
+/// A certain result of a node, from the point of view of the side that moved into it; better ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ProofOutcome {
+    /// That side loses.
+    Loss,
+    /// Nobody wins.
+    Draw,
+    /// That side wins.
+    Win,
+}
+
+impl ProofOutcome {
+    /// Returns the same result, seen by the other side.
+    pub(crate) fn flipped(self) -> ProofOutcome {
+        match self {
+            ProofOutcome::Loss => ProofOutcome::Win,
+            ProofOutcome::Draw => ProofOutcome::Draw,
+            ProofOutcome::Win => ProofOutcome::Loss,
+        }
+    }
+}
+
+/// The results of a node that are still possible, from the point of view of the side that moved into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// The worst of them.
+    pub(crate) worst: ProofOutcome,
+    /// The best of them.
+    pub(crate) best: ProofOutcome,
+}
+
+impl Bounds {
+    /// The bounds of a node of which nothing is known.
+    pub(crate) const OPEN: Bounds = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Win };
+
+    /// Returns the bounds of a node with a certain result.
+    pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
+        Bounds { worst: outcome, best: outcome }
+    }
+}
+
+/// A certain result and how far away it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Proof {
+    /// The result.
+    pub outcome: ProofOutcome,
+    /// Plies to the end of the game with best play, as far as known.
+    pub plies: f32,
+    /// True if the game ends by mate, after at most `plies`.
+    pub is_mate: bool,
+}
+
+impl Proof {
+    /// Returns whether the side that moved into the node loses.
+    pub(crate) fn is_loss(self) -> bool {
+        self.outcome == ProofOutcome::Loss
+    }
+
+    /// Returns the value of every visit.
+    pub(crate) fn value(self) -> NodeValue {
+        let (v, d) = match self.outcome {
+            ProofOutcome::Loss => (-1.0, 0.0),
+            ProofOutcome::Draw => (0.0, 1.0),
+            ProofOutcome::Win => (1.0, 0.0),
+        };
+        NodeValue { v, d, m: self.plies }
+    }
+}
+
+/// The difference between what the visits of a node that was proven are worth now and what they were worth before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Correction {
+    /// Difference of the sums of values, in units of a node's sum, from the point of view of the side that moved into the
+    /// node.
+    value_sum: i64,
+    /// Difference of the sums of draw probabilities.
+    d_sum: f32,
+    /// Difference of the sums of plies to the end of the game.
+    m_sum: f32,
+}
+
+impl Correction {
+    /// Returns the same correction one ply nearer to the root, seen by the other side.
+    pub(crate) fn at_parent(self) -> Correction {
+        Correction { value_sum: self.value_sum.wrapping_neg(), ..self }
+    }
+}
+
+/// The most visits that a node may get: a sum of values overflows at 2³¹ wins or losses.
+pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
+
+/// The number of steps of a node's fixed-point value sum per unit. Sums of integers don't depend on the order of the visits.
+const VALUE_SCALE: f64 = (1u64 << 32) as f64;
+
+/// Returns a value in units of a node's sum.
+pub(crate) fn fixed(v: f32) -> i64 {
+    (f64::from(v) * VALUE_SCALE) as i64
+}
+
+/// Visits that end at a node: some with a result, others without one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VisitSum {
+    /// Visits with a result.
+    finished: u32,
+    /// Visits without one.
+    cancelled: u32,
+    /// Sum of values, in units of a node's sum.
+    value_sum: i64,
+    /// Mean draw probability of the finished ones.
+    d: f32,
+    /// Mean of their plies to the end of the game.
+    m: f32,
+}
+
+impl VisitSum {
+    /// Returns `visits` visits, all with the result `value`.
+    pub(crate) fn finished(visits: u32, value: NodeValue) -> VisitSum {
+        VisitSum { finished: visits, ..VisitSum::default() }.with(value)
+    }
+
+    /// Returns `visits` visits that led nowhere.
+    pub(crate) fn cancelled(visits: u32) -> VisitSum {
+        VisitSum { cancelled: visits, ..VisitSum::default() }
+    }
+
+    /// Returns the same visits with the result `value` for all.
+    fn with(self, value: NodeValue) -> VisitSum {
+        VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
+    }
+
+    /// Returns the same visits one ply nearer to the root, seen by the other side.
+    pub(crate) fn at_parent(self) -> VisitSum {
+        VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
+    }
+
+    /// Returns the visits of both together.
+    pub(crate) fn and(self, other: VisitSum) -> VisitSum {
+        let finished = self.finished + other.finished;
+        let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };
+        VisitSum {
+            finished,
+            cancelled: self.cancelled + other.cancelled,
+            value_sum: self.value_sum + other.value_sum,
+            d: self.d + (other.d - self.d) * share,
+            m: self.m + (other.m - self.m) * share,
+        }
+    }
+}
+
+/// A move and its policy in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge(pub(super) u32);
+
+impl Edge {
+    /// Returns the edge of a move with its compressed policy.
+    pub(super) fn packed(mv: Move, policy: u16) -> Edge {
+        Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
+    }
+
+    /// Returns the same move with the least policy.
+    fn without_policy(self) -> Edge {
+        Edge::packed(self.mv(), 0)
+    }
+
+    /// Returns the move.
+    pub(crate) fn mv(self) -> Move {
+        Move::from_bits(self.0 as u16)
+    }
+
+    /// Returns the policy of the move, without noise.
+    #[inline]
+    pub(crate) fn policy(self) -> f32 {
+        cache::expand((self.0 >> 16) as u16)
+    }
+}
+
+/// Mean draw probability in the upper half, mean plies left in the lower one, both as `f32`.
+#[derive(Debug, Default)]
+struct Means(AtomicU64);
+
+impl Means {
+    /// Returns draw probability and plies left.
+    #[inline]
+    fn get(&self) -> (f32, f32) {
+        let bits = self.0.load(Ordering::Relaxed);
+        (f32::from_bits((bits >> 32) as u32), f32::from_bits(bits as u32))
+    }
+
+    /// Sets draw probability and plies left.
+    #[inline]
+    fn set(&self, d: f32, m: f32) {
+        self.0.store(u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()), Ordering::Relaxed);
+    }
+}
 
 /// Bits of `Node::meta`: what the node is, what is proven of it, the lock for appending a child, and counts.
 mod meta {
@@ -339,6 +558,246 @@ impl Node {
     pub(super) fn unlock(&self) {
         self.meta.fetch_and(!meta::GROWING, Ordering::Release);
     }
+}
+
+/// Its state from leaf to terminal, bounds and proofs of its result, and what they change in its sums.
+impl Node {
+    /// Tries to make the caller the one worker that evaluates this node; returns whether it is.
+    pub(crate) fn claim(&self) -> bool {
+        self.meta
+            .compare_exchange(meta::UNEXPANDED, meta::CLAIMED, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Gives a claim back after a failed evaluation.
+    pub(crate) fn unclaim(&self) {
+        self.meta.store(meta::UNEXPANDED, Ordering::Release);
+    }
+
+    /// Makes an expanded node a leaf again; its visits stay what they were. The caller has released what it led to, and
+    /// nobody else uses the tree.
+    pub(super) fn collapse(&self) {
+        self.policy.store(0, Ordering::Relaxed);
+        self.meta.store(meta::UNEXPANDED, Ordering::Release);
+    }
+
+    /// Makes the claimed node terminal: how the game ends is certain without an evaluation, and visits end here.
+    pub(crate) fn set_terminal(&self, proof: Proof) {
+        let NodeValue { d, m, .. } = proof.value();
+        self.means.set(d, m);
+        self.drop_policy_if_lost(proof);
+        self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
+    }
+
+    /// Takes the policy of the move into the node away if it certainly loses: exploring it is no use, and as a visited move
+    /// it would lower the first-play urgency of its siblings.
+    fn drop_policy_if_lost(&self, proof: Proof) {
+        if proof.is_loss() {
+            self.edge.store(self.edge().without_policy().0, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes the claimed node terminal: its position was there `cycle` plies ago, after the root, and is taken for a draw as
+    /// long as the root does not move past that. The way back counts as plies to the end of the game, as in Lc0. Returns the
+    /// value of its visits.
+    pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> NodeValue {
+        let value = NodeValue { m: cycle.into(), ..NodeValue::DRAW };
+        self.means.set(value.d, value.m);
+        self.meta.store(meta::TERMINAL | u32::from(cycle) << meta::CYCLE_SHIFT, Ordering::Release);
+        value
+    }
+
+    /// Makes a draw by repetition within the tree an ordinary leaf again: the root has moved past the position that
+    /// it repeats. Returns the visits that it had as a draw, which are to be taken back; `None` if another thread has
+    /// done it.
+    pub(super) fn reopen(&self) -> Option<u32> {
+        let visits = self.lock_sums();
+        let now = self.meta.load(Ordering::Relaxed);
+        let is_done = now >> meta::CYCLE_SHIFT > 0
+            && self
+                .meta
+                .compare_exchange(now, meta::UNEXPANDED, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        self.unlock_sums();
+        is_done.then_some(visits)
+    }
+
+    /// Returns what is proven of this node.
+    pub(crate) fn proof(&self) -> Option<Proof> {
+        let meta = self.meta.load(Ordering::Acquire);
+        let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
+            0 => return None,
+            1 => ProofOutcome::Loss,
+            2 => ProofOutcome::Draw,
+            _ => ProofOutcome::Win,
+        };
+        let (_, plies) = self.means.get();
+        Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
+    }
+
+    /// Returns whether the side that moved into the node certainly loses.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.proof().is_some_and(Proof::is_loss)
+    }
+
+    /// Returns the results that are still possible.
+    pub(crate) fn bounds(&self) -> Bounds {
+        if let Some(Proof { outcome, .. }) = self.proof() {
+            return Bounds::certain(outcome);
+        }
+        let meta = self.meta.load(Ordering::Relaxed);
+        let if_set = |bit, known, open| if meta & bit != 0 { known } else { open };
+        Bounds {
+            worst: if_set(meta::CANNOT_LOSE, ProofOutcome::Draw, Bounds::OPEN.worst),
+            best: if_set(meta::CANNOT_WIN, ProofOutcome::Draw, Bounds::OPEN.best),
+        }
+    }
+
+    /// Marks results of an expanded node as impossible, those outside of `bounds`. Returns whether any of them was taken to be
+    /// possible until now.
+    pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
+        let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
+        let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
+        let bits = cannot_lose | cannot_win;
+        self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
+    }
+
+    /// Marks an expanded node as decided: its visits so far get the certain value. Returns what that changes for its
+    /// ancestors; `None` if another thread has decided it, whose proof stays.
+    pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
+        let value = proof.value();
+        let visits = self.lock_sums();
+        let is_open = self.proof().is_none();
+        let correction = is_open.then(|| {
+            let (d, m) = self.means.get();
+            let certain = fixed(value.v) * i64::from(visits);
+            let old = self.value_sum.load(Ordering::Relaxed);
+            self.means.set(value.d, value.m);
+            self.value_sum.store(certain, Ordering::Relaxed);
+            self.drop_policy_if_lost(proof);
+            self.meta.fetch_or(proof_bits(proof), Ordering::Release);
+            let n = visits as f32;
+            Correction {
+                value_sum: certain.wrapping_sub(old),
+                d_sum: (value.d - d) * n,
+                m_sum: (value.m - m) * n,
+            }
+        });
+        self.unlock_sums();
+        correction
+    }
+
+    /// Brings the certain win or loss of a proven node nearer, if `proof` has it nearer. Returns what that changes for its ancestors, `None`
+    /// if nothing.
+    pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
+        let visits = self.lock_sums();
+        let is_nearer = self.proof().is_some_and(|old| {
+            old.outcome == proof.outcome && old.is_mate == proof.is_mate && proof.plies < old.plies
+        });
+        let is_better = is_nearer && proof.outcome != ProofOutcome::Draw;
+        let correction = is_better.then(|| {
+            let (d, m) = self.means.get();
+            self.means.set(d, proof.plies);
+            Correction { value_sum: 0, d_sum: 0.0, m_sum: (proof.plies - m) * visits as f32 }
+        });
+        self.unlock_sums();
+        correction
+    }
+
+    /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its `children` meanwhile.
+    ///
+    /// A proof is forgotten: the visits are from now on one of the node's own, with the certain result, and those of its
+    /// children, as its mean is theirs. A leaf has no visits any more: those that it kept when it was pruned are to moves that
+    /// are gone, and a root needs one to have moves.
+    pub(super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
+        let sum = match (self.proof(), self.state()) {
+            (Some(proof), _) => with_visits_below(proof.value(), children),
+            (None, NodeState::Unexpanded | NodeState::Claimed) => VisitSum::default(),
+            (None, _) => return,
+        };
+        let visits = self.lock_sums();
+        self.means.set(sum.d, sum.m);
+        self.value_sum.store(sum.value_sum, Ordering::Relaxed);
+        self.meta.fetch_and(!(meta::PROOF | meta::MATE), Ordering::Release);
+        self.unlock_with_visits(visits, sum.finished);
+    }
+
+    /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where
+    /// its own result is certain; returns whether that is not so.
+    pub(crate) fn correct(&self, by: Correction) -> bool {
+        let n = self.lock_sums().max(1) as f32;
+        let is_open = self.proof().is_none();
+        if is_open {
+            let (d, m) = self.means.get();
+            self.means.set(d + by.d_sum / n, m + by.m_sum / n);
+            self.add_value(by.value_sum);
+        }
+        self.unlock_sums();
+        is_open
+    }
+}
+
+/// Returns the bits of `meta` for a proof.
+fn proof_bits(proof: Proof) -> u32 {
+    let outcome = match proof.outcome {
+        ProofOutcome::Loss => 1,
+        ProofOutcome::Draw => 2,
+        ProofOutcome::Win => 3,
+    };
+    outcome << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
+}
+
+/// The visits of a node, their worth, and what is proven of it, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    visits: u32,
+    value_sum: i64,
+    means: (f32, f32),
+    proof: u32,
+}
+
+impl Node {
+    /// Returns what the node is to those above it.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            visits: self.visits(),
+            value_sum: self.value_sum.load(Ordering::Relaxed),
+            means: self.means.get(),
+            proof: self.meta.load(Ordering::Relaxed) & (meta::PROOF | meta::MATE),
+        }
+    }
+
+    /// Makes the node what it was to those above it. Visits under way go on.
+    pub(super) fn restore(&self, before: Standing) {
+        let visits = self.lock_sums();
+        self.value_sum.store(before.value_sum, Ordering::Relaxed);
+        self.means.set(before.means.0, before.means.1);
+        self.meta.fetch_or(before.proof, Ordering::Release);
+        self.unlock_with_visits(visits, before.visits);
+    }
+
+    /// Gives the node all visits of its `children` and one of its own, if it has fewer: they were made when it was the root.
+    /// Nobody else changes it or its children meanwhile.
+    pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
+        let sum = with_visits_below(self.mean(), children);
+        if sum.finished > self.visits() && self.proof().is_none() {
+            let visits = self.lock_sums();
+            self.value_sum.store(sum.value_sum, Ordering::Relaxed);
+            self.means.set(sum.d, sum.m);
+            self.unlock_with_visits(visits, sum.finished);
+        }
+    }
+}
+
+/// Returns one visit with the result `own` of a node, and those of its `children` as the node sees them. Nobody else changes
+/// them meanwhile.
+fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
+    children.fold(VisitSum::finished(1, own), |sum, child| {
+        let NodeValue { d, m, .. } = child.mean();
+        let value_sum = child.value_sum.load(Ordering::Relaxed);
+        let visits = VisitSum { finished: child.visits(), value_sum, d, m, ..VisitSum::default() };
+        sum.and(visits.at_parent())
+    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 
 use std::sync::{PoisonError, TryLockError};
 
+use super::node::{Node, NodeState};
+use super::nodes::{NodeId, PruningWalk, Tree};
 use super::reclaim::release_subtree;
-use super::{Node, NodeId, NodeState, Tree};
 use crate::search::sync::RwLockReadGuard;
 use crate::search::sync::atomic::Ordering;
 
@@ -29,17 +30,6 @@ struct PruningBounds {
     freed: u64,
     /// Nodes with children that it looks at.
     seen: u64,
-}
-
-/// A walk through a full tree, of which each pruning makes a part.
-#[derive(Debug, Default)]
-pub(super) struct PruningWalk {
-    /// The root of the tree that it goes through.
-    root: Option<NodeId>,
-    /// Nodes that it has not come to yet, with all that is below them.
-    open: Vec<NodeId>,
-    /// Nodes with more visits are left as they are.
-    most_visits: u32,
 }
 
 impl Tree {
@@ -163,8 +153,9 @@ fn has_children(node: &Node) -> bool {
 mod tests {
     use super::*;
     use crate::chess::Move;
+    use crate::search::tree::node::{NodeValue, VisitSum};
+    use crate::search::tree::nodes::POLICY_RUNS;
     use crate::search::tree::slab::Slab;
-    use crate::search::tree::{NodeValue, POLICY_RUNS, VisitSum};
 
     /// Makes an expanded child of the last node of `path`, with one visit that is counted in the nodes of `path` too.
     fn grow(tree: &Tree, path: &[NodeId]) -> Option<NodeId> {

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crossbeam::channel::{Sender, unbounded};
 
-use super::children::ChildRun;
-use super::root::GameTree;
+use super::node::NodeState;
+use super::nodes::{ChildRun, NodeId, Tree};
 use super::slab::Run;
-use super::{NodeId, NodeState, Tree};
 
 /// Subtrees that the game has left.
 pub(super) struct Discard {
@@ -22,12 +21,7 @@ pub(super) struct Discard {
 }
 
 /// A task of the reclaimer.
-enum ReclaimTask {
-    /// Give the memory of a subtree back to its tree.
-    Subtree(Discard),
-    /// Give the memory of a tree back to the system.
-    Tree(GameTree),
-}
+type ReclaimTask = Box<dyn FnOnce() + Send>;
 
 /// Walks discarded subtrees and gives their memory back, on a thread of its own or at once.
 #[derive(Debug)]
@@ -40,11 +34,7 @@ impl Reclaimer {
     /// Starts the thread; it ends when the reclaimer is dropped and its tasks are done.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
-        std::thread::spawn(move || {
-            for task in tasks {
-                task.run();
-            }
-        });
+        std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
         Reclaimer { queue: Some(queue) }
     }
 
@@ -53,31 +43,22 @@ impl Reclaimer {
         Reclaimer { queue: None }
     }
 
-    fn add(&self, task: ReclaimTask) {
+    fn add(&self, task: impl FnOnce() + Send + 'static) {
         match &self.queue {
             // The receiver lives as long as the queue.
-            Some(queue) => drop(queue.send(task)),
-            None => task.run(),
+            Some(queue) => drop(queue.send(Box::new(task))),
+            None => task(),
         }
     }
 
     /// Frees what a game has left, once nobody can touch it any more.
     pub(super) fn release(&self, discard: Discard) {
-        self.add(ReclaimTask::Subtree(discard));
+        self.add(|| discard.run());
     }
 
     /// Drops a whole tree; its workers may still hold on to it for a while.
-    pub(crate) fn release_tree(&self, tree: GameTree) {
-        self.add(ReclaimTask::Tree(tree));
-    }
-}
-
-impl ReclaimTask {
-    fn run(self) {
-        match self {
-            ReclaimTask::Subtree(discard) => discard.run(),
-            ReclaimTask::Tree(tree) => drop(tree),
-        }
+    pub(crate) fn release_tree(&self, tree: impl Send + 'static) {
+        self.add(|| drop(tree));
     }
 }
 

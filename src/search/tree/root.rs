@@ -6,11 +6,11 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::node::Standing;
-use super::reclaim::Discard;
+use super::node::{Node, NodeState, Standing};
+use super::nodes::{NodeId, Tree, TreeFull};
+use super::reclaim::{Discard, Reclaimer};
 use super::slab::Run;
 use super::verdict;
-use super::{Node, NodeId, NodeState, Reclaimer, Tree, TreeFull};
 use crate::chess::History;
 use crate::search::sync::atomic::Ordering;
 
@@ -100,7 +100,7 @@ impl GameTree {
         while let Some(id) = open.pop() {
             let node = self.tree.node(id);
             if node.state() == NodeState::Expanded {
-                cells += u64::from(super::policy_class(node.edge_count()).1);
+                cells += u64::from(super::nodes::policy_class(node.edge_count()).1);
             }
             nodes += self.tree.runs(node).map(|siblings| u64::from(siblings.run.len)).sum::<u64>();
             open.extend(self.tree.children(node).map(|(child, _)| child));

@@ -2,12 +2,13 @@
 //!
 //! One move that wins decides the position before it, and so do proofs of all moves. Short of that, a sure draw means that the
 //! side to move cannot lose any more, and where no move can win, that it cannot win; such bounds let a draw be proven
-//! although some moves are open. Used by `root`, and by `proof` and `root_snapshot` of the search.
+//! although some moves are open (Lc0's "sticky endgames"). Used by `root`, and by the search where a leaf is proven or its root is
+//! read.
 
 use std::cmp::Ordering::Equal;
 
-use super::value::{Bounds, Proof, ProofOutcome};
-use super::{Node, NodeId, NodeState, Tree};
+use super::node::{Bounds, Node, NodeState, Proof, ProofOutcome};
+use super::nodes::{NodeId, Tree};
 
 /// What is certain of one move, from the point of view of the side that makes it.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
 
 /// Proves or bounds the last node of `path` if its moves do. The nodes before it see its visits at their new worth. Returns
 /// whether anything was learnt: of a proven node that can be a nearer mate.
-pub(crate) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
+pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     let Some((&last, ancestors)) = path.split_last() else { return false };
     let node = tree.node(last);
     if node.state() != NodeState::Expanded {
@@ -71,6 +72,17 @@ pub(crate) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
                 }
             }
             true
+        }
+    }
+}
+
+/// Proves or bounds the ancestors of the last node of `path`, which has just been proven, as far as that decides them. Where they are
+/// proven already, a nearer mate counts: visits that were gathered together go on below a node that one of them has proven. The root
+/// itself stays open: it is searched whatever is known, and which of its moves count depends on the search.
+pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
+    for depth in (1..path.len() - 1).rev() {
+        if !judge(tree, &path[..=depth]) {
+            return;
         }
     }
 }

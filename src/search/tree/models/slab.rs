@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::search::sync::atomic::{AtomicU32, Ordering};
 use crate::search::sync::thread;
-use crate::search::tree::POLICY_RUNS;
+use crate::search::tree::nodes::POLICY_RUNS;
 use crate::search::tree::slab::Slab;
 
 /// The size class of the runs, and their length.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::children::{append, expanded};
 use crate::search::sync::thread;
-use crate::search::tree::value::Correction;
+use crate::search::tree::node::Correction;
 use crate::search::tree::{NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, VisitSum};
 
 /// A line of three nodes: root, child, grandchild.

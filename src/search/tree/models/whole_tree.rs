@@ -23,7 +23,7 @@ fn reachable(tree: &Tree, root: NodeId) -> u64 {
     while let Some(id) = open.pop() {
         let node = tree.node(id);
         if node.state() == NodeState::Expanded {
-            bytes += u64::from(crate::search::tree::policy_class(node.edge_count()).1)
+            bytes += u64::from(crate::search::tree::nodes::policy_class(node.edge_count()).1)
                 * size_of::<AtomicU32>() as u64;
         }
         let slots: u64 = tree.runs(node).map(|siblings| u64::from(siblings.run.len)).sum();

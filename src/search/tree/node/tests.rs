@@ -1,8 +1,18 @@
 use super::*;
-use crate::chess::Move;
-use crate::network::cache;
-use crate::search::tree::{Bounds, MAX_VISITS, ProofOutcome};
 use proptest::prelude::*;
+
+#[test]
+fn sums_keep_what_single_visits_would_add_up_to() {
+    let loss = NodeValue { v: -1.0, d: 0.0, m: 10.0 };
+    let sum = VisitSum::finished(3, NodeValue::DRAW)
+        .and(VisitSum::cancelled(5))
+        .and(VisitSum::finished(1, loss))
+        .at_parent();
+    assert_eq!((sum.finished, sum.cancelled, sum.value_sum), (4, 5, fixed(1.0)));
+    assert_eq!((sum.d, sum.m), (0.75, 3.5));
+    let won = sum.with(NodeValue { v: 1.0, d: 0.0, m: 1.0 });
+    assert_eq!((won.finished, won.cancelled, won.value_sum), (4, 5, fixed(4.0)));
+}
 
 #[test]
 fn a_node_takes_forty_eight_bytes() {

@@ -1,0 +1,198 @@
+//! Where a worker's batches are evaluated, and how they come back.
+//!
+//! A backend that needs the worker's own core evaluates a batch as it is sent. One beside the cores has threads that do
+//! nothing but wait for it: each takes the next batch out of one queue as soon as the device has given its last one back.
+//! Meanwhile workers fill the next batch, and back up the last one. Where time is virtual, answers are there at once, and a
+//! timetable says when they count.
+//!
+//! Batches come back in the order in which they were sent, whoever evaluates them: so a search on one thread does the same
+//! whatever the device's speed.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender, bounded, unbounded};
+use thiserror::Error;
+
+use crate::network::timetable::Timetable;
+use crate::network::{Backend, BackendError, BackendInfo, DevicePace, Evaluator};
+use crate::search::leaf::Batch;
+use crate::search::state::SearchClock;
+
+/// The reason why no search threads could be made ready.
+#[derive(Debug, Error)]
+pub enum WorkerPoolError {
+    /// The backend made no evaluator.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The system started no thread.
+    #[error("cannot start a search thread: {0}")]
+    Thread(#[source] io::Error),
+}
+
+/// A batch that is back from its evaluation.
+#[derive(Debug)]
+pub(super) struct Evaluated {
+    pub(super) batch: Batch,
+    pub(super) outcome: Result<(), BackendError>,
+}
+
+/// A batch on its way to a thread of the device, and where that thread puts it afterwards.
+struct Request {
+    batch: Batch,
+    back: Sender<Evaluated>,
+}
+
+/// What evaluates the batches of a worker.
+enum Way {
+    /// This evaluator, on the worker's thread.
+    Own(Box<dyn Evaluator>),
+    /// The device's threads.
+    Threads(Sender<Request>),
+    /// Whoever drives the search.
+    Owner,
+}
+
+/// A batch under way.
+enum UnderWay {
+    /// It is evaluated, and counts as back from this time on.
+    Due(Evaluated, Duration),
+    /// It comes through this channel.
+    Elsewhere(Receiver<Evaluated>),
+}
+
+/// A worker's way to the device.
+pub(super) struct Device {
+    way: Way,
+    /// Batches under way, oldest first.
+    under_way: VecDeque<UnderWay>,
+    /// Batches that the device has at once; 0 if evaluations need the worker's core.
+    queues: usize,
+    /// The pace of the device, and its timetable in the present search, where time is virtual.
+    virtual_pace: Option<DevicePace>,
+    timetable: Option<Timetable>,
+}
+
+impl Device {
+    fn new(info: &BackendInfo, way: Way) -> Device {
+        let virtual_pace = info.virtual_pace;
+        let works_alone = virtual_pace.is_some() || matches!(way, Way::Threads(_));
+        let queues = if works_alone { info.queues } else { 0 };
+        Device { way, under_way: VecDeque::new(), queues, virtual_pace, timetable: None }
+    }
+
+    /// Returns the devices of `workers` workers.
+    ///
+    /// # Errors
+    /// Fails if the backend cannot make the evaluators, or the system allows no thread.
+    pub(super) fn of_workers(backend: &dyn Backend, workers: usize) -> Result<Vec<Device>, WorkerPoolError> {
+        let info = backend.info();
+        if info.queues == 0 || info.virtual_pace.is_some() {
+            let own = |_| Ok(Device::new(info, Way::Own(backend.evaluator()?)));
+            return (0..workers).map(own).collect();
+        }
+        let (sender, requests) = unbounded();
+        for index in 0..info.queues {
+            let (requests, evaluator, name) = (requests.clone(), backend.evaluator()?, info.name.clone());
+            thread::Builder::new()
+                .name(format!("device-{index}"))
+                .spawn(move || serve(&requests, evaluator, &name))
+                .map_err(WorkerPoolError::Thread)?;
+        }
+        Ok((0..workers).map(|_| Device::new(info, Way::Threads(sender.clone()))).collect())
+    }
+
+    /// Returns the device of a search whose owner evaluates.
+    pub(super) fn of_owner(info: &BackendInfo) -> Device {
+        Device::new(info, Way::Owner)
+    }
+
+    /// Returns the batches that the device has at once; 0 if it needs the worker's core.
+    pub(super) fn queues(&self) -> usize {
+        self.queues
+    }
+
+    /// Returns whether nothing is under way, so that any batch is worth sending.
+    pub(super) fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Returns whether a batch of `leaves` leaves, of which a full one has `size`, is to be sent: it is full, or the device has nothing
+    /// to do, or half a batch would let it go on with the next one at once.
+    pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
+        let has_free_queue = self.under_way.len() < self.queues;
+        leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
+    }
+
+    /// Returns whether as many batches are under way as are of use: those that the device has, and the next one.
+    pub(super) fn is_full(&self) -> bool {
+        self.under_way.len() > self.queues
+    }
+
+    /// Sends a batch off. One that is evaluated by the owner of the search must have been before.
+    pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
+        let positions = batch.slots().len() as u32;
+        let outcome = match &mut self.way {
+            Way::Own(evaluator) => evaluator.evaluate(batch.slots_mut()),
+            Way::Owner => Ok(()),
+            Way::Threads(queue) => {
+                let (back, evaluated) = bounded(1);
+                // Without threads the channel is closed, and `receive` finds that.
+                drop(queue.send(Request { batch, back }));
+                return self.under_way.push_back(UnderWay::Elsewhere(evaluated));
+            }
+        };
+        let now = clock.elapsed();
+        let due = self.timetable.as_mut().map_or(now, |timetable| timetable.submit(now, positions));
+        self.under_way.push_back(UnderWay::Due(Evaluated { batch, outcome }, due));
+    }
+
+    /// Waits for the oldest batch under way; `None` if there is none, or its thread is gone with it.
+    pub(super) fn receive(&mut self, clock: &SearchClock) -> Option<Evaluated> {
+        match self.under_way.pop_front()? {
+            UnderWay::Due(evaluated, due) => {
+                clock.pass_until(due);
+                Some(evaluated)
+            }
+            UnderWay::Elsewhere(evaluated) => evaluated.recv().ok(),
+        }
+    }
+
+    /// Prepares for another search, whose time begins at 0.
+    pub(super) fn begin(&mut self) {
+        self.under_way.clear();
+        self.timetable = self.virtual_pace.map(Timetable::new);
+    }
+
+    /// Returns how long the device has computed until `now` in virtual time; `None` in real time.
+    pub(super) fn busy_until(&self, now: Duration) -> Option<Duration> {
+        self.timetable.as_ref().map(|timetable| timetable.busy_until(now))
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Device { under_way, queues, timetable, .. } = self;
+        f.debug_struct("Device")
+            .field("under_way", &under_way.len())
+            .field("queues", queues)
+            .field("timetable", timetable)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Evaluates one batch after the other until nobody can send any more.
+fn serve(requests: &Receiver<Request>, mut evaluator: Box<dyn Evaluator>, backend: &str) {
+    for Request { mut batch, back } in requests {
+        let evaluate = || evaluator.evaluate(batch.slots_mut());
+        let outcome = catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or_else(|_| {
+            Err(BackendError::Evaluation { backend: backend.into(), reason: "it panicked".into() })
+        });
+        // A worker that panicked waits no more.
+        drop(back.send(Evaluated { batch, outcome }));
+    }
+}

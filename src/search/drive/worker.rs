@@ -1,0 +1,166 @@
+//! Search threads: each has a way to the device, and takes part in one search after the other.
+//!
+//! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back after the
+//! search was stopped it backs up all the same, and only then leaves.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::device::{Device, WorkerPoolError};
+use super::search::Search;
+use crate::network::Backend;
+use crate::search::leaf::{Gathered, Gatherer};
+use crate::search::state::SearchState;
+
+/// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
+const STACK_BYTES: usize = 32 << 20;
+/// The time that a worker with nothing to do waits before it looks again by itself.
+const IDLE_WAIT: Duration = Duration::from_millis(20);
+/// The time that a worker waits under a limit of nodes per second before it looks again.
+const PACE_WAIT: Duration = Duration::from_millis(1);
+
+/// The search that workers are to take part in.
+#[derive(Debug, Default)]
+struct SearchAssignment {
+    /// The present search, which lives as long as its owner and those who take part want it: the tree that it holds on to
+    /// may be large.
+    search: Weak<Search>,
+    /// A number that grows with each new search.
+    number: u64,
+    /// True if the pool is gone, so that the workers end.
+    closed: bool,
+}
+
+/// The place where workers find their next search.
+#[derive(Debug, Default)]
+struct Mailbox {
+    assignment: Mutex<SearchAssignment>,
+    changed: Condvar,
+}
+
+impl Mailbox {
+    fn lock(&self) -> MutexGuard<'_, SearchAssignment> {
+        self.assignment.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The threads that search with one backend.
+#[derive(Debug)]
+pub(crate) struct WorkerPool {
+    mailbox: Arc<Mailbox>,
+    threads: usize,
+}
+
+impl WorkerPool {
+    /// Starts `threads` workers, but only one where time is virtual.
+    ///
+    /// # Errors
+    /// Fails if the backend cannot make the evaluators, or the system allows no thread.
+    pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
+        let threads = if backend.info().virtual_pace.is_some() { 1 } else { threads.max(1) };
+        let mailbox = Arc::new(Mailbox::default());
+        let mut started = 0;
+        for (index, device) in Device::of_workers(backend, threads)?.into_iter().enumerate() {
+            let mailbox = mailbox.clone();
+            let thread = std::thread::Builder::new()
+                .name(format!("search-{index}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || worker_loop(&mailbox, device));
+            match thread {
+                Ok(_) => started += 1,
+                Err(error) if started == 0 => return Err(WorkerPoolError::Thread(error)),
+                // Fewer threads than asked for are better than none.
+                Err(_) => break,
+            }
+        }
+        Ok(WorkerPool { mailbox, threads: started })
+    }
+
+    /// Returns the number of threads in the pool.
+    pub(crate) fn len(&self) -> usize {
+        self.threads
+    }
+
+    /// Lets all workers take part in `search`; those that are still busy with an earlier one come when they are done.
+    pub(crate) fn assign(&self, search: &Arc<Search>) {
+        let mut assignment = self.mailbox.lock();
+        assignment.search = Arc::downgrade(search);
+        assignment.number += 1;
+        drop(assignment);
+        self.mailbox.changed.notify_all();
+    }
+}
+
+impl Drop for WorkerPool {
+    /// Closes the pool without waiting: a worker may be blocked in an evaluation, and leaves when that is over.
+    fn drop(&mut self) {
+        self.mailbox.lock().closed = true;
+        self.mailbox.changed.notify_all();
+    }
+}
+
+/// Takes part in one search after the other until the pool is closed.
+fn worker_loop(mailbox: &Mailbox, mut device: Device) {
+    let mut seen = 0;
+    loop {
+        let search = {
+            let assignment = mailbox
+                .changed
+                .wait_while(mailbox.lock(), |a| !a.closed && a.number == seen)
+                .unwrap_or_else(PoisonError::into_inner);
+            if assignment.closed {
+                return;
+            }
+            seen = assignment.number;
+            let Some(search) = assignment.search.upgrade() else { continue };
+            if !search.state.progress.try_enter() {
+                continue;
+            }
+            search
+        };
+        // A panic here is a bug of ours or of a backend; the search ends, the process lives.
+        let outcome = catch_unwind(AssertUnwindSafe(|| take_part(&search, &mut device)));
+        if outcome.is_err() {
+            search.state.context.tree.mark_damaged();
+            search.fail("a search thread panicked; its batch is lost".into());
+        }
+        search.state.progress.leave();
+    }
+}
+
+/// Takes part in one search until it is stopped.
+fn take_part(search: &Search, device: &mut Device) {
+    let SearchState { context, budget, progress, .. } = &search.state;
+    device.begin();
+    let mut gatherer = Gatherer::new(context.history.clone(), device.queues());
+    while !progress.is_stopped() {
+        search.make_room();
+        let epoch = progress.epoch();
+        let is_ahead = is_ahead_of_its_pace(&search.state);
+        let gathered = if is_ahead { Gathered::Nothing } else { gatherer.gather(&search.state) };
+        if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
+            gatherer.prefetch(&search.state);
+            device.send(gatherer.take_batch(), &context.clock);
+        }
+        if gathered == Gathered::More && !device.is_full() && !device.is_idle() {
+            search.check_stoppers();
+        } else if !search.take_in_oldest(device, &mut gatherer) {
+            gatherer.release_collisions(&context.tree);
+            // Also without progress: the tree may have all that is asked for from the start.
+            search.check_stoppers();
+            if gathered == Gathered::Nothing && !progress.is_stopped() {
+                progress.wait_for_change(epoch, if is_ahead { PACE_WAIT } else { IDLE_WAIT });
+            }
+        }
+    }
+    gatherer.abandon_batch(&context.tree, budget);
+    while search.take_in_oldest(device, &mut gatherer) {}
+    search.note_busy_time(device);
+}
+
+/// Returns whether a search has made more visits than `NodesPerSecondLimit` allows up to now.
+fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
+    let limit = context.params.nps_limit;
+    limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
+}

@@ -1,0 +1,517 @@
+//! Gathering: descents from the root that collect leaves for one batch.
+//!
+//! One descent carries many visits. At each node they are split among the children as single visits would have
+//! gone, one after the other; visits under way count in the formula, so that different leaves are found. Leaves
+//! whose value is known at once (terminals, cache hits) are backed up on the spot.
+
+use std::sync::atomic::Ordering;
+
+use super::backup;
+use super::batch::Batch;
+use super::quota::{self, GatherCounts, Quota};
+use super::select::{self, Candidate, CandidateMove, MovesLeftUtility, UnvisitedTerms};
+use crate::chess::{History, MoveList, Terminal};
+use crate::network::Evaluation;
+use crate::search::state::{SearchContext, SearchParams, SearchState, VisitBudget};
+use crate::search::tree::{
+    Node, NodeId, NodeState, NodeValue, Proof, ProofOutcome, Tree, TreeFull, Unvisited, verdict,
+};
+use crate::tablebase;
+
+/// The largest number of visits that are sent for each leaf that is still wanted.
+const MAX_VISITS_PER_LEAF: u32 = 16;
+
+/// The outcome of a gathering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathered {
+    /// Another gathering will find more.
+    More,
+    /// There will be no more before something comes back from its evaluation.
+    Enough,
+    /// No visit was begun or ended, and no leaf made: all that is left to do is under evaluation.
+    Nothing,
+}
+
+/// The state of one worker's descents; its buffers are reused.
+#[derive(Debug)]
+pub(crate) struct Gatherer {
+    /// The game up to the node that the descent is at.
+    pub(crate) history: History,
+    /// The nodes from the root to that node.
+    pub(crate) path: Vec<NodeId>,
+    /// A stack of candidates: each level of a descent has its part of it.
+    pub(crate) candidates: Vec<Candidate>,
+    /// Buffer for a policy out of the cache.
+    pub(crate) policy: Vec<f32>,
+    /// The leaves that wait to be sent.
+    pub(crate) batch: Batch,
+    /// Buffers of batches that are backed up.
+    spare: Vec<Batch>,
+    /// Batches that the device has at once; 0 if it needs the core of this thread.
+    queues: usize,
+    /// Leaves that the batch is to have after this gathering.
+    target: usize,
+    /// Value of a move whose first visit is under way, above that of its parent.
+    pending_gain: f32,
+    counts: GatherCounts,
+}
+
+impl Gatherer {
+    /// Returns a gatherer for searches from the last position of `history`, with a device that has `queues` batches at once.
+    pub(crate) fn new(history: History, queues: usize) -> Gatherer {
+        Gatherer {
+            history,
+            path: Vec::new(),
+            candidates: Vec::new(),
+            policy: Vec::new(),
+            batch: Batch::default(),
+            spare: Vec::new(),
+            queues,
+            target: 0,
+            pending_gain: 0.0,
+            counts: GatherCounts::default(),
+        }
+    }
+
+    /// Begins anew with another game, in the same buffers.
+    pub(crate) fn start_from(&mut self, history: History) {
+        self.history = history;
+    }
+
+    /// Returns whether evaluations need no core of the search.
+    pub(crate) fn has_device(&self) -> bool {
+        self.queues > 0
+    }
+
+    /// Fills the batch.
+    pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
+        let _inside = search.context.tree.enter();
+        self.counts = GatherCounts::default();
+        let before = self.waiting_leaves();
+        let target = (before + self.leaves_to_begin(search)).min(search.context.batch_size());
+        self.target = target as usize;
+        let gain = search.context.params.pending_visit_gain;
+        self.pending_gain = select::pending_gain(gain, target, self.has_device());
+        let quota = Quota::new(&search.context.params, target, search.context.root_visits(), self.queues);
+        let mut per_leaf = 1;
+        while !search.progress.is_stopped() && !search.context.tree.is_full() {
+            let found = self.waiting_leaves();
+            // Where most visits collide, more of them are sent at once: one collision then takes them together.
+            let visits = search.budget.reserve(quota.places(found, &self.counts) * per_leaf);
+            if visits == 0 {
+                break;
+            }
+            let spare = self.counts.spare;
+            let collided = self.counts.collided;
+            self.descend(search, search.context.root, visits);
+            let unused = self.counts.spare - spare;
+            search.budget.give_back(self.counts.collided - collided + unused);
+            let new = self.waiting_leaves() - found;
+            per_leaf = (visits / new.max(1)).clamp(1, MAX_VISITS_PER_LEAF);
+            if unused == visits || quota.is_spent(&self.counts) {
+                break;
+            }
+        }
+        search.counters.collisions.fetch_add(self.counts.collisions.into(), Ordering::Relaxed);
+        let new = self.waiting_leaves() - before;
+        search.budget.begin_leaves(new);
+        spend_host_time(&search.context, new + self.counts.known + self.counts.collisions);
+        if new + self.counts.known + self.counts.reopened == 0 {
+            Gathered::Nothing
+        } else if self.is_full() || quota.has_enough_known(&self.counts) {
+            Gathered::More
+        } else {
+            Gathered::Enough
+        }
+    }
+
+    /// Returns the leaves that wait to be sent.
+    pub(crate) fn waiting_leaves(&self) -> u32 {
+        self.batch.leaves.len() as u32
+    }
+
+    /// Takes the batch, and begins the next one.
+    pub(crate) fn take_batch(&mut self) -> Batch {
+        std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
+    }
+
+    /// Takes the buffers of a batch that is backed up for another one.
+    pub(crate) fn recycle(&mut self, mut batch: Batch) {
+        batch.clear();
+        // Without others under way one buffer is enough.
+        if self.batch.is_empty() {
+            std::mem::swap(&mut self.batch, &mut batch);
+        }
+        if batch.has_buffers() {
+            self.spare.push(batch);
+        }
+    }
+
+    /// Lets go of the visits that collided in this batch so far.
+    pub(crate) fn release_collisions(&mut self, tree: &Tree) {
+        backup::release_collisions(tree, &mut self.batch);
+    }
+
+    /// Takes back what the batch has begun.
+    pub(crate) fn abandon_batch(&mut self, tree: &Tree, budget: &VisitBudget) {
+        budget.end_leaves(self.waiting_leaves());
+        backup::abandon_batch(tree, &self.batch);
+        self.batch.clear();
+    }
+
+    /// Returns the leaves that a tree of this size may begin, but fewer when the clock or another limit is near, and one where nothing
+    /// else would be done.
+    fn leaves_to_begin(&self, search: &SearchState) -> u32 {
+        let under_way = search.budget.leaves_under_way();
+        let would_idle = self.queues == 0 || under_way == 0;
+        let allowed = quota::leaves_that_may_begin(&search.context, under_way, self.queues);
+        allowed.min(search.hints.batch_cap.load(Ordering::Relaxed)).max(would_idle.into())
+    }
+
+    /// Takes `visits` visits into the node that stands for the last position of `history`.
+    fn descend(&mut self, search: &SearchState, id: NodeId, visits: u32) {
+        self.path.push(id);
+        let node = search.context.tree.node(id);
+        node.start_visits(visits);
+        if self.path.len() > 1
+            && let Some(proof) = node.proof()
+        {
+            self.end_in_known(search, visits, proof.value());
+        } else {
+            match node.state() {
+                NodeState::Expanded => self.split(search, node, visits),
+                NodeState::TwoFoldDraw(cycle) if usize::from(cycle) >= self.path.len() => {
+                    self.revert_two_fold_draw(search);
+                    self.collide(visits);
+                }
+                NodeState::Terminal | NodeState::TwoFoldDraw(_) => {
+                    self.end_in_known(search, visits, node.mean());
+                }
+                NodeState::Unexpanded if self.is_full() => self.cancel(&search.context.tree, visits),
+                NodeState::Unexpanded if node.claim() => self.open_leaf(search, node, visits),
+                NodeState::Unexpanded | NodeState::Claimed => self.collide(visits),
+            }
+        }
+        self.path.pop();
+    }
+
+    /// Returns whether the batch has all the leaves it wants.
+    fn is_full(&self) -> bool {
+        self.batch.leaves.len() >= self.target
+    }
+
+    /// Makes the draw by repetition at the end of the path, whose first occurrence the root has moved past, a leaf again for
+    /// the next visit.
+    fn revert_two_fold_draw(&mut self, search: &SearchState) {
+        let reverted = search.context.tree.revert_two_fold_draw(&self.path);
+        search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
+        self.counts.reopened += 1;
+    }
+
+    /// Splits visits among the children of `node` and takes them there.
+    fn split(&mut self, search: &SearchState, node: &Node, visits: u32) {
+        let first = self.candidates.len();
+        let unplaced = self.choose(search, node, visits);
+        if unplaced > 0 {
+            self.cancel(&search.context.tree, unplaced);
+        }
+        // What these descents need next comes from memory while the first of them is under way.
+        for candidate in self.candidates[first..].iter().filter(|candidate| candidate.taken > 0) {
+            match candidate.target {
+                CandidateMove::Child(child) => {
+                    search.context.tree.fetch_first_child(search.context.tree.node(child));
+                }
+                CandidateMove::Unvisited(_) => search.context.tree.fetch_policy(node),
+            }
+        }
+        // Listed again only where a child is made.
+        let mut moves = None;
+        for index in first..self.candidates.len() {
+            let Candidate { taken, target, .. } = self.candidates[index];
+            if taken == 0 {
+                continue;
+            }
+            let child = match target {
+                CandidateMove::Child(child) => Ok(Some(child)),
+                CandidateMove::Unvisited(edge) => {
+                    let moves = moves.get_or_insert_with(|| self.history.legal_moves());
+                    search.context.tree.new_child(node, edge, moves[edge.index as usize])
+                }
+            };
+            match child {
+                Ok(Some(child)) => {
+                    self.history.push(search.context.tree.node(child).edge().mv());
+                    self.descend(search, child, taken);
+                    self.history.pop();
+                }
+                // Another worker is making a child of this node, maybe this one, at this moment.
+                Ok(None) => self.collide(taken),
+                Err(TreeFull) => self.cancel(&search.context.tree, taken),
+            }
+        }
+        self.candidates.truncate(first);
+    }
+
+    /// Puts candidates on the stack and gives `visits` to them. Returns the visits that found no place.
+    fn choose(&mut self, search: &SearchState, node: &Node, visits: u32) -> u32 {
+        let first = self.candidates.len();
+        let mut terms = self.push_children(search, node);
+        let mut last = None;
+        let mut fresh = self.push_unvisited(search, node, &mut last, &terms);
+        let mut left = visits;
+        while left > 0 {
+            let Some((best, rival)) = select::best_two(&self.candidates[first..]) else { break };
+            let candidate = &mut self.candidates[first + best];
+            let is_fresh = fresh == Some(first + best);
+            if candidate.started > 0 {
+                let run = candidate.visits_until_below(rival, left);
+                candidate.take(run);
+                left -= run;
+                continue;
+            }
+            terms.begin_first_visit(candidate);
+            left -= 1;
+            if is_fresh && left > 0 {
+                // The next unvisited move becomes a candidate.
+                fresh = self.push_unvisited(search, node, &mut last, &terms);
+            }
+        }
+        left
+    }
+
+    /// Puts the children on the stack. Returns what the moves without a visit have in common.
+    fn push_children(&mut self, search: &SearchState, node: &Node) -> UnvisitedTerms {
+        let first = self.candidates.len();
+        let plies = self.path.len() - 1;
+        let (exploration, fpu) = search.context.params.formula_at(plies);
+        let draw_score = search.root.draw_score(plies);
+        let mean = node.mean();
+        let has_moves_left = search.context.backend_info.has_moves_left;
+        let utility = MovesLeftUtility::new(&search.context.params, has_moves_left, mean);
+        let parent_q = select::parent_q(mean, draw_score);
+        let pending_q = select::pending_q(parent_q, self.pending_gain);
+        let (mut children_visits, mut visited_policy) = (0, 0.0);
+        for (id, child) in search.context.tree.children(node) {
+            let edge = child.edge();
+            let mut policy = edge.policy();
+            let (finished, started) = child.finished_and_started();
+            children_visits += finished;
+            if plies == 0 {
+                if !search.root.allows(edge.mv()) {
+                    continue;
+                }
+                policy = search.root.policy_of_child(child);
+            }
+            let mut q = f32::NAN;
+            if started > 0 {
+                visited_policy += policy;
+                q = pending_q;
+            }
+            if finished > 0 {
+                q = if draw_score == 0.0 { child.q() } else { select::child_q(child.mean(), draw_score) };
+                q += utility.map_or(0.0, |utility| utility.of(q, child.mean().m));
+            }
+            if plies == 0 && is_settled(&search.context, child) {
+                (q, policy) = (f32::MIN, 0.0);
+            }
+            let target = CandidateMove::Child(id);
+            self.candidates.push(Candidate { q, pu: policy, score: f32::NAN, started, taken: 0, target });
+        }
+        // What scores depend on is known only now.
+        let exploration = select::exploration(&exploration, children_visits);
+        let mut terms = UnvisitedTerms::new(fpu, parent_q, pending_q, exploration);
+        terms.count_visited(visited_policy);
+        for candidate in &mut self.candidates[first..] {
+            let Candidate { q, pu: policy, started, target, .. } = *candidate;
+            let q = if q.is_nan() { terms.fpu } else { q };
+            *candidate = Candidate::new(q, policy * exploration, started, target);
+        }
+        if plies == 0 {
+            // The root's candidates are all there are on the stack.
+            let least = visits_to_stay_in_the_race(search);
+            self.candidates.retain(|candidate| candidate.started >= least);
+        }
+        terms
+    }
+
+    /// Puts all children and the first moves without a child, at most `fresh`, on the stack, best first.
+    pub(crate) fn push_candidates(&mut self, search: &SearchState, node: &Node, fresh: u32) {
+        let first = self.candidates.len();
+        let terms = self.push_children(search, node);
+        let mut last = None;
+        for _ in 0..fresh {
+            if self.push_unvisited(search, node, &mut last, &terms).is_none() {
+                break;
+            }
+        }
+        self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
+    }
+
+    /// Puts the best move without a child that comes after `last` on the stack, and makes it `last`. Root moves that
+    /// may not be searched are passed over. Returns its place on the stack.
+    fn push_unvisited(
+        &mut self,
+        search: &SearchState,
+        node: &Node,
+        last: &mut Option<Unvisited>,
+        terms: &UnvisitedTerms,
+    ) -> Option<usize> {
+        let is_root = self.path.len() == 1;
+        let edge = if is_root {
+            best_unvisited_root_move(search, node, *last)?
+        } else {
+            search.context.tree.best_unvisited(node, *last)?
+        };
+        *last = Some(edge);
+        let policy = if is_root { search.root.policy_of_unvisited(edge) } else { edge.policy() };
+        let target = CandidateMove::Unvisited(edge);
+        self.candidates.push(Candidate::new(terms.fpu, policy * terms.exploration, 0, target));
+        Some(self.candidates.len() - 1)
+    }
+
+    /// Opens the claimed `node`: it is evaluated at once if its result is certain or it is in the cache, else with the batch.
+    fn open_leaf(&mut self, search: &SearchState, node: &Node, visits: u32) {
+        let moves = self.history.legal_moves();
+        let is_root = self.path.len() == 1;
+        if !is_root {
+            if let Some(terminal) = self.history.terminal(&moves) {
+                let is_mate = terminal == Terminal::Checkmate;
+                let outcome = if is_mate { ProofOutcome::Win } else { ProofOutcome::Draw };
+                return self.end_in_proof(search, node, Proof { outcome, plies: 0.0, is_mate }, visits);
+            }
+            let mate = self.history.plies_to_mate_by_checks(&moves, search.context.params.leaf_mate_search);
+            if let Some(plies) = mate {
+                let proof = Proof { outcome: ProofOutcome::Loss, plies: plies as f32, is_mate: true };
+                return self.end_in_proof(search, node, proof, visits);
+            }
+            if let Some(cycle) = self.two_fold_cycle(&search.context.params) {
+                let value = node.set_two_fold_draw(cycle);
+                return self.end_in_known(search, visits, value);
+            }
+            if let Some(proof) = self.probe(&search.context) {
+                search.counters.tablebase_hits.fetch_add(1, Ordering::Relaxed);
+                return self.end_in_proof(search, node, proof, visits);
+            }
+        }
+        let key = self.history.evaluation_key();
+        match search.context.cache.get(key, moves.len(), &mut self.policy) {
+            Some(evaluation) => self.open_cached(search, evaluation, visits),
+            None => self.queue_leaf(&search.context, &moves, visits),
+        }
+    }
+
+    /// Returns the plies back to an earlier occurrence of this position that lies in the tree.
+    fn two_fold_cycle(&self, params: &SearchParams) -> Option<u8> {
+        let cycle = self.history.plies_since_repetition()?;
+        let is_in_tree = (cycle as usize) < self.path.len();
+        (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
+    }
+
+    /// Returns what the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken
+    /// to be what is left at its parent.
+    fn probe(&self, context: &SearchContext) -> Option<Proof> {
+        let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
+            tablebase::ProbeResult::Win => ProofOutcome::Loss,
+            tablebase::ProbeResult::Draw => ProofOutcome::Draw,
+            tablebase::ProbeResult::Loss => ProofOutcome::Win,
+        };
+        let parent = self.path[self.path.len() - 2];
+        let plies = (context.tree.node(parent).mean().m - 1.0).max(0.0);
+        Some(Proof { outcome, plies, is_mate: false })
+    }
+
+    /// Expands the claimed leaf, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the
+    /// others are not needed.
+    fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
+        if !backup::expand(&search.context.tree, &self.path, &self.policy) {
+            return self.cancel(&search.context.tree, visits);
+        }
+        self.finish_known(search, 1, backup::leaf_value(&search.context, self.path.len(), evaluation));
+        search.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
+        self.cancel(&search.context.tree, visits - 1);
+    }
+
+    /// Puts the leaf into the batch with one visit; the others collide with it.
+    fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
+        self.batch.push_leaf(&self.path).fill(&self.history, moves, context.encoding());
+        if visits > 1 {
+            self.collide(visits - 1);
+        }
+    }
+
+    /// Makes the claimed leaf terminal and ends the visits in it.
+    fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
+        leaf.set_terminal(proof);
+        self.end_in_known(search, visits, proof.value());
+        if search.context.params.sticky_endgames {
+            verdict::propagate(&search.context.tree, &self.path);
+        }
+    }
+
+    /// Ends the visits in a node whose value is certain, or taken to be.
+    fn end_in_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
+        self.finish_known(search, visits, value);
+        search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
+    }
+
+    /// Ends the visits here with a known value.
+    fn finish_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
+        backup::finish(&search.context.tree, &self.path, visits, value);
+        let depth = self.path.len();
+        search.counters.count_depths(depth * visits as usize, depth);
+        self.counts.known += visits;
+    }
+
+    /// Stops the visits at a leaf under evaluation.
+    fn collide(&mut self, visits: u32) {
+        self.batch.push_collision(&self.path, visits);
+        self.counts.collided += visits;
+        self.counts.collisions += 1;
+    }
+
+    /// Takes visits back that have no use.
+    fn cancel(&mut self, tree: &Tree, visits: u32) {
+        backup::cancel(tree, &self.path, visits);
+        self.counts.spare += visits;
+    }
+}
+
+/// Returns the visits below which a root move cannot become the most visited any more, and gets no more; 0 while all
+/// can. Moves that certainly lose are not in the race.
+fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
+    let SearchState { context, root, hints, .. } = search;
+    let lead = hints.decisive_lead.load(Ordering::Relaxed);
+    if lead == u32::MAX {
+        return 0;
+    }
+    let children = context.tree.children(context.root_node()).map(|(_, child)| child);
+    let rivals = children.filter(|child| root.allows(child.edge().mv()) && !child.is_lost());
+    rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
+}
+
+/// Returns whether `child` of the root comes last in the choice of moves to visit: it wins for certain, and the other lines
+/// that are wanted beside it have no score yet, or a poor one.
+fn is_settled(context: &SearchContext, child: &Node) -> bool {
+    context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
+}
+
+/// Returns the unvisited root move with the largest policy that may be searched, among those that come after `last`.
+fn best_unvisited_root_move(search: &SearchState, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+    if visits_to_stay_in_the_race(search) > 0 {
+        return None;
+    }
+    let root = &search.root;
+    // Policies are not negative: their bits are in the same order.
+    let rank = |&edge: &Unvisited| (root.policy_of_unvisited(edge).to_bits(), u8::MAX - edge.index);
+    let below = last.as_ref().map(rank);
+    let allowed = search.context.tree.unvisited(node).filter(|edge| root.allows_index(edge.index));
+    allowed.filter(|edge| below.is_none_or(|below| rank(edge) < below)).max_by_key(rank)
+}
+
+/// Lets the time of so many visits pass where time is virtual.
+fn spend_host_time(context: &SearchContext, visits: u32) {
+    if let Some(pace) = context.backend_info.virtual_pace {
+        let clock = &context.clock;
+        clock.pass_until(clock.elapsed() + pace.host_per_visit * visits);
+    }
+}

@@ -1,0 +1,212 @@
+//! The root of a search: which of its moves may be searched, their policy with the search's noise, and what is known before the
+//! first visit.
+//!
+//! The noise makes games differ, and tries moves that the policy would leave out. It has a symmetric Dirichlet distribution as in
+//! AlphaZero (Silver et al. 2018), and is drawn once per search.
+
+use std::f64::consts::TAU;
+
+use super::context::SearchContext;
+use super::params::NoiseParams;
+use crate::chess::{History, Move, MoveList};
+use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
+
+/// The root's legal moves with what one search makes of them. Never changes while the search runs.
+#[derive(Debug)]
+pub(crate) struct SearchRoot {
+    /// The legal moves, in the order of the rules.
+    moves: MoveList,
+    /// True for each of them that may be searched.
+    allowed: Vec<bool>,
+    /// True if every move may be searched.
+    all_allowed: bool,
+    noise: Option<RootNoise>,
+    /// The state of the generator after the noise was drawn.
+    rng: fastrand::Rng,
+    /// The mate by checks at the root.
+    pub(crate) mate: Option<FoundMate>,
+    /// Visits that the root had when the search began.
+    pub(crate) reused_visits: u32,
+    /// The worth of a draw to the side to move at the root.
+    draw_score: f32,
+}
+
+impl SearchRoot {
+    /// Lists the root's moves, draws the noise, and looks for a mate.
+    pub(crate) fn new(context: &SearchContext) -> SearchRoot {
+        let SearchContext { params, history, root_moves, .. } = context;
+        let moves = history.legal_moves();
+        let all_allowed = root_moves.is_empty();
+        let mut rng = match params.seed {
+            0 => fastrand::Rng::new(),
+            seed => fastrand::Rng::with_seed(seed ^ history.evaluation_key()),
+        };
+        SearchRoot {
+            allowed: moves.iter().map(|mv| all_allowed || root_moves.contains(mv)).collect(),
+            all_allowed,
+            noise: RootNoise::draw(params.noise, moves.len(), &mut rng),
+            moves,
+            rng,
+            mate: FoundMate::by_checks(history, params.leaf_mate_search),
+            reused_visits: context.root_visits(),
+            draw_score: params.draw_score_for(history.current().turn()),
+        }
+    }
+
+    /// Returns the worth of a draw to the side that moves `plies` below the root.
+    #[inline]
+    pub(crate) fn draw_score(&self, plies: usize) -> f32 {
+        if plies.is_multiple_of(2) { self.draw_score } else { -self.draw_score }
+    }
+
+    /// Returns the root's legal moves, in the order of the rules.
+    pub(crate) fn moves(&self) -> &MoveList {
+        &self.moves
+    }
+
+    /// Returns whether this root move may be searched.
+    #[inline]
+    pub(crate) fn allows(&self, mv: Move) -> bool {
+        self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
+    }
+
+    /// Returns whether the root move at this place of the list of legal moves may be searched.
+    pub(crate) fn allows_index(&self, index: u8) -> bool {
+        self.allowed.get(usize::from(index)).is_some_and(|&allowed| allowed)
+    }
+
+    /// Returns the policy of the root move that leads to `child`, with this search's noise unless the move certainly loses.
+    #[inline]
+    pub(crate) fn policy_of_child(&self, child: &Node) -> f32 {
+        let (mv, policy) = (child.edge().mv(), child.edge().policy());
+        match &self.noise {
+            Some(noise) if !child.is_lost() => {
+                self.index_of(mv).map_or(policy, |index| noise.mix(index, policy))
+            }
+            _ => policy,
+        }
+    }
+
+    /// Returns the policy of a root move without a child, with this search's noise.
+    pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
+        let policy = edge.policy();
+        self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
+    }
+
+    /// Returns a generator for drawing the move to play. It draws the same each time it is asked for.
+    pub(crate) fn rng(&self) -> fastrand::Rng {
+        self.rng.clone()
+    }
+
+    fn index_of(&self, mv: Move) -> Option<usize> {
+        self.moves.iter().position(|&other| other == mv)
+    }
+}
+
+/// A mate that was found without the tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoundMate {
+    /// Its first move.
+    pub(crate) mv: Move,
+    /// What it proves of that move.
+    pub(crate) proof: Proof,
+}
+
+impl FoundMate {
+    /// Looks for a mate by checks in at most `moves` moves at the last position of `history`.
+    pub(crate) fn by_checks(history: &History, moves: u32) -> Option<FoundMate> {
+        let line = history.mate_by_checks(moves);
+        let plies = line.len() as f32 - 1.0;
+        let proof = Proof { outcome: ProofOutcome::Win, plies, is_mate: true };
+        line.first().map(|&mv| FoundMate { mv, proof })
+    }
+}
+
+/// The noise of one search.
+#[derive(Clone, Debug)]
+struct RootNoise {
+    epsilon: f32,
+    /// One per legal move, in their order; they sum to 1.
+    parts: Vec<f32>,
+}
+
+impl RootNoise {
+    /// Draws noise for `moves` legal moves; `None` if there is to be none.
+    fn draw(params: NoiseParams, moves: usize, rng: &mut fastrand::Rng) -> Option<RootNoise> {
+        if params.epsilon <= 0.0 || params.alpha <= 0.0 {
+            return None;
+        }
+        let gammas: Vec<f64> = (0..moves).map(|_| gamma(params.alpha, rng)).collect();
+        let sum: f64 = gammas.iter().sum();
+        // All are 0 where alpha is so small that every draw is rounded down.
+        let parts = (sum > 0.0).then(|| gammas.iter().map(|g| (g / sum) as f32).collect())?;
+        Some(RootNoise { epsilon: params.epsilon, parts })
+    }
+
+    /// Returns the policy of the legal move at this place, with its noise.
+    fn mix(&self, index: usize, policy: f32) -> f32 {
+        let part = self.parts.get(index).copied().unwrap_or_default();
+        policy * (1.0 - self.epsilon) + part * self.epsilon
+    }
+}
+
+/// Draws a number of the gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
+fn gamma(shape: f64, rng: &mut fastrand::Rng) -> f64 {
+    if shape < 1.0 {
+        return gamma(shape + 1.0, rng) * libm::pow(positive(rng), 1.0 / shape);
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(rng);
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 && libm::log(positive(rng)) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v;
+        }
+    }
+}
+
+/// Draws a number of the normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
+fn normal(rng: &mut fastrand::Rng) -> f64 {
+    (-2.0 * libm::log(positive(rng))).sqrt() * libm::cos(TAU * rng.f64())
+}
+
+/// Draws a number in `0..=1`, but not 0.
+fn positive(rng: &mut fastrand::Rng) -> f64 {
+    1.0 - rng.f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_has_the_mean_and_variance_of_its_distribution() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for alpha in [0.3, 1.0, 10.0] {
+            let (n, draws) = (5usize, 20_000);
+            let params = NoiseParams { epsilon: 0.25, alpha };
+            let firsts: Vec<f64> = (0..draws)
+                .map(|_| {
+                    let noise = RootNoise::draw(params, n, &mut rng).unwrap();
+                    assert!((noise.parts.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+                    noise.parts[0].into()
+                })
+                .collect();
+            let mean = firsts.iter().sum::<f64>() / f64::from(draws);
+            let variance = firsts.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(draws);
+            // 1/n, and (1/n)(1 − 1/n) / (nα + 1)
+            assert!((mean - 0.2).abs() < 0.01, "{alpha}: {mean}");
+            let expected = 0.16 / (5.0 * alpha + 1.0);
+            assert!((variance / expected - 1.0).abs() < 0.1, "{alpha}: {variance} for {expected}");
+        }
+    }
+
+    #[test]
+    fn policy_and_noise_are_mixed() {
+        let noise = RootNoise { epsilon: 0.25, parts: vec![1.0, 0.0] };
+        assert_eq!((noise.mix(0, 0.4), noise.mix(1, 0.4)), (0.55, 0.3));
+        let mut rng = fastrand::Rng::with_seed(1);
+        assert!(RootNoise::draw(NoiseParams::default(), 20, &mut rng).is_none());
+    }
+}

@@ -1,0 +1,524 @@
+//! The nodes of a game: which there are, how they hang together, and the memory that they take.
+//!
+//! An expanded node has a run of 32-bit cells, which hold the policy of its legal moves, two to a cell, in the order in
+//! which the rules list them; the moves themselves are found again by listing them when a child is made. A child keeps its
+//! move and policy in itself, and its place in the policy is marked as taken. The node itself knows its first child and
+//! its best move without a child, so that a descent seldom looks at the policy. Most nodes are visited once: they cost a node and
+//! two bytes per legal move.
+//!
+//! Children lie in the order in which they were made, in runs of 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, … nodes; the last node of a run leads to the
+//! next run. An eighth of all nodes is room for more children.
+
+use std::sync::PoisonError;
+
+use thiserror::Error;
+
+use super::node::{Edge, Node, NodeValue};
+use super::slab::{self, Run, RunClasses, Slab, Slot};
+use crate::chess::Move;
+use crate::network::cache;
+use crate::search::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::search::sync::{Mutex, RwLock};
+
+/// The place of a node. Valid until the node's subtree is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NodeId(pub(super) u32);
+
+/// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
+#[derive(Clone, Copy, Debug, Error)]
+#[error("the search tree has no room for another node")]
+pub(crate) struct TreeFull;
+
+/// The nodes of all searches of a game. Shared by all threads.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(super) nodes: Slab<Node>,
+    /// The policies of expanded nodes, two moves to a cell.
+    policies: Slab<AtomicU32>,
+    /// Bytes that the slabs may take.
+    limit: AtomicU64,
+    /// True if something found no room since the tree was last pruned.
+    pub(super) full: AtomicBool,
+    /// True if the tree was pruned since the game last let go of all that lies outside of the root. Relaxed: only who moves the
+    /// root asks.
+    pub(super) pruned: AtomicBool,
+    /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
+    damaged: AtomicBool,
+    /// How far prunings have come in the tree. Only who has the lock below alone changes it, and who moves the root.
+    pub(super) pruning: Mutex<PruningWalk>,
+    /// The lock that all who use nodes that may be pruned hold shared, and the one who prunes alone.
+    pub(super) traffic: RwLock<()>,
+}
+
+/// A walk through a full tree, of which each pruning makes a part.
+#[derive(Debug, Default)]
+pub(super) struct PruningWalk {
+    /// The root of the tree that it goes through.
+    pub(super) root: Option<NodeId>,
+    /// Nodes that it has not come to yet, with all that is below them.
+    pub(super) open: Vec<NodeId>,
+    /// Nodes with more visits are left as they are.
+    pub(super) most_visits: u32,
+}
+
+/// A tree's limit divided by this is kept for what pruning notes down.
+const PRUNING_PART: u64 = 16;
+/// Nothing needs to be pruned where at least all slots divided by this are free for runs of any length …
+const ROOMY_PART: u64 = 8;
+/// … or this many slots.
+const ROOMY_SLOTS: u64 = 1 << 18;
+/// The least limit of a tree, bytes: less is no use to a search.
+const MIN_LIMIT: u64 = 8_000_000;
+
+/// Runs of nodes: powers of two.
+const NODE_RUNS: RunClasses = RunClasses { len: |class| 1 << class, within: |len| len.ilog2() as usize };
+/// Runs of cells: any length.
+pub(super) const POLICY_RUNS: RunClasses =
+    RunClasses { len: |class| class as u32, within: |len| (len as usize).min(slab::CLASSES - 1) };
+
+/// The value in the place of the policy of a move that has a child; larger than any policy.
+const TAKEN: u16 = u16::MAX;
+/// A rank above that of every unvisited move, and not above that of a taken one.
+const NO_RANK: u32 = (TAKEN as u32) << 8;
+
+/// A move without a child: its place in the list of legal moves, and its policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unvisited {
+    /// Place in the list of legal moves.
+    pub(crate) index: u8,
+    policy: u16,
+}
+
+impl Unvisited {
+    /// Returns the policy of the move, without noise.
+    #[inline]
+    pub(crate) fn policy(self) -> f32 {
+        cache::expand(self.policy)
+    }
+
+    /// Returns the rank of the move: larger for larger policies, then for earlier moves.
+    #[inline]
+    fn rank(self) -> u32 {
+        u32::from(self.policy) << 8 | u32::from(u8::MAX - self.index)
+    }
+
+    /// Returns the move of this rank; `None` for 0, which no move has.
+    #[inline]
+    fn ranked(rank: u32) -> Option<Unvisited> {
+        (rank > 0).then(|| Unvisited { index: u8::MAX - rank as u8, policy: (rank >> 8) as u16 })
+    }
+}
+
+/// Returns the rank of the best move in `cells` that is below `limit` and not taken; 0 if there is none.
+fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
+    let mut best = 0;
+    for (cell, place) in cells.iter().zip(0u8..) {
+        let pair = cell.load(Ordering::Relaxed);
+        let ranks = [(pair as u16, 2 * place), ((pair >> 16) as u16, 2 * place + 1)]
+            .map(|(policy, index)| Unvisited { index, policy }.rank());
+        for rank in ranks {
+            best = best.max(if rank < limit { rank } else { 0 });
+        }
+    }
+    best
+}
+
+impl Tree {
+    /// Returns a tree without nodes and without a limit.
+    pub(crate) fn new() -> Tree {
+        Tree::with_policies(Slab::new(POLICY_RUNS))
+    }
+
+    /// Returns a tree without nodes whose policies `policies` will hold.
+    pub(super) fn with_policies(policies: Slab<AtomicU32>) -> Tree {
+        Tree {
+            nodes: Slab::new(NODE_RUNS),
+            policies,
+            limit: AtomicU64::new(u64::MAX),
+            full: AtomicBool::new(false),
+            pruned: AtomicBool::new(false),
+            damaged: AtomicBool::new(false),
+            pruning: Mutex::default(),
+            traffic: RwLock::new(()),
+        }
+    }
+
+    /// Returns the node of this identity.
+    #[inline]
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        self.nodes.slot(id.0)
+    }
+
+    /// Returns the bytes that nodes and policies in use take.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
+    }
+
+    /// Returns the bytes taken from the system: those in use, and those that wait to be used again.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.nodes.reserved_bytes() + self.policies.reserved_bytes()
+    }
+
+    /// Sets the limit of the memory that the tree takes from the system, `bytes` (but a minimum in any case). What it has
+    /// taken already it keeps; [`u64::MAX`] is no limit.
+    pub(crate) fn set_limit(&self, bytes: u64) {
+        self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
+    }
+
+    /// Returns whether nodes and policies in use take half of the limit or more, or had to be pruned already.
+    pub(super) fn is_short_of_memory(&self) -> bool {
+        self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
+    }
+
+    /// Returns whether anything has found no room since the tree was last pruned.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed)
+    }
+
+    /// Says that something has found no room.
+    #[cfg(test)]
+    pub(crate) fn mark_full(&self) {
+        self.full.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a thread has died at work in the tree: its claims and visits under way will stay.
+    pub(crate) fn mark_damaged(&self) {
+        self.damaged.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether claims and visits under way may stay for ever, so that the tree is of no more use.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Takes a run from `slab`; at the limit, and where all indices are in use, only what was given back before.
+    fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
+        let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
+        let grown = || if fits() { slab.grow(len) } else { None };
+        slab.allocate(class, len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
+            self.full.store(true, Ordering::Relaxed);
+            TreeFull
+        })
+    }
+
+    /// Makes a node without a parent.
+    pub(super) fn new_root(&self) -> Result<NodeId, TreeFull> {
+        let id = NodeId(self.allocate_nodes(1)?);
+        self.node(id).reset(Edge(0));
+        Ok(id)
+    }
+
+    /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
+    ///
+    /// # Errors
+    /// Fails if the tree has no room for the policy; the node stays claimed.
+    pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
+        let (class, len) = policy_class(policy.len());
+        let start = self.allocate(&self.policies, class, len)?;
+        let cells = self.policies.run(start, len as usize);
+        for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
+            let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
+            cell.store(high << 16 | u32::from(cache::compress(pair[0])), Ordering::Relaxed);
+        }
+        let node = self.node(id);
+        node.set_best_unvisited(best_rank(cells, NO_RANK));
+        node.set_expanded(start, policy.len());
+        Ok(())
+    }
+
+    /// Returns the cells with the policy of the node's legal moves, two to a cell.
+    #[inline]
+    fn policy_cells(&self, node: &Node) -> &[AtomicU32] {
+        match node.edge_count() {
+            0 => &[],
+            count => self.policies.run(node.policy_start(), count.div_ceil(2)),
+        }
+    }
+
+    /// Returns the moves of an expanded node that have no child, in the order of the rules.
+    pub(crate) fn unvisited(&self, node: &Node) -> impl Iterator<Item = Unvisited> {
+        let cells = self.policy_cells(node);
+        (0..node.edge_count()).filter_map(|index| {
+            let policy = (cells[index / 2].load(Ordering::Relaxed) >> (index % 2 * 16)) as u16;
+            (policy != TAKEN).then_some(Unvisited { index: index as u8, policy })
+        })
+    }
+
+    /// Returns the unvisited move with the largest policy, among those that come after `last`.
+    #[inline]
+    pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
+        Unvisited::ranked(match last {
+            None => node.best_unvisited(),
+            Some(last) => best_rank(self.policy_cells(node), last.rank()),
+        })
+    }
+
+    /// Makes the last node of `path` a leaf again and takes its visits back from the whole path, which begins at the root:
+    /// the node was taken for a draw because it repeats a position that the root has moved past by now. Returns the number of
+    /// those visits.
+    pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
+        let draw = path.last().map_or(NodeValue::DRAW, |&leaf| self.node(leaf).mean());
+        let visits = path.last().and_then(|&leaf| self.node(leaf).reopen()).unwrap_or(0);
+        if visits > 0 {
+            path.iter()
+                .rev()
+                .fold(draw, |value, &id| self.node(id).take_back_visits(visits, value).at_parent());
+        }
+        visits
+    }
+
+    /// Lets a node be searched as the root, whatever is proven of it; see [`Node::become_root`].
+    pub(super) fn become_root(&self, id: NodeId) {
+        // A search that is over may still be backing up a batch through the node.
+        let _alone = self.traffic.write().unwrap_or_else(PoisonError::into_inner);
+        let node = self.node(id);
+        node.become_root(self.children(node).map(|(_, child)| child));
+    }
+
+    fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {
+        self.allocate(&self.nodes, len.ilog2() as usize, len)
+    }
+
+    /// Joins free runs of nodes and policies. Returns whether that has made room for much.
+    pub(super) fn join_free_runs(&self) -> bool {
+        let nodes = self.nodes.join_free_runs();
+        let cells = self.policies.join_free_runs();
+        let wanted = |extent: u64| (extent / ROOMY_PART).min(ROOMY_SLOTS);
+        nodes >= wanted(self.nodes.extent()) && cells >= wanted(self.policies.extent())
+    }
+
+    pub(super) fn release_nodes(&self, run: Run) {
+        self.nodes.release(run.len.ilog2() as usize, run.start, run.len);
+    }
+
+    pub(super) fn release_policy(&self, node: &Node) {
+        let (class, len) = policy_class(node.edge_count());
+        self.policies.release(class, node.policy_start(), len);
+    }
+}
+
+/// Returns the size class and the number of cells for the policy of `moves` moves.
+pub(super) fn policy_class(moves: usize) -> (usize, u32) {
+    let cells = moves.div_ceil(2).max(1);
+    (cells, cells as u32)
+}
+
+/// A run of siblings.
+pub(super) struct ChildRun {
+    /// The slots.
+    pub(super) run: Run,
+    /// The number of slots that hold children; the others are room for more.
+    pub(super) children: u32,
+}
+
+/// Iterates over a node's children; see [`Tree::children`].
+#[derive(Debug)]
+pub(crate) struct Children<'a> {
+    tree: &'a Tree,
+    /// The next child, while `index < count`.
+    id: u32,
+    index: usize,
+    count: usize,
+}
+
+impl<'a> Iterator for Children<'a> {
+    type Item = (NodeId, &'a Node);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.index == self.count {
+            return None;
+        }
+        let id = NodeId(self.id);
+        let node = self.tree.node(id);
+        self.index += 1;
+        self.id = if starts_run(self.index) { node.next_run() } else { self.id + 1 };
+        Some((id, node))
+    }
+}
+
+/// Returns the first child of the run that holds child `index`, and the length of that run: children whose indices have
+/// the same length and the same two highest bits lie together.
+#[inline]
+fn run_of_child(index: usize) -> (usize, usize) {
+    if index < 4 {
+        (index, 1)
+    } else {
+        let len = 1 << (index.ilog2() - 1);
+        (index & !(len - 1), len)
+    }
+}
+
+/// Returns whether child `index` (not 0) is the first of its run.
+#[inline]
+fn starts_run(index: usize) -> bool {
+    let below_the_highest_bit = index << index.leading_zeros() << 1;
+    below_the_highest_bit << 1 == 0
+}
+
+impl Tree {
+    /// Makes the child of an unvisited move; `mv` is that move. Returns `None` if another worker is appending to this node
+    /// right now, or has made this child.
+    ///
+    /// # Errors
+    /// Fails if the tree has no room for another node.
+    pub(crate) fn new_child(
+        &self,
+        node: &Node,
+        unvisited: Unvisited,
+        mv: Move,
+    ) -> Result<Option<NodeId>, TreeFull> {
+        if !node.lock_for_growth() {
+            return Ok(None);
+        }
+        let shift = unvisited.index % 2 * 16;
+        let cell = self.policies.slot(node.policy_start() + u32::from(unvisited.index / 2));
+        let is_taken = (cell.load(Ordering::Relaxed) >> shift) as u16 == TAKEN;
+        let place = if is_taken { Ok(None) } else { self.next_place(node).map(Some) };
+        let Ok(Some(child)) = place else {
+            node.unlock();
+            return place;
+        };
+        self.node(child).reset(Edge::packed(mv, unvisited.policy));
+        cell.fetch_or(u32::from(TAKEN) << shift, Ordering::Relaxed);
+        node.set_best_unvisited(best_rank(self.policy_cells(node), NO_RANK));
+        node.unlock_with_new_child();
+        Ok(Some(child))
+    }
+
+    /// Returns where the next child of a node goes, whose lock for growth is held.
+    fn next_place(&self, node: &Node) -> Result<NodeId, TreeFull> {
+        let count = node.child_count();
+        let (start, len) = run_of_child(count);
+        let last = self.children(node).last();
+        if count != start {
+            // The run has room behind the last child.
+            return last.map(|(NodeId(last), _)| NodeId(last + 1)).ok_or(TreeFull);
+        }
+        let run = self.allocate_nodes(len as u32)?;
+        match last {
+            None => node.set_first_child(run),
+            Some((_, last)) => last.set_next_run(run),
+        }
+        Ok(NodeId(run))
+    }
+
+    /// Asks the processor to fetch the first child of a node that is about to be visited.
+    #[inline]
+    pub(crate) fn fetch_first_child(&self, node: &Node) {
+        if node.child_count() > 0 {
+            self.nodes.fetch(node.first_child());
+        }
+    }
+
+    /// Asks the processor to fetch the policy of an expanded node, of which a child is about to be made.
+    #[inline]
+    pub(crate) fn fetch_policy(&self, node: &Node) {
+        self.policies.fetch(node.policy_start());
+    }
+
+    /// Returns all children that exist, in the order in which they were made.
+    #[inline]
+    pub(crate) fn children(&self, node: &Node) -> Children<'_> {
+        let count = node.child_count();
+        Children { tree: self, id: node.first_child(), index: 0, count }
+    }
+
+    /// Returns the runs of a node's children, each with the number of its slots that hold children.
+    pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = ChildRun> {
+        let count = node.child_count();
+        self.children(node).enumerate().filter_map(move |(index, (id, _))| {
+            let (start, len) = run_of_child(index);
+            let run = Run { start: id.0, len: len as u32 };
+            (index == start).then_some(ChildRun { run, children: len.min(count - index) as u32 })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(tree: &Tree, moves: u16) -> NodeId {
+        let root = tree.new_root().unwrap();
+        assert!(tree.node(root).claim());
+        let policy: Vec<_> = (0..moves).map(|i| 1.0 / f32::from((i * 7) % moves + 1)).collect();
+        tree.expand(root, &policy).unwrap();
+        root
+    }
+
+    #[test]
+    fn moves_are_taken_by_falling_policy() {
+        for moves in [1, 2, 3, 20, 218] {
+            let tree = Tree::new();
+            let root = tree.node(expanded(&tree, moves));
+            let mut last = None;
+            for made in 0..usize::from(moves) {
+                assert_eq!(tree.unvisited(root).count(), usize::from(moves) - made);
+                let best = tree.best_unvisited(root, None).unwrap();
+                assert!(last.is_none_or(|policy| policy >= best.policy()));
+                last = Some(best.policy());
+                let mv = Move::from_bits(best.index.into());
+                let child = tree.new_child(root, best, mv).unwrap().unwrap();
+                assert!(tree.new_child(root, best, mv).unwrap().is_none(), "made twice");
+                assert_eq!(tree.node(child).edge().policy(), best.policy());
+                let moves: Vec<_> = tree.children(root).map(|(_, child)| child.edge().mv()).collect();
+                assert_eq!((moves.len(), moves[made]), (made + 1, mv));
+            }
+            assert_eq!(tree.best_unvisited(root, None), None);
+        }
+    }
+
+    #[test]
+    fn unvisited_moves_can_be_walked_without_taking_them() {
+        let tree = Tree::new();
+        let root = tree.node(expanded(&tree, 33));
+        let walk = std::iter::successors(tree.best_unvisited(root, None), |&last| {
+            tree.best_unvisited(root, Some(last))
+        });
+        let policies: Vec<_> = walk.map(Unvisited::policy).collect();
+        assert_eq!(policies.len(), 33);
+        assert!(policies.is_sorted_by(|a, b| a >= b));
+    }
+
+    #[test]
+    fn one_worker_makes_and_claims_each_child() {
+        let tree = Tree::new();
+        for _ in 0..200 {
+            let root = tree.node(expanded(&tree, 40));
+            let claims = AtomicU32::new(0);
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        while let Some(best) = tree.best_unvisited(root, None) {
+                            let child =
+                                tree.new_child(root, best, Move::from_bits(best.index.into())).unwrap();
+                            if child.is_some_and(|child| tree.node(child).claim()) {
+                                claims.fetch_add(1, Ordering::Relaxed);
+                            }
+                        }
+                    });
+                }
+            });
+            let moves: std::collections::HashSet<_> =
+                tree.children(root).map(|(_, child)| child.edge().mv()).collect();
+            assert_eq!((moves.len(), claims.into_inner()), (40, 40));
+        }
+    }
+
+    #[test]
+    fn runs_follow_each_other() {
+        let (mut next, mut lens) = (0, Vec::new());
+        while next < 256 {
+            let (start, len) = run_of_child(next);
+            assert_eq!(start, next);
+            for index in start..start + len {
+                assert_eq!(run_of_child(index), (start, len));
+                assert!(index == 0 || starts_run(index) == (index == start), "{index}");
+            }
+            lens.push(len);
+            next += len;
+        }
+        assert_eq!(lens, [1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 32, 32, 64, 64]);
+    }
+}
