@@ -11,21 +11,10 @@ use rustix::time::{ClockId, clock_gettime};
 /// Returns the CPU time of all threads of the process so far; `None` where the system does not tell it.
 pub fn cpu_time() -> Option<Duration> {
     #[cfg(unix)]
-    return read(ClockId::ProcessCPUTime);
+    {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+    }
     #[cfg(not(unix))]
     None
-}
-
-/// Returns the CPU time of the calling thread so far; `None` where the system does not tell it.
-pub fn thread_cpu_time() -> Option<Duration> {
-    #[cfg(unix)]
-    return read(ClockId::ThreadCPUTime);
-    #[cfg(not(unix))]
-    None
-}
-
-#[cfg(unix)]
-fn read(clock: ClockId) -> Option<Duration> {
-    let time = clock_gettime(clock);
-    Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
 }

@@ -1,4 +1,4 @@
-//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread, fp32 and a fixed batch.
+//! `nodestime`: nodes as time. The engine plays the same game under any load, with one thread of the CPU and fp32.
 //!
 //! At the first `go` of a game the clock becomes a number of nodes: npmsec × time. From then on the GUI's
 //! clock is ignored; the nodes of every move are subtracted, and increments are added. Managers and
@@ -13,8 +13,7 @@ option_group! {
     /// The options by which nodes count as time.
     #[derive(Copy)]
     pub struct NodesTimeOptions {
-        /// Nodes that count as a millisecond; 0 is off. With one thread, fp32 and a fixed MinibatchSize games are then the same
-        /// under any load.
+        /// Nodes that count as a millisecond; 0 is off. With one thread of the CPU and fp32 games are then the same under any load.
         nodes_per_ms: u32 = 0, in 0..=1_000_000, "nodestime", "nodestime";
         /// Raise the rate of nodestime towards the endgame, as that of real engines rises.
         dynamic: bool = false, "NodestimeDynamic", "nodestime-dynamic", hidden;
@@ -111,18 +110,11 @@ mod tests {
     #[test]
     fn the_help_names_the_conditions_of_the_same_game() {
         let help = NodesTimeOptions::declared()[0].help;
-        for condition in ["one thread", "fp32", "fixed MinibatchSize"] {
-            assert!(help.contains(condition), "{help}");
-        }
         let page = include_str!("../../docs/time-management.md");
         let readme = include_str!("../../README.md");
-        for text in [page, readme] {
-            let about = text.lines().filter(|line| line.contains("one thread") && line.contains("fp32"));
-            assert!(
-                about.clone().any(|line| line.contains("MinibatchSize")),
-                "{:?}",
-                about.collect::<Vec<_>>()
-            );
+        for text in [help, page, readme] {
+            let names_all = |line: &str| line.contains("one thread of the CPU") && line.contains("fp32");
+            assert!(text.lines().any(names_all), "{help}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Runs commands of this program in processes of their own.
 //!
-//! A driver that crashes takes only its own process along, and each process can load another ONNX Runtime. `doctor`, `benchmark`
-//! and the measurement for `--backend=auto` try backends this way.
+//! A driver that crashes takes only its own process along, and each process can load another ONNX Runtime. `doctor` and `benchmark`
+//! try backends this way.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};

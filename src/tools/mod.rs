@@ -38,7 +38,6 @@ use std::process::ExitCode;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand};
 
 use crate::chess::Variant;
-use crate::network::backends::auto_backend;
 use crate::network::folders;
 use crate::options::FLAGS_HEADING;
 use crate::version::VERSION;
@@ -159,7 +158,6 @@ impl Cli {
         if self.offline {
             folders::stay_offline();
         }
-        auto_backend::measure_with(&backendbench::ChildProcesses);
         let mut output = Output::stdout(self.json);
         let command = self.command.unwrap_or(Command::Uci(self.uci));
         let status = command.run(&mut output);

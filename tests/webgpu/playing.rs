@@ -152,31 +152,15 @@ fn the_doctor_finds_that_webgpu_works_in_both_precisions() {
     assert!(backends[1]["q_error_max"].as_f64().unwrap() < 1e-4, "{report:#}");
 }
 
-/// Issue 18: `auto` never took a GPU, whatever the machine had.
-#[cfg(unix)]
+/// A renderer in software is at hand here, and it is slower than the cores on which it runs.
 #[test]
 #[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
-fn auto_weighs_the_gpu_against_the_cores() {
+fn auto_takes_no_renderer_in_software() {
     let Some(gpu) = SoftwareGpu::get() else { return };
-    let (cache, positions) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    evaluate(gpu.show_to(&mut zeitnot(&["eval"])), "webgpu", positions.path());
-    // The libraries that are there now, without the choices of earlier starts.
-    for entry in zeitnot::network::folders::cache().unwrap().read_dir().unwrap().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("onnxruntime-") {
-            std::os::unix::fs::symlink(entry.path(), cache.path().join(entry.file_name())).unwrap();
-        }
-    }
-    let start = || {
-        let mut command = zeitnot(&["eval"]);
-        let command = gpu.show_to(&mut command).env("ZEITNOT_CACHE_DIR", cache.path());
-        stderr(&evaluate(command, "auto", positions.path())).to_owned()
-    };
-    let first = start();
-    assert!(first.contains("backend auto takes native: ") && first.contains(" on all cores, "), "{first}");
-    assert!(first.contains("webgpu"), "{first}");
-    let choices = std::fs::read_to_string(cache.path().join("backends.json")).unwrap();
-    assert!(choices.contains(", webgpu, network "), "{choices}");
-    assert!(start().contains("backend auto takes native: "));
+    let positions = tempfile::tempdir().unwrap();
+    let output = evaluate(gpu.show_to(&mut zeitnot(&["eval"])), "auto", positions.path());
+    let wanted = "backend auto takes native: no GPU is at hand; webgpu finds nothing to compute on";
+    assert!(stderr(&output).contains(wanted), "{}", stderr(&output));
 }
 
 /// Issue 18: ONNX Runtime wrote an identity and a database of events into the user's folders.

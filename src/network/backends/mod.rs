@@ -2,11 +2,11 @@
 //!
 //! [`create`] turns a name and its options, as the user gave them, into a [`Backend`]. Engine and tools call it;
 //! the search only ever sees the trait. A backend may use the rest of `network`, and no other backend; only [`create`]
-//! and [`auto_backend`], which chooses for the user, know several of them.
+//! and `auto_backend`, which chooses for the user, know several of them.
 //!
 //! | name | what |
 //! |---|---|
-//! | `auto` | on cores `native` for residual towers, else the fastest of `native`, `onnxruntime` and `openvino` that are installed; a GPU where that is faster, as measured ([`auto_backend`]) |
+//! | `auto` | a GPU that is at hand, else `native` where it evaluates the network, else ONNX Runtime on the CPU (`auto_backend`) |
 //! | `native` | networks in Lc0's format on the CPU, with nothing but this crate ([`mod@native`]) |
 //! | `onnxruntime` | any network, through the ONNX Runtime library ([`mod@onnxruntime`]), on a CPU unless `provider=` says otherwise |
 //! | `openvino`, `cuda`, `tensorrt`, `tensorrt-rtx`, `webgpu` | short for `onnxruntime` with that provider ([`aliases`]) |
@@ -18,7 +18,7 @@
 //! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
 
 pub mod aliases;
-pub mod auto_backend;
+mod auto_backend;
 mod backend_name;
 pub mod config;
 pub mod native;

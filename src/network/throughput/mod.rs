@@ -1,7 +1,7 @@
 //! The speed of a backend in positions per second: threads that evaluate batches of game positions, and the time that
 //! each batch took.
 //!
-//! `zeitnot backendbench` and the choice of the backend `auto` use it; it knows backends only by their traits.
+//! `zeitnot backendbench` and `zeitnot doctor` use it; it knows backends only by their traits.
 
 mod positions;
 mod samples;
@@ -14,7 +14,6 @@ use crate::chess::History;
 use crate::cpu_time::cpu_time;
 
 pub use positions::encoded as encoded_positions;
-pub(super) use positions::of_one_game as game_positions;
 pub use samples::SortedSamples;
 
 /// Positions that a thread evaluates in turn.

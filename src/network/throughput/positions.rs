@@ -42,12 +42,6 @@ pub fn encoded(first: usize, count: usize, format: InputFormat) -> Vec<EvalSlot>
     positions.map(|history| EvalSlot::of(history, format.into())).collect()
 }
 
-/// Returns the first `count` encoded positions of one game. It costs less than all of them, where a few will do.
-pub(in crate::network) fn of_one_game(count: usize, format: InputFormat) -> Vec<EvalSlot> {
-    let positions = GAMES.lines().take(1).flat_map(positions_of).take(count);
-    positions.map(|history| EvalSlot::of(&history, format.into())).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,11 +12,6 @@ impl SortedSamples {
         SortedSamples(values)
     }
 
-    /// Returns whether there are no numbers.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns the mean; 0 if there are no numbers.
     pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64

@@ -3,11 +3,9 @@
 //! Batch sizes take turns, round after round ([`crate::network::throughput`]), so that a machine that slows down or has other work meets all
 //! of them. What was measured becomes a row per size ([`summary`]); from the rows come cliffs and recommendations
 //! ([`advice`]), the table and the files ([`report`]). Where throughput falls between two sizes that are not neighbours, the
-//! sizes between them are measured too, until the edge is known. In [`children`] the command serves the engine: as children
-//! of the program that measure the candidates for `--backend=auto`.
+//! sizes between them are measured too, until the edge is known.
 
 mod advice;
-mod children;
 #[cfg(feature = "lab")]
 mod page;
 #[cfg(not(feature = "lab"))]
@@ -29,8 +27,6 @@ use crate::network::BackendInfo;
 use crate::network::throughput::{BatchSizeSeries, RoundLength, ThroughputMeter};
 use report::ThroughputReport;
 use summary::summarize;
-
-pub(super) use children::ChildProcesses;
 
 /// Sizes that are measured unless the user names others: around every multiple where devices are known to have cliffs.
 const SIZES: [usize; 24] =

@@ -15,10 +15,8 @@ pub(super) struct BatchSizeRow {
     pub(super) max_nps: f64,
     /// Standard deviation of the rounds' rates; 0 for a single round.
     pub(super) deviation_nps: f64,
-    /// Median of the rounds' evaluations per second of CPU time, and its deviation; `None` where the system doesn't measure CPU
-    /// time.
+    /// Median of the rounds' evaluations per second of CPU time; `None` where the system doesn't measure CPU time.
     pub(super) cpu_nps: Option<f64>,
-    pub(super) cpu_deviation_nps: Option<f64>,
     /// Duration of the first batch of this size.
     pub(super) first_ms: f64,
     pub(super) mean_ms: f64,
@@ -40,7 +38,6 @@ pub(super) struct BatchSizeRow {
 pub(super) fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
     let nps = SortedSamples::of(&series.nps);
     let ms = SortedSamples::of(&series.batch_ms);
-    let cpu = Some(SortedSamples::of(&series.cpu_nps)).filter(|cpu| !cpu.is_empty());
     BatchSizeRow {
         batch: series.size,
         mean_nps: nps.mean(),
@@ -48,8 +45,7 @@ pub(super) fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
         min_nps: nps.percentile(0.0),
         max_nps: nps.percentile(100.0),
         deviation_nps: nps.deviation(),
-        cpu_nps: cpu.as_ref().map(|cpu| cpu.percentile(50.0)),
-        cpu_deviation_nps: cpu.as_ref().map(SortedSamples::deviation),
+        cpu_nps: (!series.cpu_nps.is_empty()).then(|| SortedSamples::of(&series.cpu_nps).percentile(50.0)),
         first_ms: series.first_ms,
         mean_ms: ms.mean(),
         deviation_ms: ms.deviation(),
@@ -80,6 +76,6 @@ mod tests {
         assert_eq!((row.mean_nps, row.median_nps, row.min_nps, row.max_nps), (4.0, 3.0, 1.0, 8.0));
         assert_eq!((row.p50_ms, row.p90_ms, row.p99_ms, row.batches), (50.0, 90.0, 99.0, 101));
         assert!((row.deviation_nps - 13f64.sqrt()).abs() < 1e-12);
-        assert_eq!((row.cpu_nps, row.cpu_deviation_nps), (Some(5.0), Some(1.0)));
+        assert_eq!(row.cpu_nps, Some(5.0));
     }
 }

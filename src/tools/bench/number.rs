@@ -13,7 +13,7 @@ use crate::time::{GoLimits, Nodes};
 const DEPTH: u32 = 5;
 /// … unless that takes more visits than this.
 const MAX_NODES: u64 = 800;
-/// The batch size; the engine's own choice depends on the machine.
+/// The batch size, whatever the backend prefers.
 const BATCH: usize = 8;
 /// The multiply-adds of an evaluation up to which plain kernels are fast enough for this, about twice those of our own network.
 const MAX_MACS: u64 = 60_000_000;

@@ -231,8 +231,9 @@ impl SeveralReport {
         let fastest = self.runs.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)));
         match fastest.and_then(|run| Some((run, run.figure("/nps")?, run.description()?))) {
             Some((Run { manner, .. }, nps, description)) => format!(
-                "{nps} nodes per second on {}: {manner} is the fastest, with {description}.",
-                self.machine
+                "{nps} nodes per second on {}: {manner} is the fastest, with {description}. \
+                 --backend={}, or the option Backend, sets it.",
+                self.machine, manner.backend
             ),
             None => format!("Nothing could be measured on {}.", self.machine),
         }

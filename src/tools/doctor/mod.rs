@@ -13,7 +13,7 @@ use super::benchmark::machine::MachineInfo;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::network::backends::onnxruntime::{NAME as ONNX_RUNTIME, Provider, finder};
-use crate::network::backends::{AUTO, BackendConfig};
+use crate::network::backends::{AUTO, BackendConfig, aliases, native};
 use report::{BackendReport, DoctorReport, FAILS, NOT_FOR_THIS_MACHINE, NOT_INSTALLED};
 
 /// The word of a description that says that a backend computes in single precision.
@@ -31,8 +31,6 @@ pub(super) struct DoctorArgs {
 /// A backend to try.
 #[derive(Clone, Debug)]
 struct Candidate {
-    /// Its name for people.
-    name: String,
     /// The texts of `--backend` and `--backend-opts`.
     backend: String,
     options: String,
@@ -48,15 +46,14 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     let options = &args.network.settings.network;
     let is_asked_for = *options.backend != *AUTO;
     let candidates = if is_asked_for {
-        let backend = options.backend.to_string();
-        vec![Candidate { name: backend.clone(), backend, options: options.backend_options.clone() }]
+        vec![Candidate { backend: options.backend.to_string(), options: options.backend_options.clone() }]
     } else {
         all_candidates()
     };
     let machine = MachineInfo::this();
     let mut backends = Vec::new();
     for candidate in &candidates {
-        eprint_message(format_args!("trying {}", candidate.name));
+        eprint_message(format_args!("trying {}", candidate.backend));
         let reports = examine(candidate, &args.network).into_iter();
         backends.extend(reports.map(|report| suited(report, candidate, &machine)));
     }
@@ -66,7 +63,7 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Returns every backend that could evaluate networks on this system.
+/// Returns `auto`, and every backend that could evaluate networks on this system.
 fn all_candidates() -> Vec<Candidate> {
     let is_of_system = |provider: &Provider| match provider {
         Provider::Cpu => false,
@@ -75,22 +72,23 @@ fn all_candidates() -> Vec<Candidate> {
         Provider::MiGraphX => cfg!(target_os = "linux"),
         _ => !cfg!(target_os = "macos") || *provider == Provider::WebGpu,
     };
-    let candidate =
-        |name: &str, backend: String| Candidate { name: name.into(), backend, options: String::new() };
-    let own = ["native", ONNX_RUNTIME].map(|name| candidate(name, name.into()));
-    let of_provider =
-        |provider: Provider| candidate(provider.name(), format!("{ONNX_RUNTIME}(provider={provider})"));
-    own.into_iter().chain(Provider::ALL.into_iter().filter(is_of_system).map(of_provider)).collect()
+    let name = |provider: Provider| match aliases::short_names().find(|&name| name == provider.name()) {
+        Some(name) => name.to_owned(),
+        None => format!("{ONNX_RUNTIME}(provider={provider})"),
+    };
+    let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
+    let all = own.into_iter().chain(Provider::ALL.into_iter().filter(is_of_system).map(name));
+    all.map(|backend| Candidate { backend, options: String::new() }).collect()
 }
 
 /// Tries a backend in its default precision, and in single precision if that is another one.
 fn examine(candidate: &Candidate, network: &NetworkArgs) -> Vec<BackendReport> {
     if let Some(reason) = candidate.providers().into_iter().find_map(missing) {
-        return vec![BackendReport::without_figures(candidate.name.clone(), NOT_INSTALLED, reason)];
+        return vec![BackendReport::without_figures(candidate.backend.clone(), NOT_INSTALLED, reason)];
     }
     let default = trial::in_child(candidate, network);
     let is_single = default.description.contains(SINGLE);
-    let names_precision = candidate.options.contains("precision");
+    let names_precision = candidate.options.contains("precision") || candidate.backend == AUTO;
     let mut reports = vec![default];
     if reports[0].works && !is_single && !names_precision {
         reports.push(trial::in_child(&candidate.in_single_precision(), network));
@@ -147,19 +145,19 @@ mod tests {
 
     #[test]
     fn single_precision_is_added_to_the_options() {
-        let plain = Candidate { name: String::new(), backend: "webgpu".into(), options: String::new() };
+        let plain = Candidate { backend: "webgpu".into(), options: String::new() };
         assert_eq!(plain.in_single_precision().options, "precision=fp32");
         let second = Candidate { options: "gpu=1".into(), ..plain };
         assert_eq!(second.in_single_precision().options, "gpu=1,precision=fp32");
     }
 
     #[test]
-    fn every_system_has_the_native_backend_and_onnx_runtime_first() {
+    fn every_system_has_auto_the_native_backend_and_onnx_runtime_first() {
         let candidates = all_candidates();
-        let names: Vec<_> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-        assert_eq!(names[..2], ["native", "onnxruntime"]);
+        let names: Vec<_> = candidates.iter().map(|candidate| candidate.backend.as_str()).collect();
+        assert_eq!(names[..3], ["auto", "native", "onnxruntime"]);
         assert!(names.contains(&"webgpu"));
-        assert_eq!(candidates[0].providers(), []);
-        assert_eq!(candidates[1].providers(), [Provider::Cpu]);
+        assert_eq!(candidates[1].providers(), []);
+        assert_eq!(candidates[2].providers(), [Provider::Cpu]);
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::super::benchmark::machine::MachineInfo;
 use super::parts::Part;
 use super::trial::BatchSpeed;
+use crate::network::backends::AUTO;
 use crate::report::{Align, Table};
 
 /// The largest differences from the reference that a backend may have.
@@ -32,6 +33,9 @@ pub(super) const NOT_INSTALLED: &str = "not installed";
 /// … and on one that has nothing to compute with here.
 pub(super) const NOT_FOR_THIS_MACHINE: &str = "not for this machine";
 
+/// How many times as fast as what `auto` takes a backend must be to be named; less may be noise.
+const LEAST_GAIN: f64 = 1.2;
+
 /// Everything that the doctor found.
 #[derive(Debug, Serialize)]
 pub(super) struct DoctorReport {
@@ -54,6 +58,9 @@ pub(super) struct BackendReport {
     pub(super) description: String,
     pub(super) first_ms: Option<f64>,
     pub(super) throughput: Vec<BatchSpeed>,
+    /// Evaluations per second with the best of these sizes: of the device, or of all cores if each is as fast as the one that was
+    /// measured.
+    pub(super) machine_nps: Option<f64>,
     pub(super) q_error_max: Option<f64>,
     pub(super) policy_kl_mean: Option<f64>,
     pub(super) top1_agreement: Option<f64>,
@@ -70,6 +77,7 @@ impl BackendReport {
             description: String::new(),
             first_ms: None,
             throughput: Vec::new(),
+            machine_nps: None,
             q_error_max: None,
             policy_kl_mean: None,
             top1_agreement: None,
@@ -90,6 +98,20 @@ impl BackendReport {
             self.q_error_max.map_or(String::new(), |error| format!("{error:.1e}")),
             self.top1_agreement.map_or(String::new(), |share| format!("{:.1}", 100.0 * share)),
         ]
+    }
+}
+
+impl DoctorReport {
+    /// Says which backend is faster than what `auto` takes, and how to set it; `None` where none is.
+    fn advice(&self) -> Option<String> {
+        let speed = |report: &&BackendReport| report.machine_nps.filter(|_| report.works).unwrap_or(0.0);
+        let auto = self.backends.iter().find(|report| report.backend == AUTO).map(|report| speed(&report))?;
+        let best = self.backends.iter().max_by(|a, b| speed(a).total_cmp(&speed(b)))?;
+        let gain = speed(&best) / auto;
+        (auto > 0.0 && gain > LEAST_GAIN).then(|| {
+            let name = &best.backend;
+            format!("{name} evaluates {gain:.1} times as fast as what auto takes: --backend={name} sets it, or the option Backend")
+        })
     }
 }
 
@@ -117,9 +139,32 @@ impl fmt::Display for DoctorReport {
             table.row(backend.cells());
         }
         writeln!(f, "\n{table}")?;
+        self.advice().iter().try_for_each(|advice| writeln!(f, "{advice}"))?;
         for backend in self.backends.iter().filter(|backend| !backend.remedy.is_empty()) {
             writeln!(f, "{}: {}", backend.backend, backend.remedy)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend_that_is_clearly_faster_than_auto_s_choice_is_named() {
+        let backend = |name: &str, nps: f64, works: bool| {
+            let blank = BackendReport::without_figures(name.into(), "", String::new());
+            BackendReport { works, machine_nps: Some(nps), ..blank }
+        };
+        let advice = |others: Vec<BackendReport>| {
+            let backends = [backend(AUTO, 1000.0, true)].into_iter().chain(others).collect();
+            DoctorReport { machine: MachineInfo::this(), parts: Vec::new(), backends }.advice()
+        };
+        let named = advice(vec![backend("native", 1100.0, true), backend("webgpu", 3000.0, true)]).unwrap();
+        assert!(
+            named.starts_with("webgpu evaluates 3.0 times as fast") && named.contains("--backend=webgpu")
+        );
+        assert_eq!(advice(vec![backend("native", 1100.0, true), backend("cuda", 9000.0, false)]), None);
     }
 }

@@ -14,7 +14,7 @@ use super::report::{BackendReport, FAILS, Limits, REDUCED_LIMITS, SINGLE_LIMITS}
 use crate::engine;
 use crate::network::throughput::{self, RoundLength, SortedSamples, ThroughputMeter};
 use crate::network::weights::Model;
-use crate::network::{Backend, BackendError, Evaluator, Processor, backends};
+use crate::network::{Backend, BackendError, Evaluator, Processor, backends, cores};
 
 /// Positions on which numbers are compared; they are the same in each trial.
 const POSITIONS: usize = 64;
@@ -36,6 +36,7 @@ pub(super) struct Trial {
     /// Time from the beginning to the first evaluation, ms; builds what is built once.
     first_ms: f64,
     throughput: Vec<BatchSpeed>,
+    machine_nps: f64,
     q_error_max: f64,
     policy_kl_mean: f64,
     top1_agreement: f64,
@@ -75,10 +76,14 @@ pub(super) fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
         EvaluatedBy { backend: &*tested, slots: &found },
         EvaluatedBy { backend: &*reference, slots: &expected },
     );
+    let throughput = speeds(&*tested)?;
+    let workers = if tested.info().processor == Processor::Cpu { cores() } else { 1 };
+    let best_nps = throughput.iter().map(|speed| speed.nps).fold(0.0, f64::max);
     Ok(Trial {
         description: tested.info().description.clone(),
         first_ms,
-        throughput: speeds(&*tested)?,
+        throughput,
+        machine_nps: best_nps * workers as f64,
         q_error_max: accuracy.q_error.max,
         policy_kl_mean: accuracy.policy_kl.mean,
         top1_agreement: accuracy.top1_agreement,
@@ -129,8 +134,8 @@ fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
 /// Tries `candidate` in a process of its own.
 pub(super) fn in_child(candidate: &Candidate, network: &NetworkArgs) -> BackendReport {
     match answer_of_child(candidate, network) {
-        Ok(trial) => judged(candidate.name.clone(), trial),
-        Err(reason) => BackendReport::without_figures(candidate.name.clone(), FAILS, reason),
+        Ok(trial) => judged(candidate.backend.clone(), trial),
+        Err(reason) => BackendReport::without_figures(candidate.backend.clone(), FAILS, reason),
     }
 }
 
@@ -175,6 +180,7 @@ fn judged(name: String, trial: Trial) -> BackendReport {
         description: trial.description,
         first_ms: Some(trial.first_ms),
         throughput: trial.throughput,
+        machine_nps: Some(trial.machine_nps),
         q_error_max: Some(trial.q_error_max),
         policy_kl_mean: Some(trial.policy_kl_mean),
         top1_agreement: Some(trial.top1_agreement),
@@ -192,6 +198,7 @@ mod tests {
             description,
             first_ms: 1.0,
             throughput,
+            machine_nps: 100.0,
             q_error_max,
             policy_kl_mean: 1e-7,
             top1_agreement: 1.0,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::fetch::FetchError;
-use super::process_environment::forbid_telemetry;
+use super::process_environment::set_variables;
 use super::provider::Provider;
 
 /// The environment variable that names a library to use and no other.
@@ -61,7 +61,7 @@ impl Library {
     /// # Errors
     /// Returns the reason why the file cannot be used.
     pub fn probe(path: &Path, source: LibrarySource) -> Result<Library, Unusable> {
-        forbid_telemetry();
+        set_variables();
         let unusable = |reason| Unusable { path: path.to_path_buf(), reason };
         if !path.is_file() {
             return Err(unusable(UnusableReason::Missing));
@@ -208,6 +208,9 @@ pub enum LibraryError {
         /// The number of devices that it finds.
         found: usize,
     },
+    /// The provider is there, but this machine has nothing for it.
+    #[error("{0} finds nothing to compute on; software that stands for a GPU does not count")]
+    NoHardware(Provider),
     /// Another library is in use already.
     #[error(
         "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one: start the engine with \

@@ -12,7 +12,7 @@ use super::finder;
 use super::library::{Library, LibraryError};
 use super::nvidia;
 use super::plugin;
-use super::process_environment::forbid_telemetry;
+use super::process_environment::set_variables;
 use super::progress_message::eprint_message;
 use super::provider::Provider;
 
@@ -38,7 +38,7 @@ impl Runtime {
     /// Returns [`LibraryError`], with remedies; also if a library without `provider` is in use. The next call tries
     /// again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
-        forbid_telemetry();
+        set_variables();
         let _guard = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
         let occupied = RUNTIME.get().filter(|runtime| !runtime.library.has(provider));
         if let Some(runtime) = occupied {
@@ -82,9 +82,19 @@ impl Runtime {
         Ok(Runtime { library, environment, registered: Mutex::default() })
     }
 
-    /// Returns the library that this process has loaded, if it has loaded one.
-    pub fn in_use() -> Option<&'static Library> {
-        RUNTIME.get().map(Runtime::library)
+    /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the processor, others a GPU.
+    /// Whether other providers find theirs shows when a session is made.
+    ///
+    /// # Errors
+    /// Returns [`LibraryError`]; [`LibraryError::NoHardware`] also where only software stands for a GPU.
+    pub fn check_device(provider: Provider) -> Result<(), LibraryError> {
+        // Software that stands for a GPU says that it is a CPU.
+        let wanted = if provider.is_accelerator() { DeviceType::GPU } else { DeviceType::CPU };
+        let devices = Runtime::get(provider)?.devices(provider);
+        if provider.is_plugin() && !devices.iter().any(|device| device.hardware_device().ty() == wanted) {
+            return Err(LibraryError::NoHardware(provider));
+        }
+        Ok(())
     }
 
     /// Returns the library in use.
