@@ -2,7 +2,7 @@
 # Runs tests under a sanitizer or under Miri, which need a nightly compiler with its sources:
 #   rustup toolchain install nightly && rustup component add --toolchain nightly rust-src miri
 #   scripts/sanitize.sh thread|address|miri [cargo test's arguments]
-# Without arguments it runs the search's unit tests, under Miri those of the tree and the kernels; docs/reliability.md tells what has been run.
+# Without arguments it runs the search's unit tests, under Miri those of the tree and the kernels; docs/results/reliability.md tells what has been run.
 # What it builds goes to target/sanitizers, more than 1 GB.
 set -eu
 cd "$(dirname "$0")/.."
