@@ -134,43 +134,6 @@ fn uses_are_found_in_paths_and_groups_but_not_in_comments() {
     assert_eq!(found, ["chess", "network", "params", "pgn", "time"]);
 }
 
-/// Returns the Markdown files of the repository's own folders.
-fn documents() -> Vec<PathBuf> {
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folders = ["", "docs", "models", "tests/data/goldens"];
-    let entries = folders.iter().flat_map(|folder| package.join(folder).read_dir().unwrap());
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
-}
-
-/// Returns what a document names: targets of links from its own folder, and paths between backticks from the package's.
-fn named_paths(document: &Path) -> Vec<PathBuf> {
-    let text = fs::read_to_string(document).unwrap();
-    let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-    let is_local = |link: &&str| !link.is_empty() && !link.contains("://") && !link.contains(' ');
-    let of_links = links.filter(is_local).map(|link| document.with_file_name(link));
-    let code = text.split('`').skip(1).step_by(2);
-    let is_path = |code: &&str| {
-        let begins =
-            ["src/", "tests/", "docs/", "scripts/", "models/"].iter().any(|start| code.starts_with(start));
-        begins && !code.contains(|c: char| " *<{".contains(c) || c.is_uppercase())
-    };
-    let of_code = code.filter(is_path).map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
-    of_links.chain(of_code).collect()
-}
-
-#[test]
-fn documents_name_files_that_are_there() {
-    let missing = |document: &PathBuf| {
-        let paths = named_paths(document).into_iter().filter(|path| !path.exists());
-        paths.map(|path| format!("{}: {}", document.display(), path.display())).collect::<Vec<_>>()
-    };
-    let documents = documents();
-    assert!(documents.len() >= 10, "{documents:?}");
-    let missing: Vec<String> = documents.iter().flat_map(missing).collect();
-    assert!(missing.is_empty(), "named, but not there:\n{}", missing.join("\n"));
-}
-
 /// A row of the list of unsafe code: the cells of a file.
 struct UnsafeRow {
     file: String,
