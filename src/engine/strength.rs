@@ -38,7 +38,8 @@ const fn level(elo: f64, nodes: f64, temperature: f64) -> Level {
     Level { elo, nodes, temperature }
 }
 
-/// The scale; `docs/guis.md` tells what it rests on. In between, temperature and the logarithm of the nodes change evenly.
+/// The scale; `docs/results/programs.md` has its matches. In between, temperature and the logarithm of the nodes
+/// change evenly.
 const LEVELS: [Level; 5] = [
     level(700.0, 1.0, 1.0),
     level(1335.0, 1.0, 0.3),

@@ -74,8 +74,8 @@ pub const MANAGERS: [ManagerSpec; 6] = [
 ];
 
 /// The manager if the option `TimeManager` is not set: it takes the Moves Left Head's estimate, first guesses that do
-/// not give the first move three times its share, and more time for moves in which more is at stake. `docs/match.md`
-/// has the evidence.
+/// not give the first move three times its share, and more time for moves in which more is at stake.
+/// `docs/results/time-management.md` has the evidence.
 pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-reuse=0.2,init-timeuse=1)";
 
 /// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
