@@ -92,8 +92,11 @@ fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
     let mut bench = TestBench::new("random", 3, KIWIPETE);
     bench.tree.tree().set_limit(0);
     let reclaimer = Reclaimer::new();
-    let mut prunings = 0;
-    for _ in 0..2 {
+    // How much the reclaimer has freed before the tree is full again depends on the machine.
+    let (mut rounds, mut prunings) = (0, 0);
+    while rounds < 2 || prunings == 0 {
+        assert!(rounds < 20, "nothing was pruned");
+        rounds += 1;
         let tree = bench.tree.tree().clone();
         let search = bench.start(None, &[]);
         wait_until("the tree is full", || tree.is_full());
@@ -109,5 +112,4 @@ fn a_full_tree_is_pruned_while_the_reclaimer_frees_what_the_game_has_left() {
         let is_pruned = |node: &&Node| node.state() == NodeState::Unexpanded && node.visits() > 1;
         prunings += u32::from(nodes_below(&tree, bench.tree.root()).iter().any(is_pruned));
     }
-    assert!(prunings > 0, "nothing was pruned");
 }

@@ -91,7 +91,10 @@ impl TestBench {
             tablebase_hits: 0,
             backend_info: self.backend.info().clone(),
             reporting: Reporting { lines: 1, move_stats: MoveStatsWhen::Never },
-            clock: SearchClock::Real(Instant::now()),
+            clock: match self.backend.info().virtual_pace {
+                Some(_) => SearchClock::new_virtual(),
+                None => SearchClock::Real(Instant::now()),
+            },
         };
         let chain = Chain::new(&facts, &options, None);
         Arc::new(Search::new(context, chain, visits))
