@@ -199,7 +199,7 @@ impl EnginePlayer {
             draining: &[],
         };
         let mut search = self.game.begin_search(position, &request, &resources)?;
-        search.limit_visits(nodes);
+        search.state.limit_visits(nodes);
         let search = Arc::new(search);
         match &mut self.stepped {
             Some(stepped) => stepped.take_up(search),

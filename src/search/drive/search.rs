@@ -25,11 +25,6 @@ impl Search {
         Search { state: SearchState::new(context, visits), stop_controller }
     }
 
-    /// Lets a search that nobody takes part in yet make at most `visits` new visits.
-    pub(crate) fn limit_visits(&mut self, visits: u64) {
-        self.state.limit_visits(visits);
-    }
-
     /// Reads the root as it is now.
     pub(crate) fn snapshot(&self) -> RootSnapshot {
         let SearchState { context, root, counters, progress, .. } = &self.state;

@@ -64,8 +64,8 @@ impl SearchState {
         }
     }
 
-    /// Lowers the visits that a search may make which has not begun to `visits`.
-    pub(super) fn limit_visits(&mut self, visits: u64) {
+    /// Lets a search that nobody takes part in yet make at most `visits` new visits.
+    pub(crate) fn limit_visits(&mut self, visits: u64) {
         *self.budget = VisitBudget::new(visits.min(self.budget.total()));
     }
 

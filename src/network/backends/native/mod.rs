@@ -39,8 +39,8 @@ use crate::params::{ParamError, Params};
 pub const NAME: &str = "native";
 /// Batches are cut into small groups anyway; more than this only costs the caller memory.
 const MAX_BATCH: usize = 1024;
-/// The batch size for the search, unless the caches suggest smaller groups. From 32×4 to 192×15 all kernels were then within 3 % of the
-/// fastest size (`cargo bench --bench native`); only small attention bodies in bf16 were 6 % slower than with 12.
+/// The batch size for the search, unless the caches suggest smaller groups. Shipped networks and maia-1900 are then within 3 % of
+/// their fastest size on all kernels (`cargo bench --bench native`). 96×8 was 5 to 9 % slower, and small attention bodies in bf16 6 %.
 const PREFERRED_BATCH: usize = 6;
 /// The value of options that leave the choice to us.
 const AUTO: &str = "auto";

@@ -115,7 +115,7 @@ impl Smooth {
             overhead_ms: facts.overhead.0,
             movestogo: facts.limits.movestogo,
             moves_left,
-            future_weight: self.config.params.future_weight(facts.root, &planned),
+            future_weight: self.config.params.future_weight(facts.root, planned.share_of_game),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,

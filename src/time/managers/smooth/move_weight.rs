@@ -5,16 +5,16 @@
 
 use crate::time::facts::RootEvaluation;
 
-use super::params::{MoveWeight, PlannedMoves, SmoothParams};
+use super::params::{MoveWeight, SmoothParams};
 
 impl SmoothParams {
-    /// Returns the average weight of the moves ahead, those of `planned`, relative to the move to be made; 1 where nothing is
-    /// known of the result. `root` is its evaluation.
-    pub(super) fn future_weight(&self, root: Option<RootEvaluation>, planned: &PlannedMoves) -> f64 {
+    /// Returns the average weight of the moves ahead relative to the move to be made, whose evaluation is `root`; 1 where nothing is
+    /// known of the result. `part` is as in [`stakes_ahead`].
+    pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         let Some(root) = root else { return 1.0 };
         match self.move_weight {
             MoveWeight::Even => 1.0,
-            MoveWeight::Stakes => stakes_ahead(root, planned.share_of_game),
+            MoveWeight::Stakes => stakes_ahead(root, part),
         }
     }
 }

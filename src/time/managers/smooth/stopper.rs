@@ -96,7 +96,7 @@ impl SmoothStopper {
             reaction: self.reaction,
             nps: self.nps.optimistic(),
             moves_left: planned.estimate.moves,
-            future_weight: self.context.config.params.future_weight(stats.root, &planned),
+            future_weight: self.context.config.params.future_weight(stats.root, planned.share_of_game),
             ..self.context.input
         };
         self.plan = input.plan();
