@@ -89,6 +89,11 @@ impl Params {
         &self.entries
     }
 
+    /// Appends an entry.
+    pub fn push(&mut self, entry: ParamEntry) {
+        self.entries.push(entry);
+    }
+
     /// Returns true if there is no entry.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -208,7 +213,11 @@ impl Params {
                 return Err(ParamError::Unknown {
                     kind: format!("parameter of {owner}"),
                     name: name.clone(),
-                    valid: keys.iter().chain(lists).copied().collect::<Vec<_>>().join(", "),
+                    valid: if keys.is_empty() && lists.is_empty() {
+                        "none".into()
+                    } else {
+                        keys.iter().chain(lists).copied().collect::<Vec<_>>().join(", ")
+                    },
                 });
             }
         }

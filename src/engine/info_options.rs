@@ -1,40 +1,28 @@
 //! The options that choose what is reported about a search. `uci` writes accordingly.
 
-use crate::options::{OptionChoice, option_group};
+use crate::options::{option_choice, option_group};
 use crate::search::{MoveStatsWhen, Reporting};
 
-/// The form in which a score is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScoreType {
-    /// Hundredths of a pawn from win minus loss.
-    Centipawn,
-    /// The same from the value that the search works with.
-    CentipawnWithDrawScore,
-    /// The formula of Lc0 in 2019.
-    Centipawn2019,
-    /// The formula of Lc0 in 2018.
-    Centipawn2018,
-    /// Expected points, hundredths of a percent.
-    WinPercentage,
-    /// The value that the search works with, ten-thousandths.
-    Q,
-    /// Win minus loss, ten-thousandths.
-    WinMinusLoss,
-    /// Hundredths of the mean advantage, where 100 is an even chance to win.
-    WdlMu,
-}
-
-impl OptionChoice for ScoreType {
-    const CHOICES: &'static [(&'static str, ScoreType)] = &[
-        ("centipawn", ScoreType::Centipawn),
-        ("centipawn_with_drawscore", ScoreType::CentipawnWithDrawScore),
-        ("centipawn_2019", ScoreType::Centipawn2019),
-        ("centipawn_2018", ScoreType::Centipawn2018),
-        ("win_percentage", ScoreType::WinPercentage),
-        ("Q", ScoreType::Q),
-        ("W-L", ScoreType::WinMinusLoss),
-        ("WDL_mu", ScoreType::WdlMu),
-    ];
+option_choice! {
+    /// The form in which a score is shown.
+    pub enum ScoreType {
+        /// Hundredths of a pawn from win minus loss.
+        Centipawn = "centipawn",
+        /// The same from the value that the search works with.
+        CentipawnWithDrawScore = "centipawn_with_drawscore",
+        /// The formula of Lc0 in 2019.
+        Centipawn2019 = "centipawn_2019",
+        /// The formula of Lc0 in 2018.
+        Centipawn2018 = "centipawn_2018",
+        /// Expected points, hundredths of a percent.
+        WinPercentage = "win_percentage",
+        /// The value that the search works with, ten-thousandths.
+        Q = "Q",
+        /// Win minus loss, ten-thousandths.
+        WinMinusLoss = "W-L",
+        /// Hundredths of the mean advantage, where 100 is an even chance to win.
+        WdlMu = "WDL_mu",
+    }
 }
 
 option_group! {

@@ -53,6 +53,8 @@ const LISTED_BEFORE: [(&str, &str); 3] = [
 
 /// The option that is a command: it lets go of the tree before the next search.
 pub const CLEAR_TREE: OptionSpec = OptionSpec {
+    lc0: None,
+    meanings: Vec::new(),
     name: "ClearTree",
     flag: "",
     kind: OptionKind::Button,

@@ -19,11 +19,9 @@
 
 mod transform;
 
-use std::str::FromStr;
-
 use super::InputPlanes;
 use crate::chess::{Bitboard, CastlingSide, Color, History, Position, Role, Square};
-use crate::options::OptionChoice;
+use crate::options::option_choice;
 
 pub use transform::Transform;
 
@@ -107,34 +105,15 @@ impl InputFormat {
     }
 }
 
-/// The content of the boards before the first known position.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HistoryFill {
-    /// Nothing, except the board before a double push that the en-passant square shows.
-    No,
-    /// The first known board again, unless the game starts at the standard start position.
-    #[default]
-    FenOnly,
-    /// The first known board again.
-    Always,
-}
-
-impl OptionChoice for HistoryFill {
-    const CHOICES: &'static [(&'static str, HistoryFill)] =
-        &[("no", HistoryFill::No), ("fen_only", HistoryFill::FenOnly), ("always", HistoryFill::Always)];
-}
-
-/// A text that names no [`HistoryFill`].
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("unknown history fill \"{0}\"; valid: no, fen_only, always")]
-pub struct HistoryFillError(String);
-
-impl FromStr for HistoryFill {
-    type Err = HistoryFillError;
-
-    /// Reads Lc0's names: `no`, `fen_only`, `always`.
-    fn from_str(text: &str) -> Result<HistoryFill, HistoryFillError> {
-        HistoryFill::from_name(text).ok_or_else(|| HistoryFillError(text.to_owned()))
+option_choice! {
+    /// The content of the boards before the first known position.
+    pub enum HistoryFill = FenOnly {
+        /// Nothing, except the board before a double push that the en-passant square shows.
+        No = "no",
+        /// The first known board again, unless the game starts at the standard start position.
+        FenOnly = "fen_only",
+        /// The first known board again.
+        Always = "always",
     }
 }
 

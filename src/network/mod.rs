@@ -156,14 +156,6 @@ pub enum BackendError {
     /// The name or an option of the backend is wrong.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// Options were given to a backend that has none.
-    #[error("{backend} has no parameters, but got \"{options}\"")]
-    NoParams {
-        /// The backend's name.
-        backend: String,
-        /// The options that were given.
-        options: String,
-    },
     /// A network is needed and none was given.
     #[error("the backend {backend} needs a network")]
     NoNetwork {
@@ -205,10 +197,7 @@ pub enum BackendError {
 impl BackendError {
     /// Returns whether what the user wrote is wrong, rather than a device, a library or a file.
     pub fn is_user_error(&self) -> bool {
-        matches!(
-            self,
-            BackendError::Params(_) | BackendError::NoParams { .. } | BackendError::NoNetwork { .. }
-        )
+        matches!(self, BackendError::Params(_) | BackendError::NoNetwork { .. })
     }
 }
 

@@ -1,9 +1,14 @@
-//! Groups of options: structs whose fields are options or other groups.
+//! Groups of options: structs whose fields are options or other groups. The engine's options are one, and so are the parameters
+//! of a time manager, an estimator or a backend, which stand in a parameter list.
 
 use super::{OptionError, OptionSpec};
+use crate::params::{ParamEntry, ParamError, Params};
 
 /// A struct whose fields are options or other groups; `option_group!` declares one.
 pub trait OptionGroup: Default {
+    /// Makes the group with the values of today's Lc0 where they are known to differ from the defaults.
+    fn lc0() -> Self;
+
     /// Returns all options of the group in the order of their declaration.
     fn declared() -> Vec<OptionSpec>;
 
@@ -16,6 +21,46 @@ pub trait OptionGroup: Default {
 
     /// Returns the value of the option with the flag `flag` as text; `None` if the group has no such option.
     fn text_of(&self, flag: &str) -> Option<String>;
+
+    /// Sets what stands in `list` and belongs to the group. The rest of the list is returned.
+    ///
+    /// # Errors
+    /// Returns [`ParamError::Value`] if a value is not of the option's kind or outside its range.
+    fn take(&mut self, list: &Params) -> Result<Params, ParamError> {
+        let mut rest = Params::default();
+        for entry in list.entries() {
+            let is_known = match entry {
+                ParamEntry::Value { key, value } => self.set_if_known(key, value)?,
+                ParamEntry::List { .. } => false,
+            };
+            if !is_known {
+                rest.push(entry.clone());
+            }
+        }
+        Ok(rest)
+    }
+
+    /// Reads the group from `list`, the parameters of `owner`, which may have nested lists with the names `lists` too.
+    ///
+    /// # Errors
+    /// As [`OptionGroup::take`], and [`ParamError::Unknown`], with what would be valid, for anything else in the list.
+    fn read(mut self, owner: &str, list: &Params, lists: &[&str]) -> Result<Self, ParamError> {
+        let rest = self.take(list)?;
+        let names: Vec<_> = Self::declared().iter().map(|spec| spec.name).collect();
+        rest.allow_only(owner, &names, lists)?;
+        Ok(self)
+    }
+}
+
+impl From<OptionError> for ParamError {
+    fn from(error: OptionError) -> ParamError {
+        match error {
+            OptionError::Value { name: key, value, expected } => ParamError::Value { key, value, expected },
+            OptionError::Unknown { name, hint } => {
+                ParamError::Unknown { kind: "option".into(), name, valid: hint }
+            }
+        }
+    }
 }
 
 /// Returns the known name that differs least from `name`, if it differs by few letters only.
@@ -44,9 +89,9 @@ fn edit_distance(a: &str, b: &str) -> usize {
 
 /// Declares a group of options.
 ///
-/// An option's line has the help, the field with its type and default, the range where the type has one, the UCI name and the
-/// flag. `common` or `hidden` behind them is its [`Visibility`](crate::options::Visibility). A field without a default is another
-/// group.
+/// An option's line has the help, the field with its type and default, the value of today's Lc0 if it is another, the range where the
+/// type has one, the UCI name and the flag. `common` or `hidden` behind them is its [`Visibility`](crate::options::Visibility).
+/// An option of a parameter list has one name only. A field without a default is another group.
 ///
 /// ```text
 /// option_group! {
@@ -54,6 +99,8 @@ fn edit_distance(a: &str, b: &str) -> usize {
 ///     pub struct TimeOptions {
 ///         /// Time kept back from every clock, ms.
 ///         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000, "MoveOverheadMs", "move-overhead", common;
+///         /// Share of the tree that is reused after a full move, first guess.
+///         init_tree_reuse: f64 = 0.5, lc0 0.52, in 0.0..=0.99, "init-tree-reuse";
 ///         /// The rules that end a search.
 ///         stoppers: StopperOptions;
 ///     }
@@ -66,7 +113,10 @@ macro_rules! option_group {
             $(
                 $(#[doc = $help:literal])+
                 $field:ident: $type:ty
-                $( = $default:expr, $(in $range:expr,)? $name:literal, $flag:literal $(, $shown:ident)? )?;
+                $(
+                    = $default:expr, $(lc0 $lc0:expr,)? $(in $range:expr,)?
+                    $name:literal $(, $flag:literal $(, $shown:ident)?)?
+                )?;
             )+
         }
     ) => {
@@ -83,12 +133,16 @@ macro_rules! option_group {
         }
 
         impl $crate::options::OptionGroup for $group {
+            fn lc0() -> Self {
+                $group { $( $field: $crate::options::option_group!(@lc0 $type $(, $default $(, $lc0)?)?), )+ }
+            }
+
             fn declared() -> Vec<$crate::options::OptionSpec> {
                 let mut specs = Vec::new();
-                let defaults = $group::default();
+                let (defaults, lc0) = ($group::default(), $group::lc0());
                 $( $crate::options::option_group!(
-                    @list specs, defaults.$field, $type, [$($help)+]
-                    $(, ($($range)?), $name, $flag, [$($shown)?])?
+                    @list specs, [&defaults.$field, &lc0.$field], $type, [$($help)+]
+                    $(, ($($range)?), [$name $(, $flag $(, $shown)?)?])?
                 ); )+
                 specs
             }
@@ -98,15 +152,14 @@ macro_rules! option_group {
                 name: &str,
                 value: &str,
             ) -> Result<bool, $crate::options::OptionError> {
-                $( $crate::options::option_group!(
-                    @set self.$field, (name, value), $type, [$($help)+]
-                    $(, $default, ($($range)?), $name, $flag, [$($shown)?])?
-                ); )+
-                Ok(false)
+                Ok(false
+                    $( || $crate::options::option_group!(
+                        @set self.$field, (name, value) $(, ($($range)?), [$name $(, $flag $(, $shown)?)?])?
+                    ) )+)
             }
 
             fn text_of(&self, flag: &str) -> Option<String> {
-                $( $crate::options::option_group!(@text self.$field, flag $(, $flag)?); )+
+                $( $crate::options::option_group!(@text self.$field, flag $(, [$name $(, $flag $(, $shown)?)?])?); )+
                 None
             }
         }
@@ -115,47 +168,42 @@ macro_rules! option_group {
     (@default $type:ty) => { <$type>::default() };
     (@default $type:ty, $default:expr) => { $default };
 
-    (@visibility []) => { $crate::options::Visibility::Normal };
-    (@visibility [common]) => { $crate::options::Visibility::Common };
-    (@visibility [hidden]) => { $crate::options::Visibility::Hidden };
+    (@lc0 $type:ty) => { <$type as $crate::options::OptionGroup>::lc0() };
+    (@lc0 $type:ty, $default:expr) => { $default };
+    (@lc0 $type:ty, $default:expr, $lc0:expr) => { $lc0 };
 
-    (@spec $type:ty, $default:expr, [$($help:literal)+], $range:expr, $name:literal, $flag:literal, $shown:tt) => {
-        $crate::options::OptionSpec {
-            name: $name,
-            flag: $flag,
-            kind: <$type as $crate::options::OptionValue>::kind($default, &$range),
-            help: concat!($($help),+).trim_ascii(),
-            visibility: $crate::options::option_group!(@visibility $shown),
-        }
-    };
+    (@names [$name:literal]) => { [$name, $name] };
+    (@names [$name:literal, $flag:literal $(, $shown:ident)?]) => { [$name, $flag] };
 
-    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+]) => {
+    (@visibility [$($name:literal),+]) => { $crate::options::Visibility::Normal };
+    (@visibility [$($name:literal),+, common]) => { $crate::options::Visibility::Common };
+    (@visibility [$($name:literal),+, hidden]) => { $crate::options::Visibility::Hidden };
+
+    (@list $specs:ident, $values:expr, $type:ty, [$($help:literal)+]) => {
+        let _: [&$type; 2] = $values;
         $specs.extend(<$type as $crate::options::OptionGroup>::declared());
-        let _ = &$default;
     };
-    (@list $specs:ident, $default:expr, $type:ty, [$($help:literal)+],
-        $range:tt, $name:literal, $flag:literal, $shown:tt) => {
-        $specs.push($crate::options::option_group!(
-            @spec $type, &$default, [$($help)+], $range, $name, $flag, $shown
+    (@list $specs:ident, $values:expr, $type:ty, [$($help:literal)+], $range:tt, $names:tt) => {
+        $specs.push($crate::options::OptionSpec::new::<$type>(
+            $crate::options::option_group!(@names $names),
+            $values,
+            &$range,
+            concat!($($help),+).trim_ascii(),
+            $crate::options::option_group!(@visibility $names),
         ));
     };
 
-    (@set $place:expr, ($asked:ident, $value:ident), $type:ty, [$($help:literal)+]) => {
-        if $crate::options::OptionGroup::set_if_known(&mut $place, $asked, $value)? {
-            return Ok(true);
-        }
-    };
-    (@set $place:expr, ($asked:ident, $value:ident), $type:ty, [$($help:literal)+],
-        $default:expr, $range:tt, $name:literal, $flag:literal, $shown:tt) => {
-        let default: $type = $default;
-        let spec = $crate::options::option_group!(
-            @spec $type, &default, [$($help)+], $range, $name, $flag, $shown
-        );
-        if spec.is_named($asked) {
-            $place = <$type as $crate::options::OptionValue>::parse($value, &$range)
-                .ok_or_else(|| spec.refuse($value))?;
-            return Ok(true);
-        }
+    (@set $place:expr, $assignment:tt) => {{
+        let (name, value) = $assignment;
+        $crate::options::OptionGroup::set_if_known(&mut $place, name, value)?
+    }};
+    (@set $place:expr, $assignment:tt, $range:tt, $names:tt) => {
+        $crate::options::set_if_named(
+            &mut $place,
+            $crate::options::option_group!(@names $names),
+            &$range,
+            $assignment,
+        )?
     };
 
     (@text $place:expr, $asked:ident) => {
@@ -163,8 +211,9 @@ macro_rules! option_group {
             return Some(text);
         }
     };
-    (@text $place:expr, $asked:ident, $flag:literal) => {
-        if $asked == $flag {
+    (@text $place:expr, $asked:ident, $names:tt) => {
+        let [_, flag] = $crate::options::option_group!(@names $names);
+        if $asked == flag {
             return Some($crate::options::OptionValue::text(&$place));
         }
     };
@@ -182,6 +231,8 @@ mod tests {
         struct Inner {
             /// Switch it on.
             is_on: bool = true, "IsOn", "is-on", hidden;
+            /// A share.
+            share: f64 = 0.5, lc0 0.25, in 0.0..=1.0, "share";
         }
     }
 
@@ -199,9 +250,11 @@ mod tests {
     #[test]
     fn options_are_listed_in_order() {
         let specs = Outer::declared();
-        assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn"]);
+        assert_eq!(specs.iter().map(|spec| spec.name).collect::<Vec<_>>(), ["Count", "IsOn", "share"]);
         assert_eq!(specs[0].help, "The number, in all.");
         assert_eq!([specs[0].visibility, specs[1].visibility], [Visibility::Normal, Visibility::Hidden]);
+        assert_eq!((specs[0].lc0.clone(), specs[2].lc0.as_deref()), (None, Some("0.25")));
+        assert_eq!(Outer::lc0().inner.share, 0.25);
         assert_eq!(specs[0].kind, OptionKind::Integer { default: 2, min: 1, max: 8 });
         assert_eq!(Outer::default().count, 2);
     }
@@ -220,6 +273,17 @@ mod tests {
         let error = outer.set_if_known("Count", "9").unwrap_err();
         assert_eq!(error.to_string(), "option Count: \"9\" is not an integer from 1 to 8");
         assert_eq!(outer.count, 8);
+    }
+
+    #[test]
+    fn a_list_is_read_and_what_is_unknown_is_refused() {
+        let read = |text: &str| Outer::default().read("outer", &Params::parse(text).unwrap(), &["list"]);
+        let outer = read("how-many=3,share=0.1,list(x=1)").unwrap();
+        assert_eq!((outer.count, outer.inner.share), (3, 0.1));
+        let fault = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(fault("share=2"), "share=2: expected a number from 0 to 1");
+        assert_eq!(fault("x=1"), "unknown parameter of outer \"x\"; valid: Count, IsOn, share, list");
+        assert!(fault("other(share=1)").starts_with("unknown parameter of outer \"other\""));
     }
 
     #[test]

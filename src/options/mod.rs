@@ -1,21 +1,19 @@
-//! Declares options: each one once, with its type, default, range, UCI name, flag and help.
+//! Declares options: each one once, with its type, default, range, name, flag and help.
 //!
 //! `option_group!` declares a group of options as a struct, at the place where they are used; groups may hold other groups.
-//! `engine` composes all of them into its [`Settings`](crate::engine::Settings). From the declarations come the UCI `option`
-//! lines, the command-line flags, the range checks and the reference that `zeitnot options` prints. `lc0_ignored` has the
-//! options that only Lc0 has use for, `other_names` the second names of ours. Uses nothing else of this program.
+//! `engine` composes the engine's options into its [`Settings`](crate::engine::Settings). From the declarations come the UCI
+//! `option` lines, the command-line flags, the range checks and the reference that `zeitnot options` prints. Time managers, estimators
+//! of moves left and backends declare the parameters of their lists in the same way; from those declarations come the reading of the
+//! lists, the numbers that `tune` may reach, and the tables of the documents. Uses [`crate::params`] only.
 
 mod flags;
 mod group;
-mod kind;
-mod lc0_ignored;
-mod other_names;
+mod names;
 mod value;
 
 pub use flags::{FLAGS_HEADING, add_flags, read_flags};
 pub(crate) use group::option_group;
 pub use group::{OptionGroup, nearest_name};
-pub use kind::{OptionError, OptionKind, OptionSpec, Visibility};
-pub use lc0_ignored::{IGNORED_OPTIONS, ignored_option};
-pub use other_names::{OTHER_NAMES, OtherName, both_names, own_name};
-pub use value::{OptionChoice, OptionValue};
+pub use names::{IGNORED_OPTIONS, OTHER_NAMES, OtherName, both_names, ignored_option, own_name};
+pub use value::{OptionChoice, OptionError, OptionKind, OptionSpec, OptionValue, Visibility};
+pub(crate) use value::{option_choice, set_if_named};

@@ -5,8 +5,9 @@
 use std::fmt::Write;
 
 use super::estimators::moves_left::ESTIMATORS;
-use super::managers::{MANAGERS, SmoothParams};
-use super::parameters::{ParameterSpec, Preset};
+use super::managers::{MANAGERS, Smooth};
+use super::parameters::Named;
+use crate::options::{OptionKind, OptionSpec};
 
 /// A table in Markdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +35,11 @@ fn managers() -> String {
 }
 
 fn smooth() -> String {
-    let smooth = MANAGERS.iter().find(|manager| manager.name == SmoothParams::OWNER);
+    let smooth = MANAGERS.iter().find(|manager| manager.name == Smooth::NAME);
     let specs = smooth.map(|manager| (manager.parameters)()).unwrap_or_default();
-    let rows = specs.iter().map(|spec| {
-        vec![code(spec.name), default_value(spec), other_value(spec), spec.allowed.clone(), spec.help.clone()]
-    });
+    let rows = specs
+        .iter()
+        .map(|spec| vec![code(spec.name), default_value(spec), other_value(spec), allowed(spec), help(spec)]);
     table(&["parameter", "default (`pr1195`)", "`preset=lc0`", "values", "meaning"], rows)
 }
 
@@ -53,10 +54,10 @@ fn estimator_parameters() -> String {
             vec![
                 code(estimator.name),
                 code(spec.name),
-                spec.default.clone(),
+                spec.default_text(),
                 other_value(&spec),
-                spec.allowed.clone(),
-                spec.help.clone(),
+                allowed(&spec),
+                help(&spec),
             ]
         })
     });
@@ -64,25 +65,44 @@ fn estimator_parameters() -> String {
 }
 
 fn other_managers() -> String {
-    let others = MANAGERS.iter().filter(|manager| manager.name != SmoothParams::OWNER);
+    let others = MANAGERS.iter().filter(|manager| manager.name != Smooth::NAME);
     let rows = others.flat_map(|manager| {
-        (manager.parameters)()
-            .into_iter()
-            .map(|spec| vec![code(manager.name), code(spec.name), spec.default, spec.allowed, spec.help])
+        (manager.parameters)().into_iter().map(|spec| {
+            vec![code(manager.name), code(spec.name), spec.default_text(), allowed(&spec), help(&spec)]
+        })
     });
     table(&["manager", "parameter", "default", "values", "meaning"], rows)
 }
 
 /// Returns the default, as code where it is a word.
-fn default_value(spec: &ParameterSpec) -> String {
-    let is_number = spec.default.parse::<f64>().is_ok();
-    if is_number { spec.default.clone() } else { code(&spec.default) }
+fn default_value(spec: &OptionSpec) -> String {
+    let default = spec.default_text();
+    if spec.meanings.is_empty() { default } else { code(&default) }
 }
 
-/// Returns the value under `preset=lc0` where it is not the default.
-fn other_value(spec: &ParameterSpec) -> String {
-    let value = spec.value_under(Preset::Lc0);
-    if value == spec.default { String::new() } else { value.to_owned() }
+/// Returns the value under `preset=lc0` where it is not the default. The preset itself is no value of a preset.
+fn other_value(spec: &OptionSpec) -> String {
+    spec.lc0.clone().filter(|lc0| lc0 != "lc0").unwrap_or_default()
+}
+
+/// Returns the values that are accepted.
+fn allowed(spec: &OptionSpec) -> String {
+    let bound = |value: f64| if value >= 1e6 { format!("{value:e}") } else { value.to_string() };
+    match &spec.kind {
+        OptionKind::Integer { min, max, .. } => format!("integers, {min} to {max}"),
+        OptionKind::Decimal { min, max, .. } => format!("{} to {}", bound(*min), bound(*max)),
+        OptionKind::Choice { choices, .. } => {
+            choices.iter().map(|word| code(word)).collect::<Vec<_>>().join(", ")
+        }
+        _ => spec.expected(),
+    }
+}
+
+/// Returns what the parameter does, and what its words mean.
+fn help(spec: &OptionSpec) -> String {
+    let meaning = |(word, text): &(&str, &str)| format!("{}: {}", code(word), text.trim_end_matches('.'));
+    let meanings: Vec<_> = spec.meanings.iter().map(meaning).collect();
+    if meanings.is_empty() { spec.help.into() } else { format!("{} {}.", spec.help, meanings.join("; ")) }
 }
 
 fn code(text: &str) -> String {
@@ -137,11 +157,11 @@ mod tests {
     /// Every documented value is one that the option accepts.
     #[test]
     fn documented_values_are_accepted() {
-        let accept = |owner: &str, spec: &ParameterSpec| {
-            for value in [&*spec.default, spec.value_under(Preset::Lc0)] {
+        let accept = |owner: &str, spec: &OptionSpec| {
+            for value in [spec.default_text(), spec.lc0.clone().unwrap_or_else(|| spec.default_text())] {
                 let text = format!("{owner}({}={value})", spec.name);
                 let text = match owner {
-                    "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::OWNER, spec.name),
+                    "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),
                     owner if owner.starts_with("mle-") => format!("smooth({text})"),
                     _ => text,
                 };

@@ -55,7 +55,7 @@ pub use facts::{MoveFacts, RootEvaluation};
 pub use game_clock::GameClock;
 pub use limits::{GoLimits, MoverClock};
 pub use manager::{MoveOutcome, TimeManager};
-pub use managers::{DEFAULT_MANAGER, manager_from, manager_with_slowmover, number_range};
+pub use managers::{DEFAULT_MANAGER, manager_from, manager_with_slowmover, number_at};
 pub use move_start::{MoveStart, Timing};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
 pub use options::{ManagerChoice, TimeOptions};

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use zeitnot::chess::{History, Variant};
 use zeitnot::network::EvalSlot;
 use zeitnot::network::encode::{HistoryFill, InputFormat, encode};
+use zeitnot::options::OptionChoice;
 
 use crate::common::data;
 
@@ -70,7 +71,7 @@ impl Golden {
     }
 
     pub fn fill(&self) -> HistoryFill {
-        self.history_fill.parse().unwrap()
+        HistoryFill::from_name(&self.history_fill).unwrap()
     }
 
     /// Returns a position as a backend gets it.

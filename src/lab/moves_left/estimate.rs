@@ -6,7 +6,8 @@ use super::bootstrap::Unit;
 use super::ply_median::PlyMedian;
 use super::rows::PositionRow;
 use crate::params::{ParamError, Params};
-use crate::time::estimators::moves_left::{LogLogistic, MovesLeftEstimator, estimator_from};
+use crate::time::estimators::moves_left::{MovesLeftEstimator, estimator_from};
+use crate::time::parameters::Preset;
 
 /// The M that an estimator gets to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Estimator {
     /// # Errors
     /// [`ParamError`] if a name or parameter is unknown, or a value out of range.
     pub fn parse(text: &str, source: MovesLeftSource) -> Result<Estimator, ParamError> {
-        let rule = estimator_from("--estimator", &Params::parse(text)?, LogLogistic::default())?;
+        let rule = estimator_from("--estimator", &Params::parse(text)?, Preset::Pr1195)?;
         let rule = rule.ok_or_else(|| ParamError::Value {
             key: "--estimator".into(),
             value: text.into(),

@@ -126,11 +126,11 @@ impl Fitter {
                 Family {
                     name: "mle-pieces",
                     keys: &KNOT_KEYS,
-                    start: PieceCountTable::default().knots.to_vec(),
+                    start: PieceCountTable::default().knots().to_vec(),
                     least: vec![1.0; KNOT_KEYS.len()],
                     make: |p| {
                         let knots = std::array::from_fn(|knot| p[knot]);
-                        MovesLeftEstimator::Pieces(PieceCountTable { knots, ..PieceCountTable::default() })
+                        MovesLeftEstimator::Pieces(PieceCountTable::through(knots))
                     },
                     input: |pieces| MovesLeftInput { pieces, ..MovesLeftInput::default() },
                 },
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_bent_table_that_made_the_games_is_found_again() {
         let knots = [6.0, 10.0, 20.0, 30.0, 40.0];
-        let truth = PieceCountTable { knots, ..PieceCountTable::default() };
+        let truth = PieceCountTable::through(knots);
         let rows: Vec<_> = (0..40)
             .flat_map(|game| (2..=32).map(move |pieces| (game, pieces)))
             .map(|(game, pieces)| {

@@ -5,11 +5,12 @@ use thiserror::Error;
 use crate::engine::Settings;
 use crate::options::{OptionError, OptionKind, OptionSpec};
 use crate::params::{ParamError, Params};
-use crate::time::number_range;
-use crate::time::parameters::NumberRange;
+use crate::time::number_at;
 
 /// The option whose parameter list may be tuned.
 const TIME_MANAGER: &str = "TimeManager";
+/// The option whose parameters all games of a run share.
+const BACKEND_OPTIONS: &str = "BackendOptions";
 
 /// Smallest perturbation of an integer, as in OpenBench: less would seldom make a difference.
 const LEAST_INTEGER_STEP: f64 = 0.5;
@@ -177,22 +178,25 @@ impl Parameter {
             Some((option, path)) => (Settings::spec(option)?, Some(path)),
             None => (Settings::spec(name.trim())?, None),
         };
-        let (name, place, range) = match (&option.kind, path) {
-            (_, Some(path)) if option.name == TIME_MANAGER => {
-                let (place, range) = place_in_manager(path, settings)?;
-                (format!("{TIME_MANAGER}.{path}"), place, range)
+        let (name, place, kind) = match path {
+            Some(path) if option.name == TIME_MANAGER => {
+                let (place, kind) = place_in_manager(path, settings)?;
+                (format!("{TIME_MANAGER}.{path}"), place, kind)
             }
-            (OptionKind::Integer { min, max, .. }, None) => {
-                let range = NumberRange { min: *min as f64, max: *max as f64, is_integer: true };
-                (option.name.to_owned(), Place::Option, range)
+            Some(_) if option.name == BACKEND_OPTIONS => {
+                return Err(ParameterError::Shared { name: name.trim().to_owned() });
             }
-            (OptionKind::Decimal { min, max, .. }, None) => {
-                let range = NumberRange { min: *min, max: *max, is_integer: false };
-                (option.name.to_owned(), Place::Option, range)
+            Some(_) => {
+                let expected = option.expected();
+                return Err(ParameterError::NotNumeric { name: option.name, expected });
             }
+            None => (option.name.to_owned(), Place::Option, option.kind.clone()),
+        };
+        let (low, high, is_integer) = match kind {
+            OptionKind::Integer { min, max, .. } => (min as f64, max as f64, true),
+            OptionKind::Decimal { min, max, .. } => (min, max, false),
             _ => return Err(ParameterError::NotNumeric { name: option.name, expected: option.expected() }),
         };
-        let NumberRange { min: low, max: high, is_integer } = range;
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         let numbers: Option<Vec<f64>> = numbers.split(':').map(number).collect();
         let (start, step, min, max) = match numbers.as_deref() {
@@ -266,17 +270,17 @@ impl Parameter {
 
 /// Returns the place of the number at `path` in the time manager of `settings`, such as `max-move-budget` or `mle-mlh.scale`, and
 /// the values that it takes.
-fn place_in_manager(path: &str, settings: &Settings) -> Result<(Place, NumberRange), ParameterError> {
+fn place_in_manager(path: &str, settings: &Settings) -> Result<(Place, OptionKind), ParameterError> {
     let text = settings.time.time_manager.as_str();
     let manager = Params::parse(text)?;
     let name = manager.lists().next().map_or("", |(name, _)| name);
     let steps: Vec<_> = std::iter::once(name).chain(path.split('.')).collect();
-    let range = number_range(&steps)?;
+    let number = number_at(&steps)?;
     if manager.with_value_at(&steps, "0").is_none() {
         return Err(ParameterError::NoList { path: path.into(), manager: text.into() });
     }
     let path = steps.iter().map(|step| (*step).to_owned()).collect();
-    Ok((Place::InTimeManager { manager, path }, range))
+    Ok((Place::InTimeManager { manager, path }, number.kind))
 }
 
 /// An option and the text that sets it.
@@ -367,6 +371,7 @@ mod tests {
         assert!(fault("TimeManager.min-timeuse=3:1").contains("the start 3 lies outside 0.01 to 1"));
         assert!(fault("TimeManager=1:1").contains("TimeManager.max-move-budget=0.3:0.05"));
         assert!(fault("CPuct.x=1:1").starts_with("CPuct: takes"));
+        assert!(fault("backend-opts.threads=2:1").contains("all games of a run share"));
     }
 
     #[test]

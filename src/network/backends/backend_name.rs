@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 
-use super::{AUTO, NAMES, aliases};
+use super::{AUTO, aliases, names};
 use crate::options::{OptionKind, OptionValue};
 
 /// The text of the option `Backend`.
@@ -35,7 +35,7 @@ impl OptionValue for BackendName {
 
     /// Lists Lc0's names too: its users' settings have them.
     fn kind(_: &BackendName, (): &()) -> OptionKind {
-        let choices = NAMES.into_iter().chain(aliases::all_names()).collect();
+        let choices = names().chain(aliases::all_names()).collect();
         OptionKind::Choice { default: AUTO, choices }
     }
 

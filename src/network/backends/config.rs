@@ -5,41 +5,39 @@
 //! made here: [`super::create`] does that.
 
 use super::aliases::{self, Resolved};
-use super::native;
 use super::onnxruntime::{self, Provider};
 use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
-use super::synthetic::{random, simulated};
-use super::{AUTO, NAMES, SYNTHETIC};
+use super::synthetic::simulated::{self, Answers, SimulatedParams};
+use super::{AUTO, names, registered};
 use crate::network::BackendError;
-use crate::options::OptionChoice;
+use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
-/// Keys of a device that say how it is fed, and are not for its backend.
-const FEEDING: [&str; 3] = ["threads", "max-batch", "max_batch"];
-/// Batches that a device evaluates at once: while one travels, another is computed.
-const IN_FLIGHT: u64 = 2;
-/// Lc0's bound for batches that are joined.
-const JOIN_UP_TO: u64 = 256;
-
-/// What is done where a device or library that the user asks for cannot be had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fallback {
-    /// It is an error.
-    #[default]
-    Nothing,
-    /// Devices that cannot be had are left out, and if none stays, the CPU evaluates.
-    Cpu,
+option_choice! {
+    /// What is done where a device or library that the user asks for cannot be had.
+    pub enum Fallback = Nothing {
+        /// It is an error.
+        Nothing = "none",
+        /// Devices that cannot be had are left out, and if none stays, the CPU evaluates.
+        Cpu = "cpu",
+    }
 }
 
-impl OptionChoice for Fallback {
-    const CHOICES: &'static [(&'static str, Fallback)] =
-        &[("none", Fallback::Nothing), ("cpu", Fallback::Cpu)];
+option_group! {
+    /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
+    #[derive(Copy)]
+    pub struct FeedingParams {
+        /// Batches that the device evaluates at once: while one travels, another is computed.
+        threads: usize = 2, in 1..=256, "threads";
+        /// Positions up to which batches are joined; the default is Lc0's.
+        max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
+    }
 }
 
 /// The backend that the user wants, with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendConfig {
-    /// One of [`NAMES`].
+    /// One of [`BACKENDS`](super::BACKENDS).
     pub name: String,
     /// The backend's own parameters.
     pub options: Params,
@@ -70,7 +68,7 @@ impl BackendConfig {
     /// The parameters may also stand behind the name, as in `simulated(latency-us=500)`; `options` then override them.
     ///
     /// # Errors
-    /// Returns [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of [`NAMES`].
+    /// Returns [`BackendError::Params`] if a text is not of the grammar or names a backend that is not one of [`BACKENDS`](super::BACKENDS).
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();
@@ -78,7 +76,7 @@ impl BackendConfig {
         let (name, inline) = name_and_inline.ok_or_else(|| unknown_name(backend))?;
         let options = if inline.is_empty() { options.into() } else { format!("{inline},{options}") };
         let options = Params::parse(&options)?;
-        let config = BackendConfig::named(name, options.without(&FEEDING))?;
+        let config = BackendConfig::named(name, options.without(&["threads", "max-batch", "max_batch"]))?;
         // Threads of its own keep an accelerator busy, however few the search has.
         let is_accelerator = config.provider().is_some_and(Provider::is_accelerator);
         Ok(if is_accelerator {
@@ -90,7 +88,7 @@ impl BackendConfig {
 
     fn named(name: &str, options: Params) -> Result<BackendConfig, ParamError> {
         let Resolved { name, options, notes } = aliases::resolve(name, options);
-        if !NAMES.contains(&name) {
+        if registered(name).is_none() {
             return Err(unknown_name(name));
         }
         if ![DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name) {
@@ -147,14 +145,12 @@ impl BackendConfig {
 
     /// Returns the backend whose answers a simulated device gives: `random`, unless `network=` names one.
     pub(super) fn whose_answers(&self) -> Result<BackendConfig, ParamError> {
-        let name = self.options.choice(
-            "network",
-            random::NAME,
-            &[random::NAME, "trivial", native::NAME, onnxruntime::NAME],
-        )?;
-        let seed = self.options.get("seed").filter(|_| name == random::NAME);
-        let options = seed.map_or_else(Params::default, |seed| Params::default().with("seed", seed));
-        BackendConfig::named(name, options)
+        let SimulatedParams { network, seed, .. } =
+            SimulatedParams::default().read(simulated::NAME, &self.options, &[])?;
+        let has_seed = network == Answers::Random && seed != 0;
+        let options =
+            if has_seed { Params::default().with("seed", &seed.to_string()) } else { Params::default() };
+        BackendConfig::named(network.name(), options)
     }
 
     /// Returns whether the backend evaluates with a network, rather than without one.
@@ -162,7 +158,7 @@ impl BackendConfig {
         if self.name == simulated::NAME {
             self.whose_answers().is_ok_and(|answers| answers.needs_network())
         } else if self.devices.is_empty() {
-            !SYNTHETIC.contains(&self.name.as_str())
+            registered(&self.name).is_none_or(|backend| backend.needs_network)
         } else {
             self.devices.iter().any(|device| device.backend.needs_network())
         }
@@ -187,26 +183,24 @@ impl DeviceConfig {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();
-        let threads = all.integer("threads", IN_FLIGHT, 1..=256)? as usize;
-        let max_batch = if all.get("max_batch").is_some() { "max_batch" } else { "max-batch" };
-        let join_up_to = all.integer(max_batch, JOIN_UP_TO, 1..=65_536)? as usize;
         let is_nested = [DEMUX, MULTIPLEXING, ROUND_ROBIN].contains(&name.as_str());
-        let mut options = all.without(&["backend"]);
-        if !is_nested && owner != ROUND_ROBIN {
-            options = options.without(&FEEDING);
-        }
+        let options = all.without(&["backend"]);
+        let mut feeding = FeedingParams::default();
+        let own = feeding.take(&options)?;
+        let options = if is_nested || owner == ROUND_ROBIN { options } else { own };
+        let FeedingParams { threads, max_batch: join_up_to } = feeding;
         let label = if list.is_empty() { String::new() } else { format!(" ({list})") };
         Ok(DeviceConfig { label, backend: BackendConfig::named(&name, options)?, threads, join_up_to })
     }
 }
 
-/// Returns the error for a name that is none of [`NAMES`].
+/// Returns the error for a name that is none of [`BACKENDS`](super::BACKENDS).
 pub(super) fn unknown_name(name: &str) -> ParamError {
     ParamError::Unknown { kind: "backend".into(), name: name.into(), valid: valid_names() }
 }
 
 fn valid_names() -> String {
-    NAMES.into_iter().chain(aliases::short_names()).collect::<Vec<_>>().join(", ")
+    names().chain(aliases::short_names()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -32,30 +32,80 @@ use std::sync::Arc;
 use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
+use crate::options::{OptionGroup, OptionSpec};
 use crate::params::Params;
 pub use backend_name::BackendName;
+use config::FeedingParams;
 pub use config::{BackendConfig, Fallback};
-use native::Native;
-use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime};
+use native::{Native, NativeParams};
+use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime, OnnxRuntimeParams};
 use several::Device;
-use synthetic::simulated;
+use synthetic::random::{self, Random, RandomParams};
+use synthetic::simulated::{self, Simulated, SimulatedParams};
+use synthetic::trivial::Trivial;
 
 /// The name of the choice that is made for the user.
 pub const AUTO: &str = "auto";
-/// The names of the backends that need no network.
-const SYNTHETIC: [&str; 3] = ["trivial", "random", simulated::NAME];
-/// The names that [`create`] knows, in the order in which help texts list them.
-pub const NAMES: [&str; 9] = [
-    AUTO,
-    native::NAME,
-    onnxruntime::NAME,
-    several::DEMUX,
-    several::MULTIPLEXING,
-    several::ROUND_ROBIN,
-    SYNTHETIC[0],
-    SYNTHETIC[1],
-    SYNTHETIC[2],
+
+/// A backend that the option `Backend` can name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it evaluates with a network. A simulated device and several devices say so themselves.
+    needs_network: bool,
+    /// Describes its parameters.
+    pub parameters: fn() -> Vec<OptionSpec>,
+    make: Make,
+}
+
+/// Makes a backend from its configuration and, if it needs one, a network.
+type Make = fn(&BackendConfig, Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError>;
+
+/// All backends, in the order in which help texts list them.
+pub const BACKENDS: [Registered; 9] = [
+    backend(AUTO, true, Vec::new, |config, file| auto_backend::make(needed(config, file)?, &config.options)),
+    backend(native::NAME, true, NativeParams::declared, |config, file| {
+        native_backend(&needed(config, file)?, &config.options)
+    }),
+    backend(onnxruntime::NAME, true, OnnxRuntimeParams::declared, |config, file| {
+        onnx_runtime_backend(needed(config, file)?, &config.options)
+    }),
+    backend(several::DEMUX, true, FeedingParams::declared, several_devices),
+    backend(several::MULTIPLEXING, true, FeedingParams::declared, several_devices),
+    backend(several::ROUND_ROBIN, true, FeedingParams::declared, several_devices),
+    backend("trivial", false, Vec::new, |config, _| Ok(Arc::new(Trivial::new(&config.options)?))),
+    backend(random::NAME, false, RandomParams::declared, |config, _| {
+        Ok(Arc::new(Random::new(&config.options)?))
+    }),
+    backend(simulated::NAME, false, SimulatedParams::declared, |config, file| {
+        let answers = make(&config.whose_answers()?, file)?;
+        Ok(Arc::new(Simulated::new(&config.options, answers)?))
+    }),
 ];
+
+const fn backend(
+    name: &'static str,
+    needs_network: bool,
+    parameters: fn() -> Vec<OptionSpec>,
+    make: Make,
+) -> Registered {
+    Registered { name, needs_network, parameters, make }
+}
+
+/// Returns the backend called `name`.
+fn registered(name: &str) -> Option<&'static Registered> {
+    BACKENDS.iter().find(|backend| backend.name == name)
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    BACKENDS.iter().map(|backend| backend.name)
+}
+
+/// Returns the network that the backend of `config` needs.
+fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<NetworkFile, BackendError> {
+    network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() })
+}
 
 /// Makes the backend that `config` asks for, with `network` if it [needs one](BackendConfig::needs_network).
 ///
@@ -89,24 +139,8 @@ pub fn create(
 
 /// Makes the backend that `config` asks for, or fails.
 fn make(config: &BackendConfig, network: Option<NetworkFile>) -> Result<Arc<dyn Backend>, BackendError> {
-    if !config.devices.is_empty() {
-        return several_devices(config, network);
-    }
-    let (options, network_file) = (&config.options, network);
-    let network =
-        || network_file.clone().ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() });
-    Ok(match config.name.as_str() {
-        AUTO => auto_backend::make(network()?, options)?,
-        native::NAME => Arc::new(native_backend(&network()?, options)?),
-        onnxruntime::NAME => onnx_runtime_backend(network()?, options)?,
-        "trivial" => Arc::new(synthetic::trivial::Trivial::new(options)?),
-        "random" => Arc::new(synthetic::random::Random::new(options)?),
-        simulated::NAME => {
-            let answers = make(&config.whose_answers()?, network_file)?;
-            Arc::new(simulated::Simulated::new(options, answers)?)
-        }
-        name => return Err(config::unknown_name(name).into()),
-    })
+    let backend = registered(&config.name).ok_or_else(|| config::unknown_name(&config.name))?;
+    (backend.make)(config, network)
 }
 
 /// Makes one backend of all devices; with [`Fallback::Cpu`] of those that are available, and its first notes then say
@@ -140,9 +174,11 @@ fn several_devices(
 }
 
 /// Makes the backend `native` for `network`.
-fn native_backend(network: &NetworkFile, options: &Params) -> Result<Native, BackendError> {
+fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     match &network.model {
-        Model::Layers(layers, _) => Native::new(layers, &network.path.display().to_string(), options),
+        Model::Layers(layers, _) => {
+            Ok(Arc::new(Native::new(layers, &network.path.display().to_string(), options)?))
+        }
         Model::Onnx(_) => Err(BackendError::Model {
             backend: native::NAME.into(),
             reason: "it is an ONNX model, this backend evaluates layers; use --backend=onnxruntime".into(),
@@ -203,11 +239,11 @@ mod tests {
 
     #[test]
     fn every_listed_synthetic_name_makes_a_backend_of_that_name() {
-        for name in SYNTHETIC {
+        for Registered { name, .. } in BACKENDS.iter().filter(|backend| !backend.needs_network) {
             let config = BackendConfig::parse(name, "").unwrap();
             assert!(!config.needs_network());
             let backend = create(&config, None).unwrap();
-            assert_eq!(backend.info().name, name);
+            assert_eq!(backend.info().name, *name);
         }
     }
 
@@ -215,7 +251,7 @@ mod tests {
     fn unknown_names_and_options_are_refused_with_what_is_valid() {
         assert_eq!(error_of("auto", ""), "the backend auto needs a network");
         assert_eq!(error_of("random", "sed=1"), "unknown parameter of random \"sed\"; valid: seed");
-        assert_eq!(error_of("trivial", "x"), "trivial has no parameters, but got \"x\"");
+        assert_eq!(error_of("trivial", "x"), "unknown parameter of trivial \"x\"; valid: none");
         assert_eq!(error_of("simulated", "max-batch=0"), "max-batch=0: expected an integer from 1 to 65536");
     }
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::error::NetworkErrorKind;
 use super::message::{self, ConvBlock, EncoderLayer, Layer, Weights};
-use crate::options::OptionChoice;
+use crate::options::{OptionChoice, option_choice};
 
 /// A policy head by Lc0's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,16 +21,31 @@ pub enum PolicyHeadName {
     Opponent,
 }
 
-/// A value head by Lc0's name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ValueHeadName {
-    /// The game's result; the only one in most files.
-    #[default]
-    Winner,
-    /// The search's root evaluation.
-    Q,
-    /// A short-term average of evaluations.
-    St,
+impl OptionChoice for PolicyHeadName {
+    const CHOICES: &'static [(&'static str, PolicyHeadName, &'static str)] = &[
+        ("vanilla", Self::Vanilla, "The plain policy."),
+        ("optimistic", Self::Optimistic, "Trained to look for better moves than the average shows."),
+        ("soft", Self::Soft, "Trained on flattened targets."),
+        ("opponent", Self::Opponent, "Trained on the opponent's moves."),
+    ];
+
+    /// Takes Lc0's file name `optimistic_st` too.
+    fn from_name(name: &str) -> Option<Self> {
+        let wanted = if name.eq_ignore_ascii_case("optimistic_st") { "optimistic" } else { name };
+        Self::CHOICES.iter().find(|(known, ..)| known.eq_ignore_ascii_case(wanted)).map(|choice| choice.1)
+    }
+}
+
+option_choice! {
+    /// A value head by Lc0's name.
+    pub enum ValueHeadName = Winner {
+        /// The game's result; the only one in most files.
+        Winner = "winner",
+        /// The search's root evaluation.
+        Q = "q",
+        /// A short-term average of evaluations.
+        St = "st",
+    }
 }
 
 /// The heads to read.
@@ -42,74 +57,24 @@ pub struct HeadChoice {
     pub value: ValueHeadName,
 }
 
-impl PolicyHeadName {
-    /// All heads, in the order of the file.
-    pub const ALL: [PolicyHeadName; 4] = [Self::Vanilla, Self::Optimistic, Self::Soft, Self::Opponent];
-
-    /// Returns the name as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Vanilla => "vanilla",
-            Self::Optimistic => "optimistic",
-            Self::Soft => "soft",
-            Self::Opponent => "opponent",
-        }
-    }
-}
-
-impl ValueHeadName {
-    /// All heads, in the order of the file.
-    pub const ALL: [ValueHeadName; 3] = [Self::Winner, Self::Q, Self::St];
-
-    /// Returns the name as users write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Winner => "winner",
-            Self::Q => "q",
-            Self::St => "st",
-        }
-    }
-}
-
-impl OptionChoice for PolicyHeadName {
-    const CHOICES: &'static [(&'static str, PolicyHeadName)] = &[
-        ("vanilla", Self::Vanilla),
-        ("optimistic", Self::Optimistic),
-        ("soft", Self::Soft),
-        ("opponent", Self::Opponent),
-    ];
-
-    /// Takes Lc0's file name `optimistic_st` too.
-    fn from_name(name: &str) -> Option<Self> {
-        name.to_ascii_lowercase().parse().ok()
-    }
-}
-
-impl OptionChoice for ValueHeadName {
-    const CHOICES: &'static [(&'static str, ValueHeadName)] =
-        &[("winner", Self::Winner), ("q", Self::Q), ("st", Self::St)];
-}
-
 /// A name that is no head of any network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {kind} head \"{name}\"; Lc0's heads are {known}")]
+#[error("unknown head \"{name}\"; Lc0's heads are {known}")]
 pub struct UnknownHead {
-    kind: &'static str,
     name: String,
     known: String,
+}
+
+fn head_named<H: OptionChoice>(name: &str) -> Result<H, UnknownHead> {
+    let known = || H::CHOICES.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
+    H::from_name(name).ok_or_else(|| UnknownHead { name: name.into(), known: known() })
 }
 
 impl FromStr for PolicyHeadName {
     type Err = UnknownHead;
 
-    /// Takes Lc0's file name `optimistic_st` too.
     fn from_str(text: &str) -> Result<Self, UnknownHead> {
-        let wanted = if text == "optimistic_st" { "optimistic" } else { text };
-        Self::ALL.into_iter().find(|head| head.name() == wanted).ok_or_else(|| UnknownHead {
-            kind: "policy",
-            name: text.into(),
-            known: Self::ALL.map(Self::name).join(", "),
-        })
+        head_named(text)
     }
 }
 
@@ -117,11 +82,7 @@ impl FromStr for ValueHeadName {
     type Err = UnknownHead;
 
     fn from_str(text: &str) -> Result<Self, UnknownHead> {
-        Self::ALL.into_iter().find(|head| head.name() == text).ok_or_else(|| UnknownHead {
-            kind: "value",
-            name: text.into(),
-            known: Self::ALL.map(Self::name).join(", "),
-        })
+        head_named(text)
     }
 }
 
@@ -141,14 +102,19 @@ impl fmt::Display for ValueHeadName {
 pub fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };
     let present = [&heads.vanilla, &heads.optimistic_st, &heads.soft, &heads.opponent];
-    PolicyHeadName::ALL.into_iter().zip(present).filter(|(_, head)| head.is_some()).map(|(n, _)| n).collect()
+    present_heads(present.map(|head| head.is_some()))
+}
+
+/// Returns the heads that are `present`, a mark for each in the order of the file.
+fn present_heads<H: OptionChoice, const N: usize>(present: [bool; N]) -> Vec<H> {
+    H::CHOICES.iter().zip(present).filter(|(_, is_present)| *is_present).map(|(choice, _)| choice.1).collect()
 }
 
 /// Returns the value heads in a file.
 pub fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
     let Some(heads) = &weights.value_heads else { return vec![ValueHeadName::Winner] };
     let present = [&heads.winner, &heads.q, &heads.st];
-    ValueHeadName::ALL.into_iter().zip(present).filter(|(_, head)| head.is_some()).map(|(n, _)| n).collect()
+    present_heads(present.map(|head| head.is_some()))
 }
 
 /// The layers of one policy head, wherever the file keeps them.

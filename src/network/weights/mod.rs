@@ -30,7 +30,7 @@ pub use container::begins_as_network;
 pub use cost::Cost;
 pub use error::{NetworkError, NetworkErrorKind};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
-pub use heads::{HeadChoice, PolicyHeadName, UnknownHead, ValueHeadName};
+pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
 pub use network::*;
 pub use onnx_model::*;
 

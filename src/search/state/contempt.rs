@@ -15,7 +15,7 @@ use std::f64::consts::LN_10;
 use thiserror::Error;
 
 use crate::chess::Color;
-use crate::options::{OptionChoice, option_group};
+use crate::options::{option_choice, option_group};
 use crate::search::tree::NodeValue;
 
 /// Probabilities nearer than this to 0 or 1 say too little of the distribution's shape.
@@ -164,26 +164,18 @@ impl Rescale {
 #[error("Contempt: \"{0}\" is not an Elo difference or NAME=DIFFERENCE")]
 pub struct ContemptError(String);
 
-/// The side that contempt favours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContemptMode {
-    /// The side that searches, except in infinite search.
-    Play,
-    /// White.
-    White,
-    /// Black.
-    Black,
-    /// None.
-    Disable,
-}
-
-impl OptionChoice for ContemptMode {
-    const CHOICES: &'static [(&'static str, ContemptMode)] = &[
-        ("play", ContemptMode::Play),
-        ("white_side_analysis", ContemptMode::White),
-        ("black_side_analysis", ContemptMode::Black),
-        ("disable", ContemptMode::Disable),
-    ];
+option_choice! {
+    /// The side that contempt favours.
+    pub enum ContemptMode {
+        /// The side that searches, except in infinite search.
+        Play = "play",
+        /// White.
+        White = "white_side_analysis",
+        /// Black.
+        Black = "black_side_analysis",
+        /// None.
+        Disable = "disable",
+    }
 }
 
 option_group! {

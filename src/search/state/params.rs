@@ -4,7 +4,7 @@ use std::num::NonZero;
 
 use crate::chess::Color;
 use crate::network::encode::HistoryFill;
-use crate::options::{OptionChoice, option_group};
+use crate::options::{option_choice, option_group};
 
 /// The exploration constant, which grows with a node's visits: `init + factor · ln((visits + base) / base)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,18 +26,14 @@ pub enum FirstPlayUrgency {
     Absolute(f32),
 }
 
-/// The meaning of the number in `FpuValue`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FpuStrategy {
-    /// The amount by which an unvisited move is taken to be worse than its parent.
-    Reduction,
-    /// The value of an unvisited move.
-    Absolute,
-}
-
-impl OptionChoice for FpuStrategy {
-    const CHOICES: &'static [(&'static str, FpuStrategy)] =
-        &[("reduction", FpuStrategy::Reduction), ("absolute", FpuStrategy::Absolute)];
+option_choice! {
+    /// The meaning of the number in `FpuValue`.
+    pub enum FpuStrategy {
+        /// The amount by which an unvisited move is taken to be worse than its parent.
+        Reduction = "reduction",
+        /// The value of an unvisited move.
+        Absolute = "absolute",
+    }
 }
 
 impl FpuStrategy {
@@ -49,23 +45,16 @@ impl FpuStrategy {
     }
 }
 
-/// The meaning of the number in `FpuValueAtRoot`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RootFpuStrategy {
-    /// The amount by which an unvisited move is taken to be worse than the root.
-    Reduction,
-    /// The value of an unvisited move.
-    Absolute,
-    /// No meaning: the root's moves are treated like all others.
-    Same,
-}
-
-impl OptionChoice for RootFpuStrategy {
-    const CHOICES: &'static [(&'static str, RootFpuStrategy)] = &[
-        ("reduction", RootFpuStrategy::Reduction),
-        ("absolute", RootFpuStrategy::Absolute),
-        ("same", RootFpuStrategy::Same),
-    ];
+option_choice! {
+    /// The meaning of the number in `FpuValueAtRoot`.
+    pub enum RootFpuStrategy {
+        /// The amount by which an unvisited move is taken to be worse than the root.
+        Reduction = "reduction",
+        /// The value of an unvisited move.
+        Absolute = "absolute",
+        /// No meaning: the root's moves are treated like all others.
+        Same = "same",
+    }
 }
 
 option_group! {

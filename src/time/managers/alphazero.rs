@@ -1,19 +1,19 @@
 //! `alphazero`: a fixed share of what is left on the clock.
 
-use crate::params::{ParamError, Params};
+use crate::options::option_group;
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
-use crate::time::parameters::declare_parameters;
+use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
 
-declare_parameters! {
+option_group! {
     /// Parameters of `alphazero`.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct AlphazeroParams of "alphazero" {
+    #[derive(Copy)]
+    pub struct AlphazeroParams {
         /// Percentage of the clock that each move gets.
-        "alphazero-time-pct" time_pct: f64 = 12.0, within 0.0..=100.0;
+        time_pct: f64 = 12.0, in 0.0..=100.0, "alphazero-time-pct";
     }
 }
 
@@ -23,21 +23,19 @@ pub struct Alphazero {
     params: AlphazeroParams,
 }
 
-impl Alphazero {
-    /// Makes a manager for one game.
-    pub fn new(params: AlphazeroParams) -> Self {
+impl Named for Alphazero {
+    const NAME: &'static str = "alphazero";
+    const SUMMARY: &'static str = "A fixed percentage of the clock.";
+    type Params = AlphazeroParams;
+
+    fn new(params: AlphazeroParams) -> Self {
         Alphazero { params }
     }
 }
 
-pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only(AlphazeroParams::OWNER, AlphazeroParams::NAMES, &[])?;
-    Ok(Box::new(Alphazero::new(AlphazeroParams::read(params, &AlphazeroParams::default())?)))
-}
-
 impl TimeManager for Alphazero {
     fn name(&self) -> &'static str {
-        AlphazeroParams::OWNER
+        Self::NAME
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

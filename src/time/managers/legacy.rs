@@ -1,10 +1,10 @@
 //! `legacy`, Lc0's default manager: the clock divided by the moves left, what earlier moves spared on top.
 
-use crate::params::{ParamError, Params};
+use crate::options::option_group;
 use crate::time::estimators::LogLogistic;
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
-use crate::time::parameters::declare_parameters;
+use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
@@ -16,22 +16,22 @@ const MAX_BOOK_PLIES: GamePly = GamePly(12);
 /// give the surplus back.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
 
-declare_parameters! {
+option_group! {
     /// Parameters of `legacy`.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct LegacyParams of "legacy" {
+    #[derive(Copy)]
+    pub struct LegacyParams {
         /// Factor on every budget. Above 1 it has no effect on moves that stay shorter than 200 ms.
-        "slowmover" slowmover: f64 = 1.0, within 0.0..=100.0;
+        slowmover: f64 = 1.0, in 0.0..=100.0, "slowmover";
         /// Median length of games in the estimate of moves left, full moves.
-        "midpoint-move" midpoint_move: f64 = LogLogistic::MIDPOINT, within 1.0..=1000.0;
+        midpoint_move: f64 = LogLogistic::MIDPOINT, in 1.0..=1000.0, "midpoint-move";
         /// Steepness with which games end around that length.
-        "steepness" steepness: f64 = LogLogistic::STEEPNESS, within 0.5..=100.0;
+        steepness: f64 = LogLogistic::STEEPNESS, in 0.5..=100.0, "steepness";
         /// Share of the spared time that the next move gets.
-        "immediate-use" immediate_use: f64 = 1.0, within 0.0..=1.0;
+        immediate_use: f64 = 1.0, in 0.0..=1.0, "immediate-use";
         /// Share of its time that the first move of the game gets on top.
-        "first-move-bonus" first_move_bonus: f64 = 1.8, within 0.0..=1000.0;
+        first_move_bonus: f64 = 1.8, in 0.0..=1000.0, "first-move-bonus";
         /// Share of its time that the first move gets on top for every ply played from a book, at most 12 of them.
-        "book-ply-bonus" book_ply_bonus: f64 = 0.25, within 0.0..=1000.0;
+        book_ply_bonus: f64 = 0.25, in 0.0..=1000.0, "book-ply-bonus";
     }
 }
 
@@ -50,12 +50,18 @@ pub struct Legacy {
     spared_ms: f64,
 }
 
-impl Legacy {
-    /// Makes a manager for one game.
-    pub fn new(params: LegacyParams) -> Self {
+impl Named for Legacy {
+    const NAME: &'static str = "legacy";
+    const SUMMARY: &'static str =
+        "Lc0's default: the clock divided by the moves left, with the time that earlier moves spared on top.";
+    type Params = LegacyParams;
+
+    fn new(params: LegacyParams) -> Self {
         Legacy { params, spared_ms: 0.0 }
     }
+}
 
+impl Legacy {
     fn first_move_factor(&self, facts: &MoveFacts) -> f64 {
         if !facts.first_move {
             return 1.0;
@@ -75,14 +81,9 @@ impl Legacy {
     }
 }
 
-pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only(LegacyParams::OWNER, LegacyParams::NAMES, &[])?;
-    Ok(Box::new(Legacy::new(LegacyParams::read(params, &LegacyParams::default())?)))
-}
-
 impl TimeManager for Legacy {
     fn name(&self) -> &'static str {
-        LegacyParams::OWNER
+        Self::NAME
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
@@ -101,7 +102,7 @@ impl TimeManager for Legacy {
             budget: Millis(planned_ms).min(available),
             average: Some(Millis(average_ms)),
             moves_left: Some(moves_left),
-            moves_left_source: Some(LogLogistic::OWNER),
+            moves_left_source: Some(LogLogistic::NAME),
             ..MoveReport::default()
         };
         Some(Box::new(BudgetLimit::new(facts, report)))

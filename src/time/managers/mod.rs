@@ -15,63 +15,25 @@ pub use simple::{Simple, SimpleParams};
 pub use smooth::{Smooth, SmoothConfig, SmoothParams};
 pub use stockfish::{Stockfish, StockfishParams, TimeLimits, TimeLimitsInput};
 
-use super::estimators::moves_left::{BlendMemberParams, ESTIMATORS};
+use super::estimators::moves_left::{Blend, BlendMemberParams, ESTIMATORS};
 use super::manager::TimeManager;
-use super::parameters::{NumberRange, ParameterSpec};
+use super::parameters::{Named, Preset, Registered, registered};
+use crate::options::{OptionGroup, OptionKind, OptionSpec};
 use crate::params::{ParamError, Params};
 
-/// A time manager that the option `TimeManager` can name.
-#[derive(Clone, Copy, Debug)]
-pub struct ManagerSpec {
-    /// The manager's name.
-    pub name: &'static str,
-    /// A summary of what the manager does, in one line for the documentation.
-    pub summary: &'static str,
-    /// Describes the parameters.
-    pub parameters: fn() -> Vec<ParameterSpec>,
-    /// Makes the manager from its parameters.
-    create: fn(&Params) -> Result<Box<dyn TimeManager>, ParamError>,
-}
-
 /// All time managers.
-pub const MANAGERS: [ManagerSpec; 6] = [
-    ManagerSpec {
-        name: SmoothParams::OWNER,
-        summary: "The same number of nodes in the tree at the end of every move, all time used by the end of the game.",
-        parameters: SmoothConfig::specs,
-        create: smooth::from_params,
-    },
-    ManagerSpec {
-        name: LegacyParams::OWNER,
-        summary: "Lc0's default: the clock divided by the moves left, with the time that earlier moves spared on top.",
-        parameters: LegacyParams::specs,
-        create: legacy::from_params,
-    },
-    ManagerSpec {
-        name: AlphazeroParams::OWNER,
-        summary: "A fixed percentage of the clock.",
-        parameters: AlphazeroParams::specs,
-        create: alphazero::from_params,
-    },
-    ManagerSpec {
-        name: SimpleParams::OWNER,
-        summary: "A percentage of the clock that grows with the move number and the increment.",
-        parameters: SimpleParams::specs,
-        create: simple::from_params,
-    },
-    ManagerSpec {
-        name: StockfishParams::OWNER,
-        summary: "Stockfish's manager of 2013: optimum and maximum time by the importance of the move.",
-        parameters: StockfishParams::specs,
-        create: stockfish::from_params,
-    },
-    ManagerSpec {
-        name: ArgoParams::OWNER,
-        summary: "ArGO's manager: a limit that follows the difficulty of the move.",
-        parameters: ArgoParams::specs,
-        create: argo::from_params,
-    },
+pub const MANAGERS: &[Registered<Box<dyn TimeManager>>] = &registered![
+    Smooth => boxed,
+    Legacy => boxed,
+    Alphazero => boxed,
+    Simple => boxed,
+    Stockfish => boxed,
+    Argo => boxed,
 ];
+
+fn boxed(manager: impl TimeManager + 'static) -> Box<dyn TimeManager> {
+    Box::new(manager)
+}
 
 /// The manager if the option `TimeManager` is not set: it takes the Moves Left Head's estimate, first guesses that do
 /// not give the first move three times its share, and more time for moves in which more is at stake.
@@ -117,35 +79,34 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
         let (kind, valid) = ("time manager".into(), names());
         return Err(ParamError::Unknown { kind, name: name.into(), valid });
     };
-    (manager.create)(own)
+    (manager.create)(own, Preset::Pr1195)
 }
 
-/// Returns the numbers that the parameter at `path` takes: the manager's name, those of nested lists, and the parameter's.
+/// Returns the parameter at `path` if it is a number: `path` has the manager's name, those of nested lists, and the parameter's.
 ///
 /// # Errors
 /// Returns [`ParamError::Unknown`], which names the numbers of that list, if it has no such number.
-pub fn number_range(path: &[&str]) -> Result<NumberRange, ParamError> {
+pub fn number_at(path: &[&str]) -> Result<OptionSpec, ParamError> {
     let (key, lists) = path.split_last().map_or(("", path), |(key, lists)| (*key, lists));
     let owner = lists.last().copied().unwrap_or_default();
     let managers = MANAGERS.iter().map(|manager| (manager.name, manager.parameters));
     let mut owners =
         managers.chain(ESTIMATORS.iter().map(|estimator| (estimator.name, estimator.parameters)));
     let mut specs = owners.find(|(name, _)| *name == owner).map_or_else(Vec::new, |(_, specs)| specs());
-    if lists.iter().rev().nth(1) == Some(&BlendMemberParams::OWNER) {
-        specs.extend(BlendMemberParams::specs());
+    if lists.iter().rev().nth(1) == Some(&Blend::NAME) {
+        specs.extend(BlendMemberParams::declared());
     }
-    let numbers: Vec<_> = specs.iter().filter_map(|spec| Some((spec.name, spec.range?))).collect();
-    numbers.iter().find(|(name, _)| *name == key).map(|(_, range)| *range).ok_or_else(|| {
-        ParamError::Unknown {
-            kind: format!("number of {owner}"),
-            name: key.into(),
-            valid: numbers.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "),
-        }
+    specs.retain(|spec| matches!(spec.kind, OptionKind::Integer { .. } | OptionKind::Decimal { .. }));
+    let names = specs.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
+    specs.into_iter().find(|spec| spec.name == key).ok_or_else(|| ParamError::Unknown {
+        kind: format!("number of {owner}"),
+        name: key.into(),
+        valid: names,
     })
 }
 
 fn names() -> String {
-    MANAGERS.map(|manager| manager.name).join(", ")
+    MANAGERS.iter().map(|manager| manager.name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -176,11 +137,11 @@ mod tests {
             };
             let mut richer = facts.clone();
             richer.limits.time = Some(Millis(time_ms + more_ms));
-            for ManagerSpec { name, .. } in MANAGERS {
+            for Registered { name, .. } in MANAGERS {
                 let less = budget(name, &facts);
                 prop_assert!(less >= 0.0 && less <= facts.available().unwrap().0, "{} {}", name, less);
                 // ArGO's manager has steps at 5, 10, 30 and 60 s on purpose.
-                if name != "argo" {
+                if *name != "argo" {
                     prop_assert!(budget(name, &richer) >= less * (1.0 - 1e-9) - 1e-6, "{}", name);
                 }
             }
@@ -227,15 +188,21 @@ mod tests {
 
     #[test]
     fn each_manager_is_made_by_its_name() {
-        for ManagerSpec { name, .. } in MANAGERS {
-            assert_eq!(manager_from(name).unwrap().name(), name);
-            assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), name);
+        for Registered { name, .. } in MANAGERS {
+            assert_eq!(manager_from(name).unwrap().name(), *name);
+            assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), *name);
         }
     }
 
     #[test]
     fn numbers_are_found_by_their_path() {
-        let range = |path: &[&str]| number_range(path).map(|range| (range.min, range.max, range.is_integer));
+        let range = |path: &[&str]| {
+            number_at(path).map(|spec| match spec.kind {
+                OptionKind::Integer { min, max, .. } => (min as f64, max as f64, true),
+                OptionKind::Decimal { min, max, .. } => (min, max, false),
+                other => panic!("{other:?} is no number"),
+            })
+        };
         assert_eq!(range(&["smooth", "max-tree-reuse"]), Ok((0.0, 0.99, false)));
         assert_eq!(range(&["smooth", "mle-mlh", "scale"]), Ok((0.01, 100.0, false)));
         assert_eq!(range(&["smooth", "blend", "mle-mlh", "weight"]), Ok((0.0, 1000.0, false)));

@@ -1,26 +1,26 @@
 //! `simple`: a share of the clock that grows with the move number and the increment.
 
-use crate::params::{ParamError, Params};
+use crate::options::option_group;
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
-use crate::time::parameters::declare_parameters;
+use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
 use crate::time::units::Millis;
 
-declare_parameters! {
+option_group! {
     /// Parameters of `simple`.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct SimpleParams of "simple" {
+    #[derive(Copy)]
+    pub struct SimpleParams {
         /// Percentage of the clock at ply 0.
-        "base-pct" base_pct: f64 = 1.4, within 0.01..=100.0;
+        base_pct: f64 = 1.4, in 0.01..=100.0, "base-pct";
         /// Percentage of the clock that each ply played adds.
-        "ply-pct" ply_pct: f64 = 0.049, within 0.0..=1.0;
+        ply_pct: f64 = 0.049, in 0.0..=1.0, "ply-pct";
         /// Factor on increment ÷ clock, which is added to the share.
-        "time-factor" time_factor: f64 = 1.5, within 0.0..=100.0;
+        time_factor: f64 = 1.5, in 0.0..=100.0, "time-factor";
         /// Percentage of its budget that the first move of the game gets on top.
-        "opening-bonus-pct" opening_bonus_pct: f64 = 0.0, within 0.0..=1000.0;
+        opening_bonus_pct: f64 = 0.0, in 0.0..=1000.0, "opening-bonus-pct";
     }
 }
 
@@ -32,21 +32,20 @@ pub struct Simple {
     saved_ms: f64,
 }
 
-impl Simple {
-    /// Makes a manager for one game.
-    pub fn new(params: SimpleParams) -> Self {
+impl Named for Simple {
+    const NAME: &'static str = "simple";
+    const SUMMARY: &'static str =
+        "A percentage of the clock that grows with the move number and the increment.";
+    type Params = SimpleParams;
+
+    fn new(params: SimpleParams) -> Self {
         Simple { params, saved_ms: 0.0 }
     }
 }
 
-pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only(SimpleParams::OWNER, SimpleParams::NAMES, &[])?;
-    Ok(Box::new(Simple::new(SimpleParams::read(params, &SimpleParams::default())?)))
-}
-
 impl TimeManager for Simple {
     fn name(&self) -> &'static str {
-        SimpleParams::OWNER
+        Self::NAME
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

@@ -14,6 +14,7 @@ use crate::network::weights::{
     DataType, HeadChoice, Model, Network, NetworkFile, NetworkMetadata, OnnxModel, PolicyHeadName,
     ValueHeadName, ValueOutput,
 };
+use crate::options::OptionChoice;
 use structure::Structure;
 
 #[derive(Debug, Args)]
@@ -100,8 +101,8 @@ fn describe(file: &NetworkFile, load_ms: f64) -> Description {
         moves_left: None,
         structure: None,
         activation: None,
-        policy_heads: file.policy_heads.iter().map(|head| head.name()).collect(),
-        value_heads: file.value_heads.iter().map(|head| head.name()).collect(),
+        policy_heads: file.policy_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
+        value_heads: file.value_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
         cost: None,
         unusual: Vec::new(),
         metadata: file.metadata.clone(),

@@ -33,6 +33,7 @@ use crate::network::weights::{Body, Network, PolicyHead};
 use crate::network::{
     Backend, BackendError, BackendInfo, EvalSlot, Evaluator, POLICY_SIZE, Processor, cores,
 };
+use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
 /// The name as in `--backend`.
@@ -52,13 +53,30 @@ pub struct Native {
     model: Arc<Model>,
 }
 
+option_choice! {
+    /// The precision that a user asks for.
+    pub enum WantedPrecision {
+        /// bf16 where that is faster: with AMX, for attention bodies also with AVX512-BF16.
+        Auto = "auto",
+        /// Single precision.
+        Fp32 = "fp32",
+        /// bfloat16.
+        Bf16 = "bf16",
+    }
+}
+
+option_group! {
+    /// The parameters of `native`.
+    pub struct NativeParams {
+        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`; `auto` takes the fastest that this CPU has.
+        kernel: String = AUTO.into(), "kernel";
+        /// The precision of a tower's 3×3 convolutions, and of dense layers in attention.
+        precision: WantedPrecision = WantedPrecision::Auto, "precision";
+    }
+}
+
 impl Native {
-    /// Packs `network`, called `name` in messages, for this CPU.
-    ///
-    /// | option | values | meaning |
-    /// |---|---|---|
-    /// | `kernel` | `auto`, `portable`, `avx2`, `avx512`, `amx`, `neon` | the instruction set; `auto` takes the fastest |
-    /// | `precision` | `auto`, `fp32`, `bf16` | of a tower's 3×3 convolutions, and of dense layers in attention; `auto` takes bf16 where that is faster: with AMX, for attention bodies also with AVX512-BF16 |
+    /// Packs `network`, called `name` in messages, for this CPU. `options` are [`NativeParams`].
     ///
     /// # Errors
     /// Returns [`BackendError::Params`] for options that are unknown or that this CPU cannot follow;
@@ -131,9 +149,8 @@ pub fn spin(name: &str) -> Option<usize> {
 type Arithmetic = (Box<dyn Kernels>, Option<Arc<dyn Tiles>>);
 
 fn choose_arithmetic(options: &Params, body: &Body) -> Result<Arithmetic, ParamError> {
-    options.allow_only(NAME, &["kernel", "precision"], &[])?;
-    let precision = options.choice("precision", AUTO, &[AUTO, "fp32", "bf16"])?;
-    let kernel = options.get("kernel").unwrap_or(AUTO);
+    let NativeParams { kernel, precision } = NativeParams::default().read(NAME, options, &[])?;
+    let (kernel, precision) = (kernel.as_str(), OptionChoice::name(precision));
     let fault = |key: &str, value: &str, expected: String| {
         Err(ParamError::Value { key: key.into(), value: value.into(), expected })
     };

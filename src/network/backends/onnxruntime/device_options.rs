@@ -8,10 +8,8 @@ use super::provider::Provider;
 use super::{MAX_BATCH, NAME, PREFERRED_GPU_BATCH};
 use crate::network::onnx::{BuildOptions, Precision};
 use crate::network::weights::InputForm;
+use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
-
-/// The option that says in which form positions travel.
-const INPUTS: &str = "inputs";
 
 /// The batch size of models for MIGraphX: large enough for a GPU's work on most networks, and not much lost on a short batch.
 const MIGRAPHX_BATCH: usize = 64;
@@ -28,6 +26,51 @@ impl InputTensor<'_> {
     fn shape(&self, batch: usize) -> String {
         let sizes = self.form.sizes().iter().map(|size| format!("x{size}"));
         format!("{}:{batch}{}", self.name, sizes.collect::<String>())
+    }
+}
+
+option_choice! {
+    /// The precision that a user asks for.
+    pub enum WantedPrecision {
+        /// fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32.
+        Auto = "auto",
+        /// Single precision.
+        Fp32 = "fp32",
+        /// Half precision.
+        Fp16 = "fp16",
+        /// bfloat16, with `openvino`.
+        Bf16 = "bf16",
+    }
+}
+
+option_choice! {
+    /// The form of inputs that a user asks for.
+    pub enum WantedInputs {
+        /// Packed on GPUs.
+        Auto = "auto",
+        /// 896 bytes a position, which the device expands.
+        Packed = "packed",
+        /// 28 KB a position in fp32.
+        Planes = "planes",
+    }
+}
+
+option_group! {
+    /// The parameters of `onnxruntime` as users write them.
+    #[derive(Copy)]
+    pub struct OnnxRuntimeParams {
+        /// The kind of device.
+        provider: Provider = Provider::Cpu, "provider";
+        /// Which one of several devices.
+        gpu: u32 = 0, in 0..=255, "gpu";
+        /// The precision in which the device computes.
+        precision: WantedPrecision = WantedPrecision::Auto, "precision";
+        /// Threads that work on one batch on a CPU; 1 is best, for the search has threads of its own.
+        threads: usize = 1, in 1..=256, "threads";
+        /// With `cuda` and `tensorrt`: record the work of each batch size once and replay it.
+        cuda_graph: bool = false, "cuda-graph";
+        /// The form in which positions travel.
+        inputs: WantedInputs = WantedInputs::Auto, "inputs";
     }
 }
 
@@ -75,51 +118,36 @@ impl Default for DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// Reads the backend's options.
-    ///
-    /// | option | values | meaning |
-    /// |---|---|---|
-    /// | `provider` | names of [`Provider::ALL`]; `cpu` | the kind of device |
-    /// | `gpu` | 0… | which one of several |
-    /// | `precision` | `auto`, `fp32`, `fp16`, `bf16` | `auto`: fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32 |
-    /// | `inputs` | `auto`, `packed`, `planes` | `packed`: 896 bytes a position, which the device expands; `planes`: 28 KB in fp32. `auto`: packed on GPUs |
-    /// | `cuda-graph` | `false`, `true` | with `cuda` and `tensorrt`: record the work of each batch size once and replay it |
-    /// | `threads` | 1… | threads that work on one batch on a CPU; 1 is best, for the search has threads of its own |
+    /// Reads the backend's options, [`OnnxRuntimeParams`].
     ///
     /// # Errors
     /// Fails if an option is unknown or has no such value, or the provider does not compute in the precision.
     pub fn parse(options: &Params) -> Result<DeviceOptions, ParamError> {
-        options.allow_only(NAME, &["provider", "gpu", "precision", "threads", "cuda-graph", INPUTS], &[])?;
-        let names = Provider::ALL.map(Provider::name);
-        let provider = Provider::named(options.choice("provider", "cpu", &names)?).unwrap_or(Provider::Cpu);
-        let (best, precisions): (_, &[&'static str]) = match provider {
-            Provider::Cpu => ("fp32", &["auto", "fp32"]),
-            Provider::OpenVino if computes_bfloat16() => ("bf16", &["auto", "fp32", "bf16"]),
-            Provider::OpenVino => ("fp32", &["auto", "fp32"]),
-            _ => ("fp16", &["auto", "fp32", "fp16"]),
+        let OnnxRuntimeParams { provider, gpu, precision, threads, cuda_graph, inputs } =
+            OnnxRuntimeParams::default().read(NAME, options, &[])?;
+        let precisions: &[&'static str] = match provider {
+            Provider::Cpu => &["fp32"],
+            Provider::OpenVino if computes_bfloat16() => &["bf16", "fp32"],
+            Provider::OpenVino => &["fp32"],
+            _ => &["fp16", "fp32"],
         };
-        let precision = match options.choice("precision", "auto", precisions)? {
-            "auto" => best,
-            precision => precision,
+        let refused = |key: &str, value: &str, expected: String| {
+            Err(ParamError::Value { key: key.into(), value: value.into(), expected })
         };
-        let input = match options.choice(INPUTS, "auto", &["auto", "packed", "planes"])? {
-            "packed" => InputForm::Packed,
-            "planes" => InputForm::Planes,
-            _ => provider.usual_input(),
+        let precision = match OptionChoice::name(precision) {
+            "auto" => precisions[0],
+            wanted if precisions.contains(&wanted) => wanted,
+            wanted => return refused("precision", wanted, format!("one of auto, {}", precisions.join(", "))),
         };
-        let graph_values: &[&'static str] = match provider {
-            Provider::Cuda | Provider::TensorRt => &["false", "true"],
-            _ => &["false"],
+        if cuda_graph && ![Provider::Cuda, Provider::TensorRt].contains(&provider) {
+            return refused("cuda-graph", "true", "false with this provider".into());
+        }
+        let input = match inputs {
+            WantedInputs::Auto => provider.usual_input(),
+            WantedInputs::Packed => InputForm::Packed,
+            WantedInputs::Planes => InputForm::Planes,
         };
-        Ok(DeviceOptions {
-            cuda_graph: options.choice("cuda-graph", "false", graph_values)? == "true",
-            needs_cpu: false,
-            input,
-            provider,
-            gpu: options.integer("gpu", 0, 0..=255)? as u32,
-            precision,
-            threads: options.integer("threads", 1, 1..=256)? as usize,
-        })
+        Ok(DeviceOptions { provider, gpu, precision, threads, input, cuda_graph, needs_cpu: false })
     }
 
     /// Returns the way in which models must be built for it.
@@ -143,7 +171,7 @@ impl DeviceOptions {
     pub fn choices(self, given: &Params) -> DeviceChoices {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
-        if first[0].input == InputForm::Packed && is_open(INPUTS) {
+        if first[0].input == InputForm::Packed && is_open("inputs") {
             first.push(DeviceOptions { input: InputForm::Planes, ..first[0].clone() });
         }
         // Some of the devices that it drives do not compute in half precision.
@@ -320,7 +348,7 @@ mod tests {
             "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph, \
              inputs"
         );
-        assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected one of false");
+        assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected false with this provider");
         assert!(parse("provider=tensorrt,cuda-graph=true").unwrap().cuda_graph);
     }
 }

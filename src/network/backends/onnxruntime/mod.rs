@@ -27,7 +27,7 @@ mod session_pool;
 mod tensors;
 
 pub use backend::OnnxRuntime;
-pub use device_options::{DeviceChoices, DeviceOptions};
+pub use device_options::{DeviceChoices, DeviceOptions, OnnxRuntimeParams};
 pub use fetch::{FetchError, UnpackError};
 pub use library::LibraryError;
 pub use observe::observe;

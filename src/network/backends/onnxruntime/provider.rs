@@ -7,28 +7,30 @@
 use std::fmt;
 
 use crate::network::weights::InputForm;
+use crate::options::{OptionChoice, option_choice};
 
-/// A kind of device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// Any CPU.
-    Cpu,
-    /// Intel's library, for x86 CPUs.
-    OpenVino,
-    /// NVIDIA GPUs.
-    Cuda,
-    /// NVIDIA GPUs, with engines that are built for the network first.
-    TensorRt,
-    /// NVIDIA's GeForce RTX GPUs, with nothing of NVIDIA's but the driver.
-    TensorRtRtx,
-    /// Any GPU, through Vulkan, Metal or Direct3D 12.
-    WebGpu,
-    /// AMD GPUs.
-    MiGraphX,
-    /// Apple's GPUs and neural engines.
-    CoreMl,
-    /// GPUs under Windows.
-    DirectMl,
+option_choice! {
+    /// A kind of device.
+    pub enum Provider {
+        /// Any CPU.
+        Cpu = "cpu",
+        /// Intel's library, for x86 CPUs.
+        OpenVino = "openvino",
+        /// NVIDIA GPUs.
+        Cuda = "cuda",
+        /// NVIDIA GPUs, with engines that are built for the network first.
+        TensorRt = "tensorrt",
+        /// NVIDIA's GeForce RTX GPUs, with nothing of NVIDIA's but the driver.
+        TensorRtRtx = "tensorrt-rtx",
+        /// Any GPU, through Vulkan, Metal or Direct3D 12.
+        WebGpu = "webgpu",
+        /// AMD GPUs.
+        MiGraphX = "migraphx",
+        /// Apple's GPUs and neural engines.
+        CoreMl = "coreml",
+        /// GPUs under Windows.
+        DirectMl = "directml",
+    }
 }
 
 impl Provider {
@@ -47,22 +49,12 @@ impl Provider {
 
     /// Returns its name in options.
     pub fn name(self) -> &'static str {
-        match self {
-            Provider::Cpu => "cpu",
-            Provider::OpenVino => "openvino",
-            Provider::Cuda => "cuda",
-            Provider::TensorRt => "tensorrt",
-            Provider::TensorRtRtx => "tensorrt-rtx",
-            Provider::WebGpu => "webgpu",
-            Provider::MiGraphX => "migraphx",
-            Provider::CoreMl => "coreml",
-            Provider::DirectMl => "directml",
-        }
+        OptionChoice::name(self)
     }
 
     /// Returns the provider of this name.
     pub fn named(name: &str) -> Option<Provider> {
-        Provider::ALL.into_iter().find(|provider| provider.name() == name)
+        Provider::from_name(name)
     }
 
     /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one

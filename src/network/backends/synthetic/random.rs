@@ -5,6 +5,7 @@
 
 use crate::network::encode::InputFormat;
 use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluation, Evaluator, Processor, cores};
+use crate::options::{OptionGroup, option_group};
 use crate::params::Params;
 
 use super::{MAX_BATCH, PREFERRED_BATCH};
@@ -23,14 +24,22 @@ pub struct Random {
     draw: Draw,
 }
 
+option_group! {
+    /// The parameters of `random`.
+    #[derive(Copy)]
+    pub struct RandomParams {
+        /// Selects one of many evaluations.
+        seed: u64 = 0, in 0..=i64::MAX, "seed";
+    }
+}
+
 impl Random {
-    /// Makes the backend; the parameter `seed` (an integer, 0) selects one of many evaluations.
+    /// Makes the backend; `options` are [`RandomParams`].
     ///
     /// # Errors
     /// Returns [`BackendError::Params`] for other parameters, or if `seed` is no integer.
     pub fn new(options: &Params) -> Result<Random, BackendError> {
-        options.allow_only(NAME, &["seed"], &[])?;
-        let seed = options.integer("seed", 0, 0..=u64::MAX)?;
+        let RandomParams { seed } = RandomParams::default().read(NAME, options, &[])?;
         Ok(Random {
             info: BackendInfo {
                 name: NAME.into(),

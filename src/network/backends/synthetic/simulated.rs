@@ -30,6 +30,7 @@ use crate::network::timetable::Timetable;
 use crate::network::{
     ACCELERATOR_QUEUES, Backend, BackendError, BackendInfo, DevicePace, EvalSlot, Evaluator, Processor,
 };
+use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::Params;
 
 /// The name as in `--backend`.
@@ -40,7 +41,7 @@ const DEFAULT_LATENCY: u64 = 1_000;
 const DEFAULT_PER_POSITION: u64 = 10_000;
 /// The time of a descent and a backup on one core of a desktop machine, in nanoseconds.
 const DEFAULT_HOST: u64 = 4_000;
-const DEFAULT_MAX_BATCH: u64 = 1_024;
+const DEFAULT_MAX_BATCH: usize = 1_024;
 /// Batches after which the device says that the processor is too slow, if this share of them was late.
 const BATCHES_TO_JUDGE: u64 = 50;
 const LATE_SHARE: f64 = 0.1;
@@ -67,51 +68,77 @@ struct Device {
     has_complained: bool,
 }
 
+option_choice! {
+    /// The time in which a simulated device lives.
+    pub enum DeviceClock {
+        /// Batches take their time.
+        Real = "real",
+        /// Time is counted, and nobody waits.
+        Virtual = "virtual",
+    }
+}
+
+option_choice! {
+    /// The backend whose answers a simulated device gives.
+    pub enum Answers {
+        /// `random`.
+        Random = "random",
+        /// `trivial`.
+        Trivial = "trivial",
+        /// `native`, with a network.
+        Native = "native",
+        /// `onnxruntime`, with a network.
+        OnnxRuntime = "onnxruntime",
+    }
+}
+
+option_group! {
+    /// The parameters of `simulated`.
+    #[derive(Copy)]
+    pub struct SimulatedParams {
+        /// Time that a batch is on its way, in microseconds.
+        latency_us: u64 = DEFAULT_LATENCY, in 0..=10_000_000, "latency-us";
+        /// Time that the device computes for each position, in nanoseconds.
+        per_position_ns: u64 = DEFAULT_PER_POSITION, in 0..=1_000_000_000, "per-position-ns";
+        /// Positions that take as long as one.
+        step: u32 = 1, in 1..=1_024, "step";
+        /// Time that the bus needs for each position, in nanoseconds.
+        copy_ns: u64 = 0, in 0..=1_000_000_000, "copy-ns";
+        /// Batches that are under way at once.
+        queues: usize = ACCELERATOR_QUEUES, in 1..=64, "queues";
+        /// The largest batch.
+        max_batch: usize = DEFAULT_MAX_BATCH, in 1..=super::MAX_BATCH as i64, "max-batch";
+        /// Positions after which the device fails every batch.
+        fail_after: u64 = i64::MAX as u64, in 0..=i64::MAX, "fail-after";
+        /// Real time, or virtual.
+        clock: DeviceClock = DeviceClock::Real, "clock";
+        /// Time of a visit where time is virtual, in nanoseconds.
+        host_ns: u64 = DEFAULT_HOST, in 0..=1_000_000_000, "host-ns";
+        /// Whose answers they are.
+        network: Answers = Answers::Random, "network";
+        /// The seed of `random`.
+        seed: u64 = 0, in 0..=i64::MAX, "seed";
+    }
+}
+
 impl Simulated {
-    /// Makes the backend, which gives the answers of `answers`, with the parameters
-    /// - `latency-us`: the time a batch is on its way, in microseconds (1000; up to 10 s);
-    /// - `per-position-ns`: the time the device computes for each position, in nanoseconds (10000; up to 1 s);
-    /// - `step`: the positions that take as long as one (1);
-    /// - `copy-ns`: the time the bus needs for each position, in nanoseconds (0; up to 1 s);
-    /// - `queues`: the batches that are under way at once (2);
-    /// - `max-batch`: the largest batch (1024);
-    /// - `fail-after`: the number of positions after which the device fails every batch (never);
-    /// - `clock`: `real` or `virtual`;
-    /// - `host-ns`: the time of a visit where time is virtual, in nanoseconds (4000; up to 1 s);
-    /// - `network`, `seed`: whose answers they are, and the seed of `random`; [`super::super::create`] reads them.
+    /// Makes the backend, which gives the answers of `answers`; `options` are [`SimulatedParams`].
     ///
     /// # Errors
     /// Returns [`BackendError::Params`] for other parameters or values out of range.
     pub fn new(options: &Params, answers: Arc<dyn Backend>) -> Result<Simulated, BackendError> {
-        const VALUES: [&str; 11] = [
-            "latency-us",
-            "per-position-ns",
-            "step",
-            "copy-ns",
-            "queues",
-            "max-batch",
-            "fail-after",
-            "clock",
-            "host-ns",
-            "network",
-            "seed",
-        ];
-        options.allow_only(NAME, &VALUES, &[])?;
-        let nanos = |key, default| options.integer(key, default, 0..=1_000_000_000).map(Duration::from_nanos);
-        let latency = options.integer("latency-us", DEFAULT_LATENCY, 0..=10_000_000)?;
+        let params = SimulatedParams::default().read(NAME, options, &[])?;
         let pace = DevicePace {
-            latency: Duration::from_micros(latency),
-            per_position: nanos("per-position-ns", DEFAULT_PER_POSITION)?,
-            copy: nanos("copy-ns", 0)?,
-            step: options.integer("step", 1, 1..=1_024)? as u32,
-            queues: options.integer("queues", ACCELERATOR_QUEUES as u64, 1..=64)? as usize,
-            host_per_visit: nanos("host-ns", DEFAULT_HOST)?,
+            latency: Duration::from_micros(params.latency_us),
+            per_position: Duration::from_nanos(params.per_position_ns),
+            copy: Duration::from_nanos(params.copy_ns),
+            step: params.step,
+            queues: params.queues,
+            host_per_visit: Duration::from_nanos(params.host_ns),
         };
-        let max_batch =
-            options.integer("max-batch", DEFAULT_MAX_BATCH, 1..=super::MAX_BATCH as u64)? as usize;
+        let SimulatedParams { max_batch, fail_after, clock, .. } = params;
+        let is_virtual = clock == DeviceClock::Virtual;
         let max_batch = max_batch.min(answers.info().max_batch);
-        let fail_after = options.integer("fail-after", u64::MAX, 0..=u64::MAX)?;
-        let is_virtual = options.choice("clock", "real", &["real", "virtual"])? == "virtual";
         let (name, pace_text) = (&answers.info().name, describe(&pace));
         let time = if is_virtual { ", in virtual time" } else { "" };
         Ok(Simulated {

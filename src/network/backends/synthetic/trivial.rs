@@ -29,9 +29,7 @@ impl Trivial {
     /// # Errors
     /// Fails if `options` is not empty: the backend has none.
     pub fn new(options: &Params) -> Result<Trivial, BackendError> {
-        if !options.is_empty() {
-            return Err(BackendError::NoParams { backend: "trivial".into(), options: options.to_string() });
-        }
+        options.allow_only("trivial", &[], &[])?;
         Ok(Trivial {
             info: BackendInfo {
                 name: "trivial".into(),

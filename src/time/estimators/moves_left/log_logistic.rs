@@ -1,16 +1,19 @@
 //! Moves left from the move number alone: game lengths follow a log-logistic distribution.
 
-use crate::time::parameters::declare_parameters;
+use crate::options::option_group;
+use crate::time::parameters::Named;
 use crate::time::units::GamePly;
 
-declare_parameters! {
+use super::{Estimate, MovesLeftEstimate, MovesLeftInput};
+
+option_group! {
     /// The conditional median of a log-logistic game length (Lc0's `mle-legacy`).
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct LogLogistic of "mle-legacy" {
+    #[derive(Copy)]
+    pub struct LogLogistic {
         /// Median length of games, full moves.
-        "midpoint" midpoint: f64 = LogLogistic::MIDPOINT, within 1.0..=1000.0, preset Lc0: 45.2;
+        midpoint: f64 = LogLogistic::MIDPOINT, lc0 45.2, in 1.0..=1000.0, "midpoint";
         /// Steepness with which games end around that length.
-        "steepness" steepness: f64 = LogLogistic::STEEPNESS, within 0.5..=100.0, preset Lc0: 5.93;
+        steepness: f64 = LogLogistic::STEEPNESS, lc0 5.93, in 0.5..=100.0, "steepness";
     }
 }
 
@@ -32,6 +35,23 @@ impl LogLogistic {
             return played * (2f64.powf(1.0 / steepness) - 1.0);
         }
         midpoint * (1.0 + 2.0 * power).powf(1.0 / steepness) - played
+    }
+}
+
+impl Named for LogLogistic {
+    const NAME: &'static str = "mle-legacy";
+    const SUMMARY: &'static str =
+        "The conditional median of a log-logistic game length: m·(1 + 2(k/m)^s)^(1/s) − k with k = ply/2.";
+    type Params = LogLogistic;
+
+    fn new(params: LogLogistic) -> Self {
+        params
+    }
+}
+
+impl Estimate for LogLogistic {
+    fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
+        MovesLeftEstimate { moves: self.moves_left(input.game_ply), source: Self::NAME }
     }
 }
 

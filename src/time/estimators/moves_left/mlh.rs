@@ -1,35 +1,50 @@
 //! Moves left by the network's Moves Left Head.
 
-use crate::time::parameters::declare_parameters;
+use crate::options::option_group;
+use crate::time::parameters::Named;
 use crate::time::units::Plies;
 
-use super::{MovesLeftEstimate, MovesLeftInput, PieceCountParams, PieceCountTable};
+use super::{Estimate, MovesLeftEstimate, MovesLeftInput, PieceCountTable};
 
-declare_parameters! {
+option_group! {
     /// `mle-mlh`: reads the head's M, or asks `mle-pieces` where the network has no such head.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct MovesLeftHead of "mle-mlh" {
+    #[derive(Copy)]
+    pub struct MovesLeftHead {
         /// Factor on the estimate, for networks whose M is too large or too small by a factor.
-        "scale" scale: f64 = 1.0, within 0.01..=100.0;
+        scale: f64 = 1.0, in 0.01..=100.0, "scale";
         /// Least estimate, full moves, so that a mistaken head does not empty the clock.
-        "floor" floor: f64 = 6.0, within 1.0..=1000.0;
+        floor: f64 = 6.0, in 1.0..=1000.0, "floor";
         /// Number of standard deviations of M that are added to M, so that positions in which the tree disagrees about
         /// the length of the game leave more time on the clock.
-        "caution" caution: f64 = 0.0, within 0.0..=10.0;
+        caution: f64 = 0.0, in 0.0..=10.0, "caution";
     }
 }
 
-impl MovesLeftHead {
-    /// Returns the estimate. M counts plies and our side makes the first of them:
-    /// moves = (1 + M)/2.
-    pub fn moves_left(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
+impl Named for MovesLeftHead {
+    const NAME: &'static str = "mle-mlh";
+    const SUMMARY: &'static str = "The network's Moves Left Head: scale·(1 + M + caution·spread)/2 moves with M in plies, \
+                                   averaged over the tree, and its spread over the lines searched; `mle-pieces`, with a message, \
+                                   where there is no head.";
+    type Params = MovesLeftHead;
+
+    fn new(params: MovesLeftHead) -> Self {
+        params
+    }
+}
+
+impl Estimate for MovesLeftHead {
+    /// M counts plies and our side makes the first of them: moves = (1 + M)/2.
+    fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let Some(m) = known(input.m) else {
-            let moves = PieceCountTable::default().moves_left(input.pieces);
-            return MovesLeftEstimate { moves, source: PieceCountParams::OWNER };
+            return PieceCountTable::default().estimate(input);
         };
         let plies = m + self.caution * known(input.m_spread).unwrap_or(0.0);
         let moves = (self.scale * (1.0 + plies) / 2.0).max(self.floor);
-        MovesLeftEstimate { moves, source: MovesLeftHead::OWNER }
+        MovesLeftEstimate { moves, source: MovesLeftHead::NAME }
+    }
+
+    fn uses_head(&self) -> bool {
+        true
     }
 }
 
@@ -54,27 +69,27 @@ mod tests {
     #[test]
     fn plies_become_moves_of_our_side() {
         let head = MovesLeftHead::default();
-        assert_eq!(head.moves_left(&input(Some(79.0), None)), from_head(40.0));
-        assert_eq!(head.moves_left(&input(Some(3.0), None)), from_head(6.0), "the floor");
+        assert_eq!(head.estimate(&input(Some(79.0), None)), from_head(40.0));
+        assert_eq!(head.estimate(&input(Some(3.0), None)), from_head(6.0), "the floor");
         let halved = MovesLeftHead { scale: 0.5, ..head };
-        assert_eq!(halved.moves_left(&input(Some(79.0), None)).moves, 20.0);
+        assert_eq!(halved.estimate(&input(Some(79.0), None)).moves, 20.0);
     }
 
     #[test]
     fn spread_adds_moves_only_where_asked_for() {
         let wary = MovesLeftHead { caution: 2.0, ..MovesLeftHead::default() };
         // (1 + 79 + 2·10)/2
-        assert_eq!(wary.moves_left(&input(Some(79.0), Some(10.0))).moves, 50.0);
-        assert_eq!(MovesLeftHead::default().moves_left(&input(Some(79.0), Some(10.0))).moves, 40.0);
+        assert_eq!(wary.estimate(&input(Some(79.0), Some(10.0))).moves, 50.0);
+        assert_eq!(MovesLeftHead::default().estimate(&input(Some(79.0), Some(10.0))).moves, 40.0);
     }
 
     #[test]
     fn networks_without_the_head_fall_back_to_pieces() {
-        let MovesLeftEstimate { moves, source } = MovesLeftHead::default().moves_left(&input(None, None));
+        let MovesLeftEstimate { moves, source } = MovesLeftHead::default().estimate(&input(None, None));
         assert_eq!((moves, source), (PieceCountTable::default().moves_left(20), "mle-pieces"));
         assert_eq!(
-            MovesLeftHead::default().moves_left(&input(Some(f64::NAN), None)).source,
-            PieceCountParams::OWNER
+            MovesLeftHead::default().estimate(&input(Some(f64::NAN), None)).source,
+            PieceCountTable::NAME
         );
     }
 }

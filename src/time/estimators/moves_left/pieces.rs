@@ -1,6 +1,9 @@
 //! Moves left by the number of pieces on the board.
 
-use crate::time::parameters::declare_parameters;
+use crate::options::option_group;
+use crate::time::parameters::Named;
+
+use super::{Estimate, MovesLeftEstimate, MovesLeftInput};
 
 /// Fewest and most pieces of a legal position.
 const FEWEST: u32 = 2;
@@ -21,70 +24,70 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
 /// Numbers of pieces for which parameters give the table's value.
 pub const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
-declare_parameters! {
-    /// Parameters of `mle-pieces`. The differences between the values given here and the table change evenly from one number
-    /// of pieces to the next.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct PieceCountParams of "mle-pieces" {
+option_group! {
+    /// `mle-pieces`: estimates moves left by a table of medians. The differences between the values given here and the table change
+    /// evenly from one number of pieces to the next.
+    #[derive(Copy)]
+    pub struct PieceCountTable {
         /// Factor on the table.
-        "scale" scale: f64 = 1.0, within 0.01..=100.0;
+        scale: f64 = 1.0, in 0.01..=100.0, "scale";
         /// Full moves of our side with 2 pieces on the board.
-        "at-2" at_2: f64 = median(KNOTS[0]), within 1.0..=1000.0;
+        at_2: f64 = median(KNOTS[0]), in 1.0..=1000.0, "at-2";
         /// Full moves of our side with 8 pieces on the board.
-        "at-8" at_8: f64 = median(KNOTS[1]), within 1.0..=1000.0;
+        at_8: f64 = median(KNOTS[1]), in 1.0..=1000.0, "at-8";
         /// Full moves of our side with 16 pieces on the board.
-        "at-16" at_16: f64 = median(KNOTS[2]), within 1.0..=1000.0;
+        at_16: f64 = median(KNOTS[2]), in 1.0..=1000.0, "at-16";
         /// Full moves of our side with 24 pieces on the board.
-        "at-24" at_24: f64 = median(KNOTS[3]), within 1.0..=1000.0;
+        at_24: f64 = median(KNOTS[3]), in 1.0..=1000.0, "at-24";
         /// Full moves of our side with 32 pieces on the board.
-        "at-32" at_32: f64 = median(KNOTS[4]), within 1.0..=1000.0;
+        at_32: f64 = median(KNOTS[4]), in 1.0..=1000.0, "at-32";
     }
 }
 
 /// The names of the parameters that belong to [`KNOTS`].
-pub const KNOT_KEYS: [&str; KNOTS.len()] = [
-    PieceCountParams::NAMES[1],
-    PieceCountParams::NAMES[2],
-    PieceCountParams::NAMES[3],
-    PieceCountParams::NAMES[4],
-    PieceCountParams::NAMES[5],
-];
-
-/// `mle-pieces`: estimates moves left by a table of medians, whose values parameters may change.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PieceCountTable {
-    /// Factor on the table.
-    pub scale: f64,
-    /// Full moves of our side with the numbers of pieces in [`KNOTS`]. The difference to the table changes evenly from
-    /// one to the next.
-    pub knots: [f64; KNOTS.len()],
-}
-
-impl From<PieceCountParams> for PieceCountTable {
-    fn from(params: PieceCountParams) -> Self {
-        let PieceCountParams { scale, at_2, at_8, at_16, at_24, at_32 } = params;
-        PieceCountTable { scale, knots: [at_2, at_8, at_16, at_24, at_32] }
-    }
-}
-
-impl Default for PieceCountTable {
-    fn default() -> Self {
-        PieceCountParams::default().into()
-    }
-}
+pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
 /// Returns the entry of the table for `pieces` pieces.
 const fn median(pieces: u32) -> f64 {
     MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }
 
+impl Named for PieceCountTable {
+    const NAME: &'static str = "mle-pieces";
+    const SUMMARY: &'static str = "A table by the number of pieces on the board: the median over 3,081 games of TCEC (below 8 \
+                                   pieces: over games played to mate). A value given for 2, 8, 16, 24 or 32 pieces changes the table \
+                                   between its neighbours.";
+    type Params = PieceCountTable;
+
+    fn new(params: PieceCountTable) -> Self {
+        params
+    }
+}
+
+impl Estimate for PieceCountTable {
+    fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
+        MovesLeftEstimate { moves: self.moves_left(input.pieces), source: Self::NAME }
+    }
+}
+
 impl PieceCountTable {
+    /// Makes a table with these full moves of our side for the numbers of pieces in [`KNOTS`].
+    pub fn through([at_2, at_8, at_16, at_24, at_32]: [f64; KNOTS.len()]) -> Self {
+        PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
+    }
+
+    /// Returns the full moves of our side for the numbers of pieces in [`KNOTS`], without the factor.
+    pub fn knots(&self) -> [f64; KNOTS.len()] {
+        [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
+    }
+
     /// Returns the full moves of our side with `pieces` pieces on the board, kings included; numbers that no position has
     /// count as the nearest one.
     pub fn moves_left(&self, pieces: u32) -> f64 {
         let pieces = pieces.clamp(FEWEST, MOST);
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
-        let bend = |knot: usize| self.knots[knot] - median(KNOTS[knot]);
+        let knots = self.knots();
+        let bend = |knot: usize| knots[knot] - median(KNOTS[knot]);
         let (low, high) = (KNOTS[above - 1], KNOTS[above]);
         let share = f64::from(pieces - low) / f64::from(high - low);
         self.scale * (median(pieces) + bend(above - 1) * (1.0 - share) + bend(above) * share)
@@ -109,8 +112,7 @@ mod tests {
     #[test]
     fn a_knot_bends_the_table_up_to_its_neighbours() {
         let table = PieceCountTable::default();
-        let mut bent = table;
-        bent.knots[3] += 8.0;
+        let bent = PieceCountTable { at_24: table.at_24 + 8.0, ..table };
         let added = |pieces| bent.moves_left(pieces) - table.moves_left(pieces);
         assert_eq!([2, 16, 18, 24, 31, 32].map(added), [0.0, 0.0, 2.0, 8.0, 1.0, 0.0]);
     }

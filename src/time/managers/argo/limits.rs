@@ -1,7 +1,7 @@
 //! Time limits of `argo`: from the clock, the difficulty and the branch factor.
 
+use crate::options::option_group;
 use crate::time::facts::MoveFacts;
-use crate::time::parameters::declare_parameters;
 
 /// Moves to go where the time control has none, and the most that are planned for.
 const MOVES_TO_GO: u32 = 40;
@@ -19,12 +19,12 @@ const EMERGENCY_SHARE: f64 = 0.2;
 const CRITICAL_MS: f64 = 5_000.0;
 const CRITICAL_LIMIT_MS: f64 = 10.0;
 
-declare_parameters! {
+option_group! {
     /// Parameters of `argo`.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct ArgoParams of "argo" {
+    #[derive(Copy)]
+    pub struct ArgoParams {
         /// Largest difficulty that a move can have; an ordinary move has 1.
-        "max-difficulty" max_difficulty: f64 = 2.0, within 1.0..=100.0;
+        max_difficulty: f64 = 2.0, in 1.0..=100.0, "max-difficulty";
     }
 }
 

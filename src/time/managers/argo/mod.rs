@@ -8,9 +8,9 @@ mod stopper;
 
 pub use limits::{ArgoClock, ArgoParams};
 
-use crate::params::{ParamError, Params};
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::Named;
 use crate::time::stopper::Stopper;
 
 use stopper::ArgoStopper;
@@ -21,21 +21,19 @@ pub struct Argo {
     params: ArgoParams,
 }
 
-impl Argo {
-    /// Makes a manager for one game.
-    pub fn new(params: ArgoParams) -> Self {
+impl Named for Argo {
+    const NAME: &'static str = "argo";
+    const SUMMARY: &'static str = "ArGO's manager: a limit that follows the difficulty of the move.";
+    type Params = ArgoParams;
+
+    fn new(params: ArgoParams) -> Self {
         Argo { params }
     }
 }
 
-pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only(ArgoParams::OWNER, ArgoParams::NAMES, &[])?;
-    Ok(Box::new(Argo::new(ArgoParams::read(params, &ArgoParams::default())?)))
-}
-
 impl TimeManager for Argo {
     fn name(&self) -> &'static str {
-        ArgoParams::OWNER
+        Self::NAME
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

@@ -3,6 +3,7 @@
 use crate::time::centipawns;
 use crate::time::facts::MoveFacts;
 use crate::time::managers::iterations::{Iteration, IterationTracker};
+use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
@@ -147,7 +148,7 @@ impl Stopper for ArgoStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: ArgoParams::OWNER,
+            manager: super::Argo::NAME,
             budget: Millis(self.maximum_ms),
             average: Some(Millis(self.optimum_ms)),
             ..MoveReport::default()

@@ -14,8 +14,8 @@ mod stopper;
 mod visit_rates;
 
 pub use params::{
-    LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, PresetParams, ReuseCount, SmoothConfig,
-    SmoothParams,
+    LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, ReuseCount, SmoothConfig, SmoothParams,
+    SmoothValues,
 };
 pub use plan::{PiggybankDeposit, Plan, PlanInput};
 pub use reactions::ReactionParams;
@@ -25,6 +25,7 @@ use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
 use crate::time::facts::MoveFacts;
 use crate::time::limits::MoverClock;
 use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::{Named, Preset};
 use crate::time::stopper::Stopper;
 use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::Millis;
@@ -65,7 +66,7 @@ pub struct Smooth {
 
 impl Smooth {
     /// Makes a manager for one game.
-    pub fn new(config: SmoothConfig) -> Self {
+    pub fn with(config: SmoothConfig) -> Self {
         let params = config.params;
         let max_reuse = params.max_tree_reuse;
         Smooth {
@@ -101,9 +102,9 @@ impl Smooth {
             self.tree_reuse.learn(reused_nodes / previous.nodes, previous.weight);
         }
         let position = moves_left_input(facts);
-        let planned = self.config.planned_moves(&facts.limits, &position);
-        self.report_missing_head(facts, planned.estimate.source);
-        let moves_left = planned.estimate.moves;
+        let (estimate, share_of_game) = self.config.planned_moves(&facts.limits, &position);
+        self.report_missing_head(facts, estimate.source);
+        let moves_left = estimate.moves;
         let bank = &self.config.piggybank;
         let to_control = facts.time_to_control(moves_left).unwrap_or_default();
         let cap_ms = bank.max_moves * to_control.0 / moves_left;
@@ -115,7 +116,7 @@ impl Smooth {
             overhead_ms: facts.overhead.0,
             movestogo: facts.limits.movestogo,
             moves_left,
-            future_weight: self.config.params.future_weight(facts.root, planned.share_of_game),
+            future_weight: self.config.params.future_weight(facts.root, share_of_game),
             nps: self.nps,
             tree_reuse: self.tree_reuse.value(),
             reused_nodes,
@@ -178,13 +179,23 @@ fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
     }
 }
 
-pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    Ok(Box::new(Smooth::new(SmoothConfig::from_params(params)?)))
+impl Named for Smooth {
+    const NAME: &'static str = "smooth";
+    const SUMMARY: &'static str = "The same number of nodes in the tree at the end of every move, all time used by the end of the game.";
+    type Params = SmoothValues;
+
+    fn new(params: SmoothValues) -> Self {
+        Smooth::with(params.into())
+    }
+
+    fn from_list(list: &Params, _: Preset) -> Result<Self, ParamError> {
+        SmoothConfig::from_params(list).map(Smooth::with)
+    }
 }
 
 impl TimeManager for Smooth {
     fn name(&self) -> &'static str {
-        SmoothParams::OWNER
+        Self::NAME
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

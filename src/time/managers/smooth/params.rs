@@ -1,14 +1,16 @@
 //! The parameters of `smooth` and their presets.
 
+use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
-use crate::time::estimators::moves_left::{ESTIMATOR_NAMES, estimator_from};
-use crate::time::estimators::{LogLogistic, MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
+use crate::time::estimators::moves_left::{estimator_from, estimator_names};
+use crate::time::estimators::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
 use crate::time::limits::GoLimits;
-use crate::time::parameters::{ParameterSpec, Preset, declare_choice, declare_parameters};
+use crate::time::parameters::{Named, Preset};
 
+use super::Smooth;
 use super::reactions::ReactionParams;
 
-declare_choice! {
+option_choice! {
     /// The unit of the nps estimate's step.
     pub enum NpsUnit {
         /// The step is in seconds of search.
@@ -18,7 +20,7 @@ declare_choice! {
     }
 }
 
-declare_choice! {
+option_choice! {
     /// The choice of moves that get more nodes than others.
     pub enum MoveWeight {
         /// All moves get the same.
@@ -28,7 +30,7 @@ declare_choice! {
     }
 }
 
-declare_choice! {
+option_choice! {
     /// The number that should be the same at the end of every move.
     pub enum NodeTarget {
         /// The nodes of the whole tree.
@@ -38,7 +40,7 @@ declare_choice! {
     }
 }
 
-declare_choice! {
+option_choice! {
     /// The unit in which the budget of a move is held.
     pub enum LimitKind {
         /// The move ends by time.
@@ -50,7 +52,7 @@ declare_choice! {
     }
 }
 
-declare_choice! {
+option_choice! {
     /// The choice of reused nodes that count.
     pub enum ReuseCount {
         /// All nodes under the root count.
@@ -60,80 +62,86 @@ declare_choice! {
     }
 }
 
-declare_parameters! {
-    /// The parameter that chooses the values of the others.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct PresetParams of "smooth" {
-        /// Origin of the values that the other parameters have where they are not given.
-        "preset" preset: Preset = Preset::Pr1195;
-    }
-}
-
-declare_parameters! {
+option_group! {
     /// Parameters of the plan and of what `smooth` learns.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct SmoothParams of "smooth" {
+    #[derive(Copy)]
+    pub struct SmoothParams {
         /// Share of the tree that is reused after a full move, first guess.
-        "init-tree-reuse" init_tree_reuse: f64 = 0.5, within 0.0..=0.99, preset Lc0: 0.52;
+        init_tree_reuse: f64 = 0.5, lc0 0.52, in 0.0..=0.99, "init-tree-reuse";
         /// Largest such share that is planned with.
-        "max-tree-reuse" max_tree_reuse: f64 = 0.7, within 0.0..=0.99, preset Lc0: 0.73;
+        max_tree_reuse: f64 = 0.7, lc0 0.73, in 0.0..=0.99, "max-tree-reuse";
         /// Average move times that take the estimate halfway to what is observed.
-        "tree-reuse-update-rate" tree_reuse_update_rate: f64 = 4.0, within 0.01..=1e6, preset Lc0: 3.39;
+        tree_reuse_update_rate: f64 = 4.0, lc0 3.39, in 0.01..=1e6, "tree-reuse-update-rate";
         /// New nodes per second, first guess.
-        "init-nps" init_nps: f64 = 20_000.0, within 0.1..=1e9;
+        init_nps: f64 = 20_000.0, in 0.1..=1e9, "init-nps";
         /// Seconds of measuring that this guess is worth; 0 gives it up with the first measurement, 7.3 or more is pull request 1195 to
         /// the letter.
-        "init-nps-weight" init_nps_weight: f64 = 0.0, within 0.0..=1e6;
+        init_nps_weight: f64 = 0.0, in 0.0..=1e6, "init-nps-weight";
         /// Seconds of search, or average move times, that take the estimate halfway to what is measured.
-        "nps-update-rate" nps_update_rate: f64 = 5.0, within 0.01..=1e6;
+        nps_update_rate: f64 = 5.0, in 0.01..=1e6, "nps-update-rate";
         /// Unit of `nps-update-rate`.
-        "nps-update-unit" nps_update_unit: NpsUnit = NpsUnit::Seconds;
+        nps_update_unit: NpsUnit = NpsUnit::Seconds, "nps-update-unit";
         /// Seconds of Lc0's linear window, in which the estimate rises at once and falls slowly; 0 is decay by
         /// `nps-update-rate`.
-        "nps-update-period" nps_update_period: f64 = 0.0, within 0.0..=1e6, preset Lc0: 20.0;
+        nps_update_period: f64 = 0.0, lc0 20.0, in 0.0..=1e6, "nps-update-period";
         /// Share of a budget that is used, first guess.
-        "init-timeuse" init_timeuse: f64 = 0.7, within 0.01..=1.0;
+        init_timeuse: f64 = 0.7, in 0.01..=1.0, "init-timeuse";
         /// Smallest such share that is planned with.
-        "min-timeuse" min_timeuse: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.34;
+        min_timeuse: f64 = 0.3, lc0 0.34, in 0.01..=1.0, "min-timeuse";
         /// Average move times that take the estimate halfway to what is observed.
-        "timeuse-update-rate" timeuse_update_rate: f64 = 10.0, within 0.01..=1e6, preset Lc0: 5.51;
+        timeuse_update_rate: f64 = 10.0, lc0 5.51, in 0.01..=1e6, "timeuse-update-rate";
         /// Largest share of the clock for one move.
-        "max-move-budget" max_move_budget: f64 = 0.3, within 0.01..=1.0, preset Lc0: 0.42;
+        max_move_budget: f64 = 0.3, lc0 0.42, in 0.01..=1.0, "max-move-budget";
         /// Least target time of a move with a choice, as a share of the average move time.
-        "min-move-share" min_move_share: f64 = 0.1, within 0.0..=1.0;
+        min_move_share: f64 = 0.1, in 0.0..=1.0, "min-move-share";
         /// Time before which smart pruning ends no move with a choice, as a share of the average move time, up to the budget.
-        "min-pruned-share" min_pruned_share: f64 = 0.1, within 0.0..=1.0, preset Lc0: 0.0;
+        min_pruned_share: f64 = 0.1, lc0 0.0, in 0.0..=1.0, "min-pruned-share";
         /// Moves that get more nodes than others.
-        "move-weight" move_weight: MoveWeight = MoveWeight::Even;
+        move_weight: MoveWeight = MoveWeight::Even, "move-weight";
         /// The number that should be the same at the end of every move.
-        "target" target: NodeTarget = NodeTarget::Tree;
+        target: NodeTarget = NodeTarget::Tree, "target";
         /// Unit in which the budget of a move is held.
-        "limit" limit: LimitKind = LimitKind::Time;
+        limit: LimitKind = LimitKind::Time, "limit";
         /// Reused nodes that count.
-        "reuse" reuse: ReuseCount = ReuseCount::Tree;
+        reuse: ReuseCount = ReuseCount::Tree, "reuse";
     }
 }
 
-declare_parameters! {
+option_group! {
     /// Parameters of the piggybank, the reserve of today's Lc0 for moves that turn out to need more than their budget.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct PiggybankParams of "smooth" {
+    #[derive(Copy)]
+    pub struct PiggybankParams {
         /// Share of the clock that is put into the reserve at the first move.
-        "init-piggybank" initial_share: f64 = 0.0, within 0.0..=1.0, preset Lc0: 0.09;
+        initial_share: f64 = 0.0, lc0 0.09, in 0.0..=1.0, "init-piggybank";
         /// Share of its target time that each move puts into the reserve.
-        "per-move-piggybank" per_move_share: f64 = 0.0, within 0.0..=1.0, preset Lc0: 0.12;
+        per_move_share: f64 = 0.0, lc0 0.12, in 0.0..=1.0, "per-move-piggybank";
         /// Share of the reserve that one move may draw.
-        "max-piggybank-use" max_use: f64 = 0.94, within 0.0..=1.0;
+        max_use: f64 = 0.94, in 0.0..=1.0, "max-piggybank-use";
         /// Most that the reserve may hold, average move times.
-        "max-piggybank-moves" max_moves: f64 = 36.5, within 0.0..=1e6;
+        max_moves: f64 = 36.5, in 0.0..=1e6, "max-piggybank-moves";
         /// Window over which the visit rates of the root moves are measured, ms.
-        "trend-nps-update-period-ms" trend_window_ms: f64 = 3_000.0, within 0.0..=1e9;
+        trend_window_ms: f64 = 3_000.0, in 0.0..=1e9, "trend-nps-update-period-ms";
         /// Factor on the visit rate of the best move.
-        "bestmove-optimism" bestmove_optimism: f64 = 0.2, within 0.0..=100.0;
+        bestmove_optimism: f64 = 0.2, in 0.0..=100.0, "bestmove-optimism";
         /// Factor on the visit rates of the other moves.
-        "overtaker-optimism" overtaker_optimism: f64 = 4.0, within 0.0..=100.0;
+        overtaker_optimism: f64 = 4.0, in 0.0..=100.0, "overtaker-optimism";
         /// Time after the first evaluation during which the reserve is open, ms.
-        "force-piggybank-ms" force_ms: f64 = 1_000.0, within 0.0..=1e9;
+        force_ms: f64 = 1_000.0, in 0.0..=1e9, "force-piggybank-ms";
+    }
+}
+
+option_group! {
+    /// All that can be set for `smooth` but the moves-left estimator.
+    #[derive(Copy)]
+    pub struct SmoothValues {
+        /// Origin of the values that the other parameters have where they are not given.
+        preset: Preset = Preset::Pr1195, lc0 Preset::Lc0, "preset";
+        /// The plan and what is learned.
+        params: SmoothParams;
+        /// What the search finds that changes its budget.
+        reactions: ReactionParams;
+        /// The reserve; it stays empty where nothing is put into it.
+        piggybank: PiggybankParams;
     }
 }
 
@@ -150,59 +158,39 @@ pub struct SmoothConfig {
     pub moves_left: MovesLeftEstimator,
 }
 
-/// The moves that a plan shares the time among.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PlannedMoves {
-    /// The moves left, capped by `movestogo`.
-    pub(super) estimate: MovesLeftEstimate,
-    /// The share that they are of all moves left in the game, `0..=1`.
-    pub(super) share_of_game: f64,
+impl From<SmoothValues> for SmoothConfig {
+    fn from(SmoothValues { preset, params, reactions, piggybank }: SmoothValues) -> Self {
+        let moves_left = MovesLeftEstimator::LogLogistic(preset.values());
+        SmoothConfig { params, piggybank, reactions, moves_left }
+    }
 }
 
 impl SmoothConfig {
-    /// Returns the values of `preset`.
-    pub fn preset(preset: Preset) -> Self {
-        SmoothConfig {
-            params: SmoothParams::preset(preset),
-            piggybank: PiggybankParams::preset(preset),
-            reactions: ReactionParams::preset(preset),
-            moves_left: MovesLeftEstimator::LogLogistic(LogLogistic::preset(preset)),
-        }
-    }
-
     /// Reads the parameters of `smooth(…)`.
     ///
     /// # Errors
     /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
-    pub fn from_params(params: &Params) -> Result<Self, ParamError> {
-        let keys = [PresetParams::NAMES, SmoothParams::NAMES, ReactionParams::NAMES, PiggybankParams::NAMES]
-            .concat();
-        params.allow_only(SmoothParams::OWNER, &keys, &ESTIMATOR_NAMES)?;
-        let PresetParams { preset } = PresetParams::read(params, &PresetParams::default())?;
-        let base = SmoothConfig::preset(preset);
-        let estimator = estimator_from(SmoothParams::OWNER, params, LogLogistic::preset(preset))?;
-        Ok(SmoothConfig {
-            params: SmoothParams::read(params, &base.params)?,
-            piggybank: PiggybankParams::read(params, &base.piggybank)?,
-            reactions: ReactionParams::read(params, &base.reactions)?,
-            moves_left: estimator.unwrap_or(base.moves_left),
-        })
+    pub fn from_params(list: &Params) -> Result<Self, ParamError> {
+        let SmoothValues { preset, .. } =
+            SmoothValues::default().read(Smooth::NAME, list, &estimator_names())?;
+        let values: SmoothValues = preset.values();
+        let mut config = SmoothConfig::from(values.read(Smooth::NAME, list, &estimator_names())?);
+        if let Some(estimator) = estimator_from(Smooth::NAME, list, preset)? {
+            config.moves_left = estimator;
+        }
+        Ok(config)
     }
 
-    /// Describes all parameters but those of the estimators.
-    pub fn specs() -> Vec<ParameterSpec> {
-        [PresetParams::specs(), SmoothParams::specs(), ReactionParams::specs(), PiggybankParams::specs()]
-            .concat()
-    }
-
-    /// Returns the moves that are to share the time.
-    pub(super) fn planned_moves(&self, limits: &GoLimits, position: &MovesLeftInput) -> PlannedMoves {
+    /// Returns the moves that are to share the time, capped by `movestogo`, and which share they are of all moves left in the
+    /// game, `0..=1`.
+    pub(super) fn planned_moves(
+        &self,
+        limits: &GoLimits,
+        position: &MovesLeftInput,
+    ) -> (MovesLeftEstimate, f64) {
         let estimate = self.moves_left.estimate(position);
         let moves = limits.cap_moves_left(estimate.moves);
-        PlannedMoves {
-            estimate: MovesLeftEstimate { moves, ..estimate },
-            share_of_game: moves / estimate.moves,
-        }
+        (MovesLeftEstimate { moves, ..estimate }, moves / estimate.moves)
     }
 }
 
@@ -223,6 +211,7 @@ impl SmoothParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::estimators::LogLogistic;
 
     fn read(text: &str) -> Result<SmoothConfig, ParamError> {
         SmoothConfig::from_params(&Params::parse(text).unwrap())
@@ -297,9 +286,9 @@ mod tests {
 
     #[test]
     fn the_documented_table_is_the_default() {
-        assert_eq!(read(""), Ok(SmoothConfig::preset(Preset::Pr1195)));
-        assert_eq!(read("preset=pr1195"), Ok(SmoothConfig::preset(Preset::Pr1195)));
-        assert_eq!(read("preset=lc0"), Ok(SmoothConfig::preset(Preset::Lc0)));
+        assert_eq!(read(""), Ok(SmoothConfig::from(SmoothValues::default())));
+        assert_eq!(read("preset=pr1195"), Ok(SmoothConfig::from(SmoothValues::default())));
+        assert_eq!(read("preset=lc0"), Ok(SmoothConfig::from(SmoothValues::lc0())));
     }
 
     #[test]
@@ -308,13 +297,9 @@ mod tests {
         // What is not named is the preset's, in the estimator too.
         let curve = LogLogistic { midpoint: 45.2, steepness: 12.0 };
         let expected = SmoothConfig {
-            params: SmoothParams {
-                init_nps: 12_345.0,
-                limit: LimitKind::Both,
-                ..SmoothParams::preset(Preset::Lc0)
-            },
+            params: SmoothParams { init_nps: 12_345.0, limit: LimitKind::Both, ..SmoothParams::lc0() },
             moves_left: MovesLeftEstimator::LogLogistic(curve),
-            ..SmoothConfig::preset(Preset::Lc0)
+            ..SmoothConfig::from(SmoothValues::lc0())
         };
         assert_eq!(params, expected);
     }

@@ -30,11 +30,11 @@ impl Piggybank {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::parameters::Preset;
+    use crate::options::OptionGroup;
 
     #[test]
     fn opens_with_nine_percent_and_keeps_its_books() {
-        let params = PiggybankParams::preset(Preset::Lc0);
+        let params = PiggybankParams::lc0();
         let mut bank = Piggybank::default();
         assert_eq!(bank.balance_ms(), 0.0);
         bank.prepare(&params, 100_000.0, 1e9);

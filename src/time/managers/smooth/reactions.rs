@@ -3,7 +3,7 @@
 //! Each looks at one sign of a difficult move and multiplies the budget; all are off by default. The manager learns the share of
 //! the budget *without* them that moves use, so that they move time between moves and do not spend more of the clock.
 
-use crate::time::parameters::declare_parameters;
+use crate::options::option_group;
 use crate::time::stats::SearchStats;
 
 /// Part of the distance to a new Q that the mean over earlier moves goes with each move.
@@ -19,25 +19,25 @@ const LEAST_RIVAL_VISITS: f64 = 0.1;
 /// Least factor of a single reaction.
 const LEAST_FACTOR: f64 = 0.1;
 
-declare_parameters! {
+option_group! {
     /// Parameters of the reactions; 0 switches one off.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct ReactionParams of "smooth" {
+    #[derive(Copy)]
+    pub struct ReactionParams {
         /// Share of its budget that a move gets on top where Q has fallen by 1, against the last moves and, for half as much, this
         /// move's earlier values; a rise shortens the move.
-        "falling-eval" falling_eval: f64 = 0.0, within 0.0..=100.0;
+        falling_eval: f64 = 0.0, in 0.0..=100.0, "falling-eval";
         /// Share of its budget that a move gets on top for each change of the best move; a change counts half as much when the tree
         /// has doubled.
-        "instability" instability: f64 = 0.0, within 0.0..=100.0;
+        instability: f64 = 0.0, in 0.0..=100.0, "instability";
         /// Share of its budget that a move gets on top, times the share of the new visits that the best move lacks to the usual
         /// 60 %; with more it gets shorter.
-        "effort" effort: f64 = 0.0, within 0.0..=100.0;
+        effort: f64 = 0.0, in 0.0..=100.0, "effort";
         /// Share of its budget that a move gets on top while another move than the most visited one has the best Q.
-        "disagreement" disagreement: f64 = 0.0, within 0.0..=100.0;
+        disagreement: f64 = 0.0, in 0.0..=100.0, "disagreement";
         /// Least factor of all reactions together.
-        "min-reaction" min_factor: f64 = 0.5, within 0.1..=1.0;
+        min_factor: f64 = 0.5, in 0.1..=1.0, "min-reaction";
         /// Largest factor of all reactions together; `max-move-budget` holds as well.
-        "max-reaction" max_factor: f64 = 2.0, within 1.0..=10.0;
+        max_factor: f64 = 2.0, in 1.0..=10.0, "max-reaction";
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
 use crate::time::limits::GoLimits;
+use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
 use crate::time::stoppers::FirstEvaluationWait;
 use crate::time::units::{ExpectedNodes, Millis, Nps};
 
-use super::params::{LimitKind, PlannedMoves, SmoothConfig, SmoothParams};
+use super::params::{LimitKind, SmoothConfig};
 use super::plan::{Plan, PlanInput};
 use super::reactions::Reactions;
 use super::visit_rates::VisitRates;
@@ -35,13 +36,6 @@ pub struct MoveContext {
     pub began_ms: f64,
 }
 
-impl MoveContext {
-    /// Returns the moves that are to share the time.
-    fn planned_moves(&self) -> PlannedMoves {
-        self.config.planned_moves(&self.limits, &self.position)
-    }
-}
-
 /// Holds one move to its plan.
 #[derive(Clone, Debug)]
 pub struct SmoothStopper {
@@ -64,7 +58,7 @@ impl SmoothStopper {
     pub fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
-            moves_left: context.planned_moves().estimate,
+            moves_left: context.config.planned_moves(&context.limits, &context.position).0,
             plan,
             average_ms: plan.average_ms,
             nps,
@@ -89,14 +83,15 @@ impl SmoothStopper {
             self.context.position.m = root.m;
             self.context.position.m_spread = root.m_spread;
         }
-        let planned = self.context.planned_moves();
-        self.moves_left = planned.estimate;
+        let MoveContext { config, limits, position, .. } = &self.context;
+        let (moves_left, share_of_game) = config.planned_moves(limits, position);
+        self.moves_left = moves_left;
         self.reaction = self.reactions.observe(stats);
         let input = PlanInput {
             reaction: self.reaction,
             nps: self.nps.optimistic(),
-            moves_left: planned.estimate.moves,
-            future_weight: self.context.config.params.future_weight(stats.root, planned.share_of_game),
+            moves_left: moves_left.moves,
+            future_weight: config.params.future_weight(stats.root, share_of_game),
             ..self.context.input
         };
         self.plan = input.plan();
@@ -169,7 +164,7 @@ impl Stopper for SmoothStopper {
     fn report(&self) -> Option<MoveReport> {
         let nps = self.nps.after_the_move(self.context.began_ms / 1000.0);
         Some(MoveReport {
-            manager: SmoothParams::OWNER,
+            manager: super::Smooth::NAME,
             budget: Millis(self.plan.budget_ms),
             average: Some(Millis(self.average_ms)),
             target_nodes: Some(ExpectedNodes(self.plan.target_new_nodes)),

@@ -14,7 +14,7 @@ use crate::time::units::{GamePly, Nodes, Nps, Plies};
 use proptest::prelude::*;
 
 fn smooth(params: &str) -> Smooth {
-    Smooth::new(SmoothConfig::from_params(&Params::parse(params).unwrap()).unwrap())
+    Smooth::with(SmoothConfig::from_params(&Params::parse(params).unwrap()).unwrap())
 }
 
 fn facts(time_ms: f64, inc_ms: f64) -> MoveFacts {

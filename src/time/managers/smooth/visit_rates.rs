@@ -77,11 +77,11 @@ impl VisitRates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::parameters::Preset;
+    use crate::options::OptionGroup;
     use crate::time::units::Millis;
 
     fn visit_rates() -> VisitRates {
-        VisitRates::new(&PiggybankParams::preset(Preset::Lc0))
+        VisitRates::new(&PiggybankParams::lc0())
     }
 
     fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {

@@ -1,6 +1,6 @@
 //! Optimum and maximum time of a move.
 
-use crate::time::parameters::declare_parameters;
+use crate::options::option_group;
 
 use super::importance::move_importance;
 
@@ -11,26 +11,26 @@ const MAX_RATIO: f64 = 7.0;
 /// The share of the other moves' time that the maximum may steal.
 const STEAL_RATIO: f64 = 0.33;
 
-declare_parameters! {
+option_group! {
     /// Parameters of `stockfish`.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct StockfishParams of "stockfish" {
+    #[derive(Copy)]
+    pub struct StockfishParams {
         /// Number of moves for which time is kept on the clock.
-        "emergency-move-horizon" emergency_move_horizon: u32 = 40, within 0..=50;
+        emergency_move_horizon: u32 = 40, in 0..=50, "emergency-move-horizon";
         /// Time that is always kept on the clock, ms.
-        "emergency-base-time" emergency_base_time_ms: f64 = 60.0, within 0.0..=30_000.0;
+        emergency_base_time_ms: f64 = 60.0, in 0.0..=30_000.0, "emergency-base-time";
         /// Time that is kept for each of the moves within the horizon, ms.
-        "emergency-move-time" emergency_move_time_ms: f64 = 30.0, within 0.0..=5_000.0;
+        emergency_move_time_ms: f64 = 30.0, in 0.0..=5_000.0, "emergency-move-time";
         /// Least time for a move, ms.
-        "min-thinking-time" min_thinking_time_ms: f64 = 20.0, within 0.0..=5_000.0;
+        min_thinking_time_ms: f64 = 20.0, in 0.0..=5_000.0, "min-thinking-time";
         /// Percentage of its importance with which this move counts; more than 100 spends more time in the opening.
-        "slow-mover" slow_mover: f64 = 70.0, within 10.0..=1000.0;
+        slow_mover: f64 = 70.0, in 10.0..=1000.0, "slow-mover";
         /// Share of the count of best-move changes that is left after each iteration.
-        "instability-decay" instability_decay: f64 = 0.8, within 0.0..=0.99;
+        instability_decay: f64 = 0.8, in 0.0..=0.99, "instability-decay";
         /// Fall of the root's Q since the last iteration beyond which the move may use its maximum.
-        "fail-low-q" fail_low_q: f64 = 0.05, within 0.0..=2.0;
+        fail_low_q: f64 = 0.05, in 0.0..=2.0, "fail-low-q";
         /// Rise of the root's Q since the last iteration beyond which the move may use its maximum.
-        "fail-high-q" fail_high_q: f64 = 0.05, within 0.0..=2.0;
+        fail_high_q: f64 = 0.05, in 0.0..=2.0, "fail-high-q";
     }
 }
 

@@ -10,9 +10,9 @@ mod stopper;
 
 pub use limits::{StockfishParams, TimeLimits, TimeLimitsInput};
 
-use crate::params::{ParamError, Params};
 use crate::time::facts::MoveFacts;
 use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::parameters::Named;
 use crate::time::stopper::Stopper;
 
 use stopper::StockfishStopper;
@@ -23,21 +23,20 @@ pub struct Stockfish {
     params: StockfishParams,
 }
 
-impl Stockfish {
-    /// Makes a manager for one game.
-    pub fn new(params: StockfishParams) -> Self {
+impl Named for Stockfish {
+    const NAME: &'static str = "stockfish";
+    const SUMMARY: &'static str =
+        "Stockfish's manager of 2013: optimum and maximum time by the importance of the move.";
+    type Params = StockfishParams;
+
+    fn new(params: StockfishParams) -> Self {
         Stockfish { params }
     }
 }
 
-pub(super) fn from_params(params: &Params) -> Result<Box<dyn TimeManager>, ParamError> {
-    params.allow_only(StockfishParams::OWNER, StockfishParams::NAMES, &[])?;
-    Ok(Box::new(Stockfish::new(StockfishParams::read(params, &StockfishParams::default())?)))
-}
-
 impl TimeManager for Stockfish {
     fn name(&self) -> &'static str {
-        StockfishParams::OWNER
+        Self::NAME
     }
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {

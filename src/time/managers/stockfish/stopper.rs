@@ -2,6 +2,7 @@
 
 use crate::time::facts::MoveFacts;
 use crate::time::managers::iterations::{Iteration, IterationTracker};
+use crate::time::parameters::Named;
 use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stopper::{StopReason, Stopper};
@@ -94,7 +95,7 @@ impl Stopper for StockfishStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: StockfishParams::OWNER,
+            manager: super::Stockfish::NAME,
             budget: Millis(self.budget_ms()),
             average: Some(Millis(self.limits.optimum_ms)),
             ..MoveReport::default()

@@ -1,6 +1,8 @@
-//! The options of Lc0 that this engine has no use for. Their names are accepted, so that saved settings carry over, and
-//! the user is told what is done instead. `uci` lists them, as some GUIs send only what an engine lists. Used by `engine`,
-//! `uci` and `tools`.
+//! Names that are not those of an option of ours, and are taken all the same.
+//!
+//! Some are second names of our options: those which UCI and other engines have made common, and flags that Lc0 spells
+//! otherwise. Others are options of Lc0 that this engine has no use for: they are accepted, so that saved settings carry over, and
+//! the user is told what is done instead. `uci` lists them, as some GUIs send only what an engine lists.
 
 use super::{OptionKind, OptionSpec, Visibility};
 
@@ -8,7 +10,7 @@ const OWN_BATCHES: &str =
     "Has no effect: each search thread gathers and backs up a batch of its own, without helpers.";
 const BATCHES_WAIT_FOR_NOBODY: &str = "Has no effect: how large a batch is follows from tree, clock and device, see MinibatchSize; it is not cut short for an idle device.";
 
-/// The options, with Lc0's types, defaults and ranges. The help says what is done instead.
+/// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done instead.
 pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
     ignored(
         "CacheHistoryLength",
@@ -91,12 +93,60 @@ pub static IGNORED_OPTIONS: [OptionSpec; 13] = [
 ];
 
 const fn ignored(name: &'static str, flag: &'static str, kind: OptionKind, help: &'static str) -> OptionSpec {
-    OptionSpec { name, flag, kind, help, visibility: Visibility::Normal }
+    OptionSpec { name, flag, kind, help, visibility: Visibility::Normal, lc0: None, meanings: Vec::new() }
 }
 
 /// Returns Lc0's option of this name, in any case, or with this flag, if it is one that has no effect here.
 pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
     IGNORED_OPTIONS.iter().find(|spec| spec.is_named(name))
+}
+
+/// An option's second name.
+#[derive(Debug, PartialEq)]
+pub struct OtherName {
+    /// The second name under UCI.
+    pub name: &'static str,
+    /// The second flag.
+    pub flag: &'static str,
+    /// The name of the option.
+    pub option: &'static str,
+    /// A sentence on what it is.
+    pub help: &'static str,
+}
+
+impl OtherName {
+    /// Returns true if `name` is this name, in any case, or its flag.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.flag == name
+    }
+}
+
+/// The second names; a name stands beside the option's own in the list of options.
+pub const OTHER_NAMES: [OtherName; 2] = [
+    OtherName {
+        name: "Hash",
+        flag: "hash",
+        option: "RamLimitMb",
+        help: "The same as RamLimitMb: memory for tree, cache and batches, MB; 0 is four fifths of the machine's or the container's.",
+    },
+    OtherName {
+        name: "Move Overhead",
+        flag: "move-overhead-ms",
+        option: "MoveOverheadMs",
+        help: "The same as MoveOverheadMs.",
+    },
+];
+
+/// Returns the name of an option that has two, as it is listed, and its other one; `None` if `name` is no such name.
+pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
+    let own = own_name(name);
+    let other = OTHER_NAMES.iter().find(|other| other.option.eq_ignore_ascii_case(own))?;
+    Some(if other.is_named(name) { [other.name, other.option] } else { [other.option, other.name] })
+}
+
+/// Returns the own name of the option that `name` means; `name` itself unless it is a second one.
+pub fn own_name(name: &str) -> &str {
+    OTHER_NAMES.iter().find(|other| other.is_named(name)).map_or(name, |other| other.option)
 }
 
 #[cfg(test)]
