@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::facts::MoveFacts;
+use super::manager::MoveReport;
 use super::nodestime::{NodesPerMilli, NodesTimeOptions};
-use super::report::MoveReport;
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
-use super::stopper::{StopReason, Stopper};
 use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit};
+use super::stoppers::{StopReason, Stopper};
 use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
@@ -173,7 +173,7 @@ fn push_limits_after_manager(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::limits::GoLimits;
+    use crate::time::facts::GoLimits;
 
     fn chain(limits: GoLimits, options: &StopperOptions) -> Chain {
         Chain::new(&MoveFacts { limits, legal_moves: 20, ..MoveFacts::default() }, options, None)

@@ -1,6 +1,6 @@
 //! The moment from which a move's time counts: the option `StrictTiming`.
 
-use super::limits::GoLimits;
+use super::facts::GoLimits;
 use super::units::Millis;
 
 /// Follows the commands of the GUI to find the moment from which a move's time counts.

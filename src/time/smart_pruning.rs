@@ -2,7 +2,7 @@
 //! reads the hints of all others.
 
 use super::stats::{Hints, SearchStats};
-use super::stopper::{StopReason, Stopper};
+use super::stoppers::{StopReason, Stopper};
 use super::units::{Millis, Nps};
 
 /// The least time after the first evaluation before the rule stops a search, as in Lc0.

@@ -2,11 +2,11 @@
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;
+use crate::time::manager::MoveReport;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
+use crate::time::stoppers::Stopper;
 
 option_group! {
     /// Parameters of `alphazero`.
@@ -50,7 +50,7 @@ impl TimeManager for Alphazero {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::limits::GoLimits;
+    use crate::time::facts::GoLimits;
     use crate::time::units::Millis;
 
     #[test]

@@ -3,11 +3,11 @@
 use crate::options::option_group;
 use crate::time::estimators::LogLogistic;
 use crate::time::facts::MoveFacts;
+use crate::time::manager::MoveReport;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
+use crate::time::stoppers::Stopper;
 use crate::time::units::{GamePly, Millis};
 
 /// Plies of an opening book beyond which the first move's bonus does not grow.
@@ -116,7 +116,7 @@ impl TimeManager for Legacy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::limits::GoLimits;
+    use crate::time::facts::GoLimits;
 
     fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
         MoveFacts {

@@ -2,11 +2,11 @@
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;
+use crate::time::manager::MoveReport;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
-use crate::time::stopper::Stopper;
 use crate::time::stoppers::BudgetLimit;
+use crate::time::stoppers::Stopper;
 use crate::time::units::Millis;
 
 option_group! {
@@ -71,7 +71,7 @@ impl TimeManager for Simple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::limits::GoLimits;
+    use crate::time::facts::GoLimits;
     use crate::time::units::GamePly;
 
     fn facts(time_ms: f64, inc_ms: f64, game_ply: u32) -> MoveFacts {

@@ -1,17 +1,15 @@
 //! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the game.
 //!
 //! It learns over the game how fast the search is, how much of the tree survives a move, and how much of a
-//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic, `move_weight` the weight
+//! budget smart pruning leaves unused, and plans each move from that: `plan` has the arithmetic with the weight
 //! of a move, `stopper` holds a search to it, `reactions` make a move longer or shorter by what its search finds, `params` the
-//! parameters and presets; `piggybank` and `visit_rates` belong to `preset=lc0`.
+//! parameters and presets; `piggybank` belongs to `preset=lc0`.
 
-mod move_weight;
 mod params;
 mod piggybank;
 mod plan;
 mod reactions;
 mod stopper;
-mod visit_rates;
 
 pub use params::{
     LimitKind, MoveWeight, NodeTarget, NpsUnit, PiggybankParams, ReuseCount, SmoothConfig, SmoothParams,
@@ -23,11 +21,11 @@ pub use reactions::ReactionParams;
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
 use crate::time::facts::MoveFacts;
-use crate::time::limits::MoverClock;
+use crate::time::facts::MoverClock;
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::{Named, Preset};
-use crate::time::stopper::Stopper;
 use crate::time::stoppers::FirstEvaluationWait;
+use crate::time::stoppers::Stopper;
 use crate::time::units::Millis;
 
 use piggybank::Piggybank;

@@ -4,7 +4,7 @@ use crate::options::{OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 use crate::time::estimators::moves_left::{estimator_from, estimator_names};
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput, NpsRule};
-use crate::time::limits::GoLimits;
+use crate::time::facts::GoLimits;
 use crate::time::parameters::{Named, Preset};
 
 use super::Smooth;

@@ -1,6 +1,8 @@
 //! The reserve of `preset=lc0`: time kept for moves that turn out to need more than their budget.
 
 use super::params::PiggybankParams;
+use crate::time::stats::SearchStats;
+use std::collections::VecDeque;
 
 /// The reserve's balance over a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -27,10 +29,79 @@ impl Piggybank {
     }
 }
 
+/// Samples per window; enough that its start is known to a sixteenth.
+const SAMPLES: f64 = 16.0;
+
+/// Visits of the root moves over the last seconds.
+#[derive(Clone, Debug)]
+pub struct VisitRates {
+    window_ms: f64,
+    best_optimism: f64,
+    rival_optimism: f64,
+    /// Oldest first; all but the first lie within the window.
+    samples: VecDeque<(f64, Vec<u32>)>,
+    latest: Option<(f64, Vec<u32>)>,
+}
+
+impl VisitRates {
+    /// Starts without any samples.
+    pub fn new(params: &PiggybankParams) -> Self {
+        VisitRates {
+            window_ms: params.trend_window_ms,
+            best_optimism: params.bestmove_optimism,
+            rival_optimism: params.overtaker_optimism,
+            samples: VecDeque::new(),
+            latest: None,
+        }
+    }
+
+    /// Takes in the visits of this moment.
+    ///
+    /// The window always spans its whole length once the search has run for that long, however often this is
+    /// called. (Lc0's shrinks to one tick when it is called more often than once per window.)
+    pub fn observe(&mut self, stats: &SearchStats) {
+        if stats.root_visits.is_empty() {
+            return;
+        }
+        let now = stats.elapsed.0;
+        let due = self.samples.back().is_none_or(|(ms, _)| now >= ms + self.window_ms / SAMPLES);
+        if due {
+            self.samples.push_back((now, stats.root_visits.clone()));
+        }
+        while self.samples.get(1).is_some_and(|(ms, _)| *ms <= now - self.window_ms) {
+            self.samples.pop_front();
+        }
+        let (ms, visits) = self.latest.get_or_insert_default();
+        *ms = now;
+        visits.clone_from(&stats.root_visits);
+    }
+
+    /// Returns true if some move i would have more visits than the best one by `by_ms`, if all went on like this, with
+    /// optimism for the rivals: N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
+    pub fn is_best_overtaken(&self, by_ms: f64) -> bool {
+        let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
+            return false;
+        };
+        if now <= then || by_ms <= *now || before.len() != visits.len() {
+            return false;
+        }
+        let Some(best) = (0..visits.len()).max_by_key(|&i| (visits[i], std::cmp::Reverse(i))) else {
+            return false;
+        };
+        let expected = |i: usize, optimism: f64| {
+            let rate = (f64::from(visits[i]) - f64::from(before[i])).max(0.0) / (now - then);
+            f64::from(visits[i]) + optimism * rate * (by_ms - now)
+        };
+        let goal = expected(best, self.best_optimism);
+        (0..visits.len()).any(|i| i != best && expected(i, self.rival_optimism) > goal)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::options::OptionGroup;
+    use crate::time::units::Millis;
 
     #[test]
     fn opens_with_nine_percent_and_keeps_its_books() {
@@ -45,5 +116,46 @@ mod tests {
         assert_eq!(bank.balance_ms(), 6_000.0, "held to the cap, not opened again");
         bank.book(0.0, 1e9);
         assert_eq!(bank.balance_ms(), 0.0);
+    }
+
+    fn visit_rates() -> VisitRates {
+        VisitRates::new(&PiggybankParams::lc0())
+    }
+
+    fn at(elapsed_ms: f64, visits: [u32; 2]) -> SearchStats {
+        SearchStats { elapsed: Millis(elapsed_ms), root_visits: visits.into(), ..SearchStats::default() }
+    }
+
+    #[test]
+    fn by_hand() {
+        let mut visit_rates = visit_rates();
+        visit_rates.observe(&at(0.0, [1_000, 500]));
+        visit_rates.observe(&at(1_000.0, [1_100, 600]));
+        // Both gain 0.1 a ms. In 1,000 ms more: 1100 + 0.2·100 = 1120 against 600 + 4·100 = 1000; in 2,000 ms
+        // 1140 against 1400.
+        assert!(!visit_rates.is_best_overtaken(2_000.0));
+        assert!(visit_rates.is_best_overtaken(3_000.0));
+    }
+
+    /// Lc0's defect: with ticks closer than the window its rates are those of one tick.
+    #[test]
+    fn the_window_grows_to_its_length_whatever_the_ticks() {
+        let mut visit_rates = visit_rates();
+        let visits = |ms: u32| [10_000 + ms / 10, 9_000 + ms / 10];
+        for ms in (0..=10_000).step_by(5) {
+            visit_rates.observe(&at(f64::from(ms), visits(ms)));
+        }
+        let (first, _) = visit_rates.samples.front().unwrap();
+        let (now, _) = visit_rates.latest.as_ref().unwrap();
+        assert!((3_000.0..3_400.0).contains(&(now - first)), "{}", now - first);
+        assert!(visit_rates.samples.len() <= SAMPLES as usize + 2);
+    }
+
+    #[test]
+    fn no_verdict_without_a_trend() {
+        let mut visit_rates = visit_rates();
+        assert!(!visit_rates.is_best_overtaken(1e9));
+        visit_rates.observe(&at(10.0, [5, 4]));
+        assert!(!visit_rates.is_best_overtaken(1e9), "one sample");
     }
 }

@@ -1,5 +1,8 @@
 //! Computes a budget from the clock: the formulas of `smooth`, in the steps of PR 1195.
 
+use super::params::{MoveWeight, SmoothParams};
+use crate::time::facts::RootEvaluation;
+
 /// The numbers that a move is planned from: what is known or estimated when it starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlanInput {
@@ -104,6 +107,33 @@ impl PlanInput {
         let even_share = self.movestogo.filter(|&n| n > 0).map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
     }
+}
+
+impl SmoothParams {
+    /// Returns the average weight of the moves ahead relative to the move to be made, whose evaluation is `root`; 1 where nothing is
+    /// known of the result. `part` is as in [`stakes_ahead`].
+    pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
+        let Some(root) = root else { return 1.0 };
+        match self.move_weight {
+            MoveWeight::Even => 1.0,
+            MoveWeight::Stakes => stakes_ahead(root, part),
+        }
+    }
+}
+
+/// Returns the average weight ahead where a move weighs as much as is at stake, `0.5..=1`; 1 for networks without draws.
+///
+/// Where the expected result is q, better play gains in proportion to 1 − q² (q as a logistic function of an advantage
+/// has that derivative). The expected result wanders without a drift, so that the mean of q² rises evenly from q² now to that of
+/// the final results, 1 − d for the probability d of a draw: the mean weight falls from 1 − q² to d.
+///
+/// `part` is the part of the rest of the game that is planned for: less than 1 where a time control comes before its end.
+fn stakes_ahead(root: RootEvaluation, part: f64) -> f64 {
+    let RootEvaluation { q, d: Some(d), .. } = root else { return 1.0 };
+    let now = 1.0 - q * q;
+    // d ≤ 1 − |q| ≤ 1 − q², but for rounding.
+    let end = if now > 0.0 { (d / now).clamp(0.0, 1.0) } else { 1.0 };
+    1.0 - (1.0 - end) * part / 2.0
 }
 
 #[cfg(test)]
@@ -244,6 +274,37 @@ mod tests {
             prop_assert!(plan.budget_ms >= 0.0 && plan.budget_ms <= (time_ms - overhead_ms).max(0.0));
             let richer = PlanInput { time_ms: time_ms + more_ms, ..input }.plan();
             prop_assert!(richer.budget_ms >= plan.budget_ms * (1.0 - 1e-9) - 1e-6);
+        }
+    }
+
+    fn root(q: f64, d: f64) -> RootEvaluation {
+        RootEvaluation { q, d: Some(d), ..RootEvaluation::default() }
+    }
+
+    #[test]
+    fn draws_keep_what_is_at_stake() {
+        let weight = |q, d, part| stakes_ahead(root(q, d), part);
+        // No draws: the weights ahead fall to 0, half on average; only draws: they stay.
+        assert!(close(weight(0.0, 0.0, 1.0), 0.5));
+        assert!(close(weight(0.0, 1.0, 1.0), 1.0));
+        // q 0.6, 20 % draws: from 0.64 to 0.2, the mean 0.42 is 0.65625 of 0.64.
+        assert!(close(weight(0.6, 0.2, 1.0), 0.656_25));
+        // Over the first half of the way: from 0.64 to 0.42, the mean 0.53.
+        assert!(close(weight(0.6, 0.2, 0.5), 0.53 / 0.64));
+    }
+
+    #[test]
+    fn certain_and_unknown_results() {
+        assert_eq!(stakes_ahead(root(1.0, 0.0), 1.0), 1.0);
+        assert_eq!(stakes_ahead(root(-0.5, 0.9), 1.0), 1.0, "rounded figures");
+        assert_eq!(stakes_ahead(RootEvaluation::default(), 1.0), 1.0, "a network without draws");
+    }
+
+    proptest! {
+        #[test]
+        fn weights_ahead_are_positive_and_not_above_one(q in -1.0..=1.0, d in 0.0..=1.0, part in 0.001..=1.0) {
+            let weight = stakes_ahead(root(q, d), part);
+            prop_assert!(weight > 0.0 && weight <= 1.0 + 1e-9, "{}", weight);
         }
     }
 }

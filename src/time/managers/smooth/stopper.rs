@@ -1,18 +1,18 @@
 //! The stopper of `smooth`: holds a move to its plan and revises the plan as the search learns.
 
 use crate::time::estimators::{MovesLeftEstimate, MovesLeftInput, NpsEstimator};
-use crate::time::limits::GoLimits;
+use crate::time::facts::GoLimits;
+use crate::time::manager::MoveReport;
 use crate::time::parameters::Named;
-use crate::time::report::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
-use crate::time::stopper::{StopReason, Stopper};
 use crate::time::stoppers::FirstEvaluationWait;
+use crate::time::stoppers::{StopReason, Stopper};
 use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, SmoothConfig};
+use super::piggybank::VisitRates;
 use super::plan::{Plan, PlanInput};
 use super::reactions::Reactions;
-use super::visit_rates::VisitRates;
 
 /// The plan is revised each time the tree has grown by this factor.
 const REVISION_GROWTH: f64 = 1.1;

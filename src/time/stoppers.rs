@@ -1,0 +1,496 @@
+//! What a rule that ends a search is, and the simple ones: one limit each. Smart pruning, which reads all others' hints, has a file
+//! of its own.
+
+use super::manager::MoveReport;
+use super::stats::{Hints, SearchStats};
+use crate::time::facts::MoveFacts;
+use crate::time::units::{Millis, Nodes};
+use std::fmt;
+
+/// The reason why a search ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopReason {
+    /// The limit of `go nodes` is reached.
+    Nodes,
+    /// The time of `go movetime` is over.
+    MoveTime,
+    /// The manager's budget in time is spent.
+    Budget,
+    /// The manager's target in nodes is reached.
+    TargetNodes,
+    /// The manager expects no gain from more time (after an iteration, or a short mate).
+    Settled,
+    /// The limit of `go depth` is reached.
+    Depth,
+    /// The mate of `go mate` is found, or there is none.
+    Mate,
+    /// The visit distribution hardly changes any more.
+    KldGain,
+    /// The best move cannot be overtaken in the time that is left.
+    SmartPruning,
+    /// There is only one legal move.
+    OnlyMove,
+    /// A root move wins by force.
+    ProvenWin,
+    /// All moves but one lose.
+    OthersLose,
+    /// The root's result is certain.
+    ProvenResult,
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StopReason::Nodes => "nodes",
+            StopReason::MoveTime => "movetime",
+            StopReason::Budget => "budget",
+            StopReason::TargetNodes => "target-nodes",
+            StopReason::Settled => "settled",
+            StopReason::Depth => "depth",
+            StopReason::Mate => "mate",
+            StopReason::KldGain => "kld-gain",
+            StopReason::SmartPruning => "smart-pruning",
+            StopReason::OnlyMove => "only-move",
+            StopReason::ProvenWin => "proven-win",
+            StopReason::OthersLose => "others-lose",
+            StopReason::ProvenResult => "proven-result",
+        })
+    }
+}
+
+/// A rule that may end a search. It lives for one search and is asked again and again.
+pub trait Stopper: Send + fmt::Debug {
+    /// Returns the reason if the search is to stop now. Also tightens the hints for the stoppers after it and for the search.
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
+
+    /// Returns the time since `go` by which `bestmove` must be sent even if a batch is in flight; `None` for rules that
+    /// do not depend on the clock. It may change while the search runs.
+    fn deadline(&self) -> Option<Millis> {
+        None
+    }
+
+    /// Returns what the budget was computed from, for rules that have one.
+    fn report(&self) -> Option<MoveReport> {
+        None
+    }
+}
+
+/// Share of the clock, less the reserve, that the wait for the first evaluation may take …
+const GRACE_SHARE: f64 = 0.1;
+/// … but on a clock that is nearly empty up to this, if that is not more than half of it: a tenth would be over before any
+/// thread has begun.
+const LEAST_GRACE: Millis = Millis(5.0);
+
+/// Lets a search go on beyond its budget until its first evaluation is back. A move chosen without any evaluation loses games, a
+/// tenth of the clock does not, and a clock that loses a tenth at a time never runs out. Where an earlier search has evaluated the
+/// root, only a budget of next to nothing is exceeded.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstEvaluationWait {
+    grace: Millis,
+    is_over: bool,
+}
+
+impl FirstEvaluationWait {
+    /// Begins to wait.
+    pub fn new(facts: &MoveFacts) -> Self {
+        let clock = facts.limits.mover_clock().unwrap_or_default();
+        let least = LEAST_GRACE.min(clock.time / 2.0);
+        let share = (clock.time - facts.reserve).max(Millis::ZERO) * GRACE_SHARE;
+        let grace = if facts.root.is_some() { least } else { share.max(least) };
+        FirstEvaluationWait { grace, is_over: false }
+    }
+
+    /// Ends the wait if an evaluation has come back.
+    pub fn observe(&mut self, stats: &SearchStats) {
+        self.is_over |= stats.since_first_eval.is_some();
+    }
+
+    /// Returns whether an evaluation has come back.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Returns when a search ends that has `budget`.
+    pub fn extend(&self, budget: Millis) -> Millis {
+        if self.is_over { budget } else { budget.max(self.grace) }
+    }
+}
+
+/// Stops when a fixed budget of time is spent.
+#[derive(Clone, Debug)]
+pub struct BudgetLimit {
+    report: MoveReport,
+    wait: FirstEvaluationWait,
+}
+
+impl BudgetLimit {
+    /// Makes the rule for `report.budget`.
+    pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
+        BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
+    }
+}
+
+impl Stopper for BudgetLimit {
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        self.wait.observe(stats);
+        let deadline = self.deadline()?;
+        hints.limit_remaining_time(deadline - stats.elapsed);
+        (stats.elapsed >= deadline).then_some(StopReason::Budget)
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        Some(self.wait.extend(self.report.budget))
+    }
+
+    fn report(&self) -> Option<MoveReport> {
+        Some(self.report.clone())
+    }
+}
+
+/// Stops at a number of nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeLimit {
+    limit: Nodes,
+    counts_reused: bool,
+}
+
+impl NodeLimit {
+    /// Makes the rule for `limit` visits in the tree, reused ones included.
+    pub fn of_visits(limit: Nodes) -> Self {
+        NodeLimit { limit, counts_reused: true }
+    }
+
+    /// Makes the rule for `limit` playouts of this search.
+    pub fn of_playouts(limit: Nodes) -> Self {
+        NodeLimit { limit, counts_reused: false }
+    }
+}
+
+impl Stopper for NodeLimit {
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        let done = if self.counts_reused { stats.nodes } else { stats.new_nodes };
+        hints.limit_remaining_visits(self.limit.saturating_sub(done).as_f64());
+        (done >= self.limit).then_some(StopReason::Nodes)
+    }
+}
+
+/// Share of `movetime` that the way to the GUI keeps at least, however long the first evaluation takes.
+const LEAST_OVERHEAD: f64 = 0.1;
+
+/// Stops after a fixed time. Where no evaluation is there to choose a move by, it waits for one for nearly all of
+/// `movetime`, but not longer: the GUI may count a later answer as a loss.
+#[derive(Clone, Copy, Debug)]
+pub struct MoveTimeLimit {
+    limit: Millis,
+    patience: Millis,
+    is_evaluated: bool,
+}
+
+impl MoveTimeLimit {
+    /// Makes the rule for a `movetime`, of which `overhead` is kept for the way to the GUI.
+    ///
+    /// The overhead takes at most half of it, so that `movetime 100` with the usual overhead of 200 ms is
+    /// still a search.
+    pub fn new(movetime: Millis, overhead: Millis) -> Self {
+        let limit = (movetime - overhead).max(movetime / 2.0).max(Millis::ZERO);
+        let patience = limit.max(movetime - overhead.min(movetime * LEAST_OVERHEAD));
+        MoveTimeLimit { limit, patience, is_evaluated: false }
+    }
+}
+
+impl Stopper for MoveTimeLimit {
+    fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason> {
+        self.is_evaluated |= stats.root.is_some() || stats.since_first_eval.is_some();
+        let deadline = self.deadline()?;
+        hints.limit_remaining_time(deadline - stats.elapsed);
+        (stats.elapsed >= deadline).then_some(StopReason::MoveTime)
+    }
+
+    fn deadline(&self) -> Option<Millis> {
+        Some(if self.is_evaluated { self.limit } else { self.patience })
+    }
+}
+
+/// Stops when the average depth is reached, or when it cannot be reached because the result is certain or hardly anything is left
+/// to be found.
+#[derive(Clone, Copy, Debug)]
+pub struct DepthLimit {
+    depth: u32,
+    /// True if the result of the best move is enough.
+    ends_with_proof: bool,
+}
+
+impl DepthLimit {
+    /// Makes the rule for an average depth of `depth` plies.
+    pub fn new(depth: u32) -> Self {
+        DepthLimit { depth, ends_with_proof: true }
+    }
+
+    /// Lets the search of several lines go on where the best one is certain.
+    pub fn in_every_line(self) -> Self {
+        DepthLimit { ends_with_proof: false, ..self }
+    }
+}
+
+impl Stopper for DepthLimit {
+    fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
+        let is_certain = self.ends_with_proof && stats.root_is_certain;
+        (stats.depth >= self.depth || is_certain || stats.is_exhausted()).then_some(StopReason::Depth)
+    }
+}
+
+/// Stops when a mate that is short enough was found, or when there is none to be found.
+#[derive(Clone, Copy, Debug)]
+pub struct MateLimit {
+    moves: u32,
+}
+
+impl MateLimit {
+    /// Makes the rule for a mate in `moves` moves or fewer.
+    pub fn new(moves: u32) -> Self {
+        MateLimit { moves }
+    }
+}
+
+impl Stopper for MateLimit {
+    fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
+        let is_found = stats.mate_in.is_some_and(|moves| moves <= self.moves);
+        // A longer mate that is certain may still give way to a shorter one.
+        let is_hopeless = (stats.mate_in.is_none() && stats.root_is_certain) || stats.is_exhausted();
+        (is_found || is_hopeless).then_some(StopReason::Mate)
+    }
+}
+
+/// Compares the root's visit distribution with that of an earlier moment of the search.
+///
+/// The gain is the Kullback-Leibler divergence of the new distribution from the old, Σ p·ln(p/q) with p old and
+/// q new, per node made in between (Lc0's rule and units).
+#[derive(Clone, Debug)]
+pub struct KldGain {
+    minimum: f64,
+    interval: u64,
+    earlier: Vec<u32>,
+}
+
+impl KldGain {
+    /// Makes the rule: it stops when the gain per node falls below `minimum`, and is checked every `interval` nodes.
+    pub fn new(minimum: f64, interval: u64) -> Self {
+        KldGain { minimum, interval, earlier: Vec::new() }
+    }
+}
+
+impl Stopper for KldGain {
+    fn should_stop(&mut self, stats: &SearchStats, _: &mut Hints) -> Option<StopReason> {
+        let before: u64 = total(&self.earlier);
+        let now: u64 = total(&stats.root_visits);
+        if now < before + self.interval {
+            return None;
+        }
+        // Moves that were tried since are new at the end; the earlier ones keep their places.
+        let gain =
+            (before > 0).then(|| divergence(&self.earlier, &stats.root_visits) / (now - before) as f64);
+        self.earlier.clone_from(&stats.root_visits);
+        gain.is_some_and(|gain| gain < self.minimum).then_some(StopReason::KldGain)
+    }
+}
+
+fn total(visits: &[u32]) -> u64 {
+    visits.iter().map(|&n| u64::from(n)).sum()
+}
+
+/// Returns Σ p·ln(p/q) over the moves that `old` had visited; p and q are shares of the visits in `old` and `new`.
+fn divergence(old: &[u32], new: &[u32]) -> f64 {
+    let (old_total, new_total) = (total(old) as f64, total(new) as f64);
+    let share = |n: u32, total: f64| f64::from(n) / total;
+    let visited = old.iter().zip(new).filter(|(p, q)| **p > 0 && **q > 0);
+    visited.map(|(&p, &q)| share(p, old_total) * (share(p, old_total) / share(q, new_total)).ln()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::facts::GoLimits;
+    use crate::time::facts::RootEvaluation;
+    use crate::time::units::Nodes;
+
+    fn stats(elapsed: f64, since_first_eval: Option<f64>) -> SearchStats {
+        let (elapsed, since_first_eval) = (Millis(elapsed), since_first_eval.map(Millis));
+        SearchStats { elapsed, since_first_eval, ..SearchStats::default() }
+    }
+
+    #[test]
+    fn stops_when_the_budget_is_spent_and_tells_what_is_left() {
+        let report = MoveReport { budget: Millis(100.0), ..MoveReport::default() };
+        let mut budget = BudgetLimit::new(&MoveFacts::default(), report);
+        let mut hints = Hints::default();
+        assert_eq!(budget.should_stop(&stats(60.0, Some(1.0)), &mut hints), None);
+        assert_eq!(hints.remaining_time, Millis(40.0));
+        assert_eq!(budget.should_stop(&stats(100.0, Some(41.0)), &mut hints), Some(StopReason::Budget));
+        assert_eq!(budget.deadline(), Some(Millis(100.0)));
+    }
+
+    #[test]
+    fn waits_a_tenth_of_the_clock_for_the_first_evaluation() {
+        let limits = GoLimits { time: Some(Millis(120.0)), ..GoLimits::default() };
+        let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
+        let mut budget = BudgetLimit::new(&facts, MoveReport::default());
+        let mut hints = Hints::default();
+        // A tenth of 120 ms.
+        assert_eq!(budget.deadline(), Some(Millis(12.0)));
+        assert_eq!(budget.should_stop(&stats(10.0, None), &mut hints), None);
+        assert_eq!(budget.should_stop(&stats(11.0, Some(0.1)), &mut hints), Some(StopReason::Budget));
+        let mut late = BudgetLimit::new(&facts, MoveReport::default());
+        assert_eq!(late.should_stop(&stats(12.0, None), &mut hints), Some(StopReason::Budget));
+    }
+
+    /// A regression: a move whose tree was kept waited up to a tenth of the clock for a batch, too.
+    #[test]
+    fn a_root_that_is_evaluated_already_is_not_waited_for() {
+        let deadline = |budget: f64| {
+            let limits = GoLimits { time: Some(Millis(6_000.0)), ..GoLimits::default() };
+            let facts = MoveFacts { limits, root: Some(RootEvaluation::default()), ..MoveFacts::default() };
+            let report = MoveReport { budget: Millis(budget), ..MoveReport::default() };
+            let mut stopper = BudgetLimit::new(&facts, report);
+            assert_eq!(stopper.should_stop(&stats(4.0, None), &mut Hints::default()), None);
+            stopper.deadline()
+        };
+        assert_eq!(deadline(89.0), Some(Millis(89.0)));
+        assert_eq!(deadline(0.0), Some(LEAST_GRACE));
+    }
+
+    #[test]
+    fn a_slow_network_is_waited_for_where_the_clock_has_the_time() {
+        let limits = GoLimits { time: Some(Millis(10_000.0)), ..GoLimits::default() };
+        let facts = MoveFacts { limits, overhead: Millis(200.0), ..MoveFacts::default() };
+        let report = MoveReport { budget: Millis(200.0), ..MoveReport::default() };
+        let mut budget = BudgetLimit::new(&facts, report);
+        assert_eq!(budget.should_stop(&stats(400.0, None), &mut Hints::default()), None);
+        let evaluated = stats(401.0, Some(0.5));
+        assert_eq!(budget.should_stop(&evaluated, &mut Hints::default()), Some(StopReason::Budget));
+    }
+
+    #[test]
+    fn visits_and_playouts_are_told_apart() {
+        let stats = SearchStats { nodes: Nodes(100), new_nodes: Nodes(60), ..SearchStats::default() };
+        let ask = |mut limit: NodeLimit, hints: &mut Hints| limit.should_stop(&stats, hints);
+        let mut hints = Hints::default();
+        assert_eq!(ask(NodeLimit::of_visits(Nodes(100)), &mut hints), Some(StopReason::Nodes));
+        let mut hints = Hints::default();
+        assert_eq!(ask(NodeLimit::of_playouts(Nodes(100)), &mut hints), None);
+        assert_eq!(hints.remaining_visits.0, 40.0);
+    }
+
+    /// Returns the deadline of a search whose root is evaluated.
+    fn deadline(movetime: f64, overhead: f64) -> Option<Millis> {
+        let mut stopper = MoveTimeLimit::new(Millis(movetime), Millis(overhead));
+        stopper.should_stop(&evaluated(0.0), &mut Hints::default());
+        stopper.deadline()
+    }
+
+    fn evaluated(elapsed: f64) -> SearchStats {
+        let (elapsed, since_first_eval) = (Millis(elapsed), Some(Millis(0.0)));
+        SearchStats { elapsed, since_first_eval, ..SearchStats::default() }
+    }
+
+    #[test]
+    fn the_overhead_is_kept_back_once() {
+        assert_eq!(deadline(1000.0, 200.0), Some(Millis(800.0)));
+        assert_eq!(deadline(100.0, 200.0), Some(Millis(50.0)));
+        assert_eq!(deadline(-1.0, 200.0), Some(Millis(0.0)));
+    }
+
+    /// A regression: with the usual overhead half of a short `movetime` was left unused while the first evaluation was under
+    /// way, and a move was played without any.
+    #[test]
+    fn the_first_evaluation_is_waited_for() {
+        let mut stopper = MoveTimeLimit::new(Millis(300.0), Millis(200.0));
+        let mut hints = Hints::default();
+        assert_eq!(stopper.deadline(), Some(Millis(270.0)));
+        let waiting = |elapsed| SearchStats { elapsed: Millis(elapsed), ..SearchStats::default() };
+        assert_eq!(stopper.should_stop(&waiting(269.0), &mut hints), None);
+        assert_eq!(stopper.should_stop(&evaluated(269.5), &mut hints), Some(StopReason::MoveTime));
+        let mut stopper = MoveTimeLimit::new(Millis(300.0), Millis(200.0));
+        assert_eq!(stopper.should_stop(&waiting(270.0), &mut hints), Some(StopReason::MoveTime));
+        let none = MoveTimeLimit::new(Millis(-1.0), Millis(200.0));
+        assert_eq!(none.deadline(), Some(Millis(0.0)));
+    }
+
+    #[test]
+    fn stops_at_the_limit_not_before() {
+        let mut stopper = MoveTimeLimit::new(Millis(1000.0), Millis(0.0));
+        let mut hints = Hints::default();
+        let at = |elapsed| SearchStats { elapsed: Millis(elapsed), ..SearchStats::default() };
+        assert_eq!(stopper.should_stop(&at(999.9), &mut hints), None);
+        assert_eq!(stopper.should_stop(&at(1000.0), &mut hints), Some(StopReason::MoveTime));
+    }
+
+    #[test]
+    fn stops_at_its_depth() {
+        let at = |depth| SearchStats { depth, ..SearchStats::default() };
+        assert_eq!(DepthLimit::new(5).should_stop(&at(4), &mut Hints::default()), None);
+        assert_eq!(DepthLimit::new(5).should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
+        let certain = SearchStats { root_is_certain: true, ..at(2) };
+        assert_eq!(DepthLimit::new(5).should_stop(&certain, &mut Hints::default()), Some(StopReason::Depth));
+    }
+
+    #[test]
+    fn stops_where_all_lines_soon_end() {
+        let with = |new_nodes, terminal_visits| {
+            let stats = SearchStats {
+                depth: 2,
+                new_nodes: Nodes(new_nodes),
+                terminal_visits: Nodes(terminal_visits),
+                ..SearchStats::default()
+            };
+            DepthLimit::new(5).should_stop(&stats, &mut Hints::default())
+        };
+        assert_eq!(with(1000, 999), None);
+        assert_eq!(with(30_000, 28_000), None);
+        assert_eq!(with(30_000, 29_000), Some(StopReason::Depth));
+    }
+
+    #[test]
+    fn stops_at_short_mates_only() {
+        let with = |mate_in| SearchStats { mate_in, ..SearchStats::default() };
+        let mut stopper = MateLimit::new(3);
+        assert_eq!(stopper.should_stop(&with(None), &mut Hints::default()), None);
+        assert_eq!(stopper.should_stop(&with(Some(4)), &mut Hints::default()), None);
+        assert_eq!(stopper.should_stop(&with(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
+    }
+
+    #[test]
+    fn stops_where_there_is_no_mate_to_be_found() {
+        let drawn = SearchStats { root_is_certain: true, ..SearchStats::default() };
+        assert_eq!(MateLimit::new(3).should_stop(&drawn, &mut Hints::default()), Some(StopReason::Mate));
+    }
+
+    fn visited(visits: &[u32]) -> SearchStats {
+        SearchStats { root_visits: visits.into(), ..SearchStats::default() }
+    }
+
+    #[test]
+    fn divergence_by_hand() {
+        // Old 50:50, new 75:25 of 100 and 200: 0.5·ln(0.5/0.75) + 0.5·ln(0.5/0.25)
+        // = 0.5·(-0.405465) + 0.5·0.693147 = 0.143841
+        assert!((divergence(&[50, 50], &[150, 50]) - 0.143_841).abs() < 1e-6);
+    }
+
+    #[test]
+    fn stops_when_the_distribution_has_settled() {
+        let mut stopper = KldGain::new(1e-4, 100);
+        let mut ask = |visits| stopper.should_stop(&visited(visits), &mut Hints::default());
+        assert_eq!(ask(&[50, 50]), None);
+        assert_eq!(ask(&[80, 60]), None, "the interval is not over");
+        assert_eq!(ask(&[150, 50]), None, "a gain of 0.1438 in 100 nodes");
+        assert_eq!(ask(&[225, 75]), Some(StopReason::KldGain), "the same shares again");
+    }
+
+    /// A regression: a look was skipped whenever a move had been tried for the first time since the last one.
+    #[test]
+    fn a_new_move_does_not_hide_that_the_others_have_settled() {
+        let mut stopper = KldGain::new(1e-4, 100);
+        let mut ask = |visits| stopper.should_stop(&visited(visits), &mut Hints::default());
+        assert_eq!(ask(&[75, 25]), None);
+        assert_eq!(ask(&[150, 50, 1]), Some(StopReason::KldGain));
+    }
+}
