@@ -47,7 +47,7 @@ pub enum ParamError {
 
 /// One entry of a list.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ParamEntry {
+pub(crate) enum ParamEntry {
     /// `key=value`
     Value {
         /// The text left of the equals sign.
@@ -85,22 +85,22 @@ impl Params {
     }
 
     /// Returns all entries in the order written.
-    pub fn entries(&self) -> &[ParamEntry] {
+    pub(crate) fn entries(&self) -> &[ParamEntry] {
         &self.entries
     }
 
     /// Appends an entry.
-    pub fn push(&mut self, entry: ParamEntry) {
+    pub(crate) fn push(&mut self, entry: ParamEntry) {
         self.entries.push(entry);
     }
 
     /// Returns true if there is no entry.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Returns the text at `key`; the last one written counts.
-    pub fn get(&self, key: &str) -> Option<&str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.entries.iter().rev().find_map(|entry| match entry {
             ParamEntry::Value { key: k, value } if k == key => Some(value.as_str()),
             _ => None,
@@ -108,7 +108,7 @@ impl Params {
     }
 
     /// Returns the nested lists with their names.
-    pub fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (&str, &Params)> {
         self.entries.iter().filter_map(|entry| match entry {
             ParamEntry::List { name, params } => Some((name.as_str(), params)),
             ParamEntry::Value { .. } => None,
@@ -116,13 +116,13 @@ impl Params {
     }
 
     /// Returns this list with the values of `outer` for all keys that it does not have itself; lists are not inherited.
-    pub fn inheriting(&self, outer: &Params) -> Params {
+    pub(crate) fn inheriting(&self, outer: &Params) -> Params {
         let values = outer.entries.iter().filter(|entry| matches!(entry, ParamEntry::Value { .. }));
         Params { entries: values.chain(&self.entries).cloned().collect() }
     }
 
     /// Returns this list with `value` at `key`.
-    pub fn with(mut self, key: &str, value: &str) -> Params {
+    pub(crate) fn with(mut self, key: &str, value: &str) -> Params {
         self.entries.push(ParamEntry::Value { key: key.into(), value: value.into() });
         self
     }
@@ -144,7 +144,7 @@ impl Params {
     }
 
     /// Returns this list without the values at `keys`.
-    pub fn without(&self, keys: &[&str]) -> Params {
+    pub(crate) fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
         Params { entries: self.entries.iter().filter(stays).cloned().collect() }
     }
@@ -203,7 +203,7 @@ impl Params {
     ///
     /// # Errors
     /// Returns [`ParamError::Unknown`], naming what would be valid for `owner`.
-    pub fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
+    pub(crate) fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
         for entry in &self.entries {
             let (name, known) = match entry {
                 ParamEntry::Value { key, .. } => (key, keys.contains(&key.as_str())),

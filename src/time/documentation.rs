@@ -4,22 +4,23 @@
 
 use std::fmt::Write;
 
+use super::estimators::LogLogistic;
 use super::estimators::moves_left::ESTIMATORS;
+use super::manager_from;
 use super::managers::{MANAGERS, Smooth};
 use super::parameters::Named;
 use crate::options::{OptionKind, OptionSpec};
 
 /// A table in Markdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+struct Table {
     /// The name by which the page refers to the table.
-    pub name: &'static str,
+    name: &'static str,
     /// Its lines.
-    pub markdown: String,
+    markdown: String,
 }
 
-/// Returns all tables.
-pub fn tables() -> Vec<Table> {
+fn tables() -> Vec<Table> {
     vec![
         Table { name: "managers", markdown: managers() },
         Table { name: "smooth", markdown: smooth() },
@@ -123,56 +124,49 @@ fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::time::estimators::LogLogistic;
-    use crate::time::manager_from;
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/time-management.md");
 
-    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/time-management.md");
-
-    /// Returns the page with the present tables between their marks.
-    fn updated(page: &str) -> String {
-        let mut page = page.to_owned();
-        for Table { name, markdown } in tables() {
-            let mark = format!("<!-- table {name}: made by src/time/documentation.rs -->\n");
-            let start = page.find(&mark).unwrap_or_else(|| panic!("no mark {mark}")) + mark.len();
-            let end = start + page[start..].find("<!-- end of table -->").expect("an end of the table");
-            page.replace_range(start..end, &markdown);
-        }
-        page
+/// Returns the page with the present tables between their marks.
+fn updated(page: &str) -> String {
+    let mut page = page.to_owned();
+    for Table { name, markdown } in tables() {
+        let mark = format!("<!-- table {name}: made by src/time/documentation.rs -->\n");
+        let start = page.find(&mark).unwrap_or_else(|| panic!("no mark {mark}")) + mark.len();
+        let end = start + page[start..].find("<!-- end of table -->").expect("an end of the table");
+        page.replace_range(start..end, &markdown);
     }
+    page
+}
 
-    #[test]
-    fn the_page_has_the_tables_of_the_code() {
-        let page = std::fs::read_to_string(PAGE).unwrap();
-        let updated = updated(&page);
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(PAGE, updated).unwrap();
-        } else {
-            assert!(page == updated, "docs are old: run UPDATE_DOCS=1 cargo test --lib time::documentation");
-        }
+#[test]
+fn the_page_has_the_tables_of_the_code() {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let updated = updated(&page);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(PAGE, updated).unwrap();
+    } else {
+        assert!(page == updated, "docs are old: run UPDATE_DOCS=1 cargo test --lib time::documentation");
     }
+}
 
-    /// Every documented value is one that the option accepts.
-    #[test]
-    fn documented_values_are_accepted() {
-        let accept = |owner: &str, spec: &OptionSpec| {
-            for value in [spec.default_text(), spec.lc0.clone().unwrap_or_else(|| spec.default_text())] {
-                let text = format!("{owner}({}={value})", spec.name);
-                let text = match owner {
-                    "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),
-                    owner if owner.starts_with("mle-") => format!("smooth({text})"),
-                    _ => text,
-                };
-                assert!(manager_from(&text).is_ok(), "{text}");
-            }
-        };
-        for manager in MANAGERS {
-            (manager.parameters)().iter().for_each(|spec| accept(manager.name, spec));
+/// Every documented value is one that the option accepts.
+#[test]
+fn documented_values_are_accepted() {
+    let accept = |owner: &str, spec: &OptionSpec| {
+        for value in [spec.default_text(), spec.lc0.clone().unwrap_or_else(|| spec.default_text())] {
+            let text = format!("{owner}({}={value})", spec.name);
+            let text = match owner {
+                "blend" => format!("smooth(blend({}({}={value})))", LogLogistic::NAME, spec.name),
+                owner if owner.starts_with("mle-") => format!("smooth({text})"),
+                _ => text,
+            };
+            assert!(manager_from(&text).is_ok(), "{text}");
         }
-        for estimator in ESTIMATORS {
-            (estimator.parameters)().iter().for_each(|spec| accept(estimator.name, spec));
-        }
+    };
+    for manager in MANAGERS {
+        (manager.parameters)().iter().for_each(|spec| accept(manager.name, spec));
+    }
+    for estimator in ESTIMATORS {
+        (estimator.parameters)().iter().for_each(|spec| accept(estimator.name, spec));
     }
 }

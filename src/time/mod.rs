@@ -25,7 +25,8 @@
 
 mod centipawns;
 mod chain;
-pub mod documentation;
+#[cfg(test)]
+mod documentation;
 pub mod estimators;
 mod facts;
 mod game_clock;
@@ -40,18 +41,18 @@ pub mod stoppers;
 mod timekeeper;
 pub mod units;
 
-pub use centipawns::{centipawns, expected_result};
-pub use chain::{Chain, StopperOptions};
-pub use facts::{GoLimits, MoveFacts, MoverClock, RootEvaluation};
+pub(crate) use centipawns::{centipawns, expected_result};
+pub(crate) use chain::{Chain, StopperOptions};
+pub(crate) use facts::RootEvaluation;
+pub use facts::{GoLimits, MoveFacts};
 pub use game_clock::{GameClock, NoTimeControl, TimeControl};
-
-pub use manager::{MoveOutcome, MoveReport, TimeManager};
-pub use managers::{
-    DEFAULT_MANAGER, ManagerChoice, TimeOptions, manager_from, manager_with_slowmover, number_at,
-};
-pub use move_start::{MoveStart, Timing};
+pub(crate) use manager::{MoveReport, TimeManager};
+pub use managers::{DEFAULT_MANAGER, manager_from, number_at};
+pub(crate) use managers::{TimeOptions, manager_with_slowmover};
+pub(crate) use move_start::{MoveStart, Timing};
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
-pub use stats::{Hints, MostVisits, SearchStats};
-pub use stoppers::{StopReason, Stopper};
-pub use timekeeper::{SearchEnd, Timekeeper};
-pub use units::{ExpectedNodes, GamePly, Millis, Nodes, Nps, Plies};
+pub(crate) use stats::{Hints, SearchStats};
+pub(crate) use stoppers::StopReason;
+pub(crate) use timekeeper::{SearchEnd, Timekeeper};
+pub(crate) use units::{GamePly, Nps, Plies};
+pub use units::{Millis, Nodes};
