@@ -29,7 +29,7 @@ fn documents(folders: &[&str]) -> Vec<PathBuf> {
 
 /// Returns the pages that are read from beginning to end; results are measurements.
 fn guides() -> Vec<PathBuf> {
-    documents(&["", "docs"])
+    documents(&["", "docs", "docs/guide", "docs/reference"])
 }
 
 fn pattern(text: &str) -> Regex {
@@ -83,7 +83,15 @@ fn paths_in_code(document: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn documents_name_what_is_there() {
-    let documents = documents(&["", "docs", "docs/results", "models", "tests/data/goldens"]);
+    let documents = documents(&[
+        "",
+        "docs",
+        "docs/guide",
+        "docs/reference",
+        "docs/results",
+        "models",
+        "tests/data/goldens",
+    ]);
     assert!(documents.len() >= 10, "{documents:?}");
     let mut missing = Vec::new();
     for document in &documents {
