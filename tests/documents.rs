@@ -10,7 +10,7 @@ use regex::Regex;
 /// Most figures (words that begin with a digit) in 100 words of a guide.
 const MOST_FIGURES: f64 = 2.5;
 /// Pages with formulas, which may have more of them.
-const REFERENCES: [&str; 1] = ["docs/time-management.md"];
+const REFERENCES: [&str; 1] = ["docs/reference/time-management.md"];
 /// Sentences of more words than this are long.
 const LONG_SENTENCE: usize = 25;
 /// Most long sentences, as a share of all.

@@ -1,4 +1,4 @@
-//! The tables of `docs/time-management.md`, made from the declarations of managers, estimators and their parameters.
+//! The tables of `docs/reference/time-management.md`, made from the declarations of managers, estimators and their parameters.
 //!
 //! A test holds the page against them. `UPDATE_DOCS=1 cargo test --lib time::documentation` writes them into the page.
 
@@ -109,7 +109,7 @@ mod tests {
     use crate::time::estimators::LogLogistic;
     use crate::time::manager_from;
 
-    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/time-management.md");
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/time-management.md");
 
     /// Returns the page with the present tables between their marks.
     fn updated(page: &str) -> String {
