@@ -1,5 +1,5 @@
 //! Plays every time manager through 500 made-up games ([`synthetic`]) at each time control, in virtual time, and prints the share of
-//! the clock used, smallest clock, losses on time, insta-moves and variation of nodes. The tables of `docs/results/time-management.md` come
+//! the clock used, smallest clock, losses on time, insta-moves and variation of nodes. The tables of `docs/time-management.md` come
 //! from recorded games and `zeitnot timelab`, not from here. `cargo bench --bench replay` takes minutes; a number as argument plays
 //! that many games instead.
 
