@@ -89,6 +89,7 @@ fn documents_name_what_is_there() {
         "docs/guide",
         "docs/reference",
         "docs/results",
+        "fuzz",
         "models",
         "tests/data/goldens",
     ]);
