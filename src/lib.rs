@@ -66,3 +66,8 @@ pub mod tools;
 pub mod uci;
 pub mod version;
 mod weighted_draw;
+
+/// Tests the program in the guide to the library.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guide/library.md")]
+struct LibraryGuide;

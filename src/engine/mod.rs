@@ -5,6 +5,8 @@
 
 mod active_search;
 mod before_pondering;
+#[cfg(test)]
+mod documentation;
 mod error;
 mod evaluation;
 mod finished_search;

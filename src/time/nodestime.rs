@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_help_names_the_conditions_of_the_same_game() {
         let help = NodesTimeOptions::declared()[0].help;
-        let page = include_str!("../../docs/time-management.md");
+        let page = include_str!("../../docs/reference/time-management.md");
         let readme = include_str!("../../README.md");
         for text in [help, page, readme] {
             let names_all = |line: &str| line.contains("one thread of the CPU") && line.contains("fp32");

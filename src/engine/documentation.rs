@@ -1,33 +1,28 @@
-//! The tables of `docs/time-management.md`, made from the declarations of managers, estimators and their parameters.
+//! The tables of the reference, made from the declarations of managers, estimators, backends and their parameters.
 //!
-//! A test holds the page against them. `UPDATE_DOCS=1 cargo test --lib time::documentation` writes them into the page.
+//! A test holds the pages against them. `UPDATE_DOCS=1 cargo test --lib documentation` writes them into the pages.
 
 use std::fmt::Write;
+use std::path::Path;
 
-use super::estimators::LogLogistic;
-use super::estimators::moves_left::ESTIMATORS;
-use super::manager_from;
-use super::managers::{MANAGERS, Smooth};
-use super::parameters::Named;
+use crate::network::backends::BACKENDS;
 use crate::options::{OptionKind, OptionSpec};
+use crate::time::estimators::LogLogistic;
+use crate::time::estimators::moves_left::ESTIMATORS;
+use crate::time::manager_from;
+use crate::time::managers::{MANAGERS, Smooth};
+use crate::time::parameters::Named;
 
-/// A table in Markdown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Table {
-    /// The name by which the page refers to the table.
-    name: &'static str,
-    /// Its lines.
-    markdown: String,
-}
-
-fn tables() -> Vec<Table> {
-    vec![
-        Table { name: "managers", markdown: managers() },
-        Table { name: "smooth", markdown: smooth() },
-        Table { name: "moves-left", markdown: estimators() },
-        Table { name: "moves-left-parameters", markdown: estimator_parameters() },
-        Table { name: "other-managers", markdown: other_managers() },
-    ]
+/// A page with its tables, each with the name by which the page refers to it.
+fn pages() -> [(&'static str, Vec<(&'static str, String)>); 2] {
+    let time = vec![
+        ("managers", managers()),
+        ("smooth", smooth()),
+        ("moves-left", estimators()),
+        ("moves-left-parameters", estimator_parameters()),
+        ("other-managers", other_managers()),
+    ];
+    [("time-management.md", time), ("backends.md", vec![("parameters", backend_parameters())])]
 }
 
 fn managers() -> String {
@@ -73,6 +68,15 @@ fn other_managers() -> String {
         })
     });
     table(&["manager", "parameter", "default", "values", "meaning"], rows)
+}
+
+fn backend_parameters() -> String {
+    let rows = BACKENDS.iter().flat_map(|backend| {
+        (backend.parameters)().into_iter().map(|spec| {
+            vec![code(backend.name), code(spec.name), default_value(&spec), allowed(&spec), help(&spec)]
+        })
+    });
+    table(&["backend", "parameter", "default", "values", "meaning"], rows)
 }
 
 /// Returns the default, as code where it is a word.
@@ -124,13 +128,11 @@ fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     text
 }
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/time-management.md");
-
-/// Returns the page with the present tables between their marks.
-fn updated(page: &str) -> String {
+/// Returns a page with the present tables between their marks.
+fn updated(page: &str, tables: Vec<(&str, String)>) -> String {
     let mut page = page.to_owned();
-    for Table { name, markdown } in tables() {
-        let mark = format!("<!-- table {name}: made by src/time/documentation.rs -->\n");
+    for (name, markdown) in tables {
+        let mark = format!("<!-- table {name}: made by src/engine/documentation.rs -->\n");
         let start = page.find(&mark).unwrap_or_else(|| panic!("no mark {mark}")) + mark.len();
         let end = start + page[start..].find("<!-- end of table -->").expect("an end of the table");
         page.replace_range(start..end, &markdown);
@@ -139,13 +141,17 @@ fn updated(page: &str) -> String {
 }
 
 #[test]
-fn the_page_has_the_tables_of_the_code() {
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    let updated = updated(&page);
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(PAGE, updated).unwrap();
-    } else {
-        assert!(page == updated, "docs are old: run UPDATE_DOCS=1 cargo test --lib time::documentation");
+fn the_pages_have_the_tables_of_the_code() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference");
+    for (name, tables) in pages() {
+        let path = folder.join(name);
+        let page = std::fs::read_to_string(&path).unwrap();
+        let updated = updated(&page, tables);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(path, updated).unwrap();
+        } else {
+            assert!(page == updated, "{name} is old: run UPDATE_DOCS=1 cargo test --lib documentation");
+        }
     }
 }
 
