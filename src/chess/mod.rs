@@ -15,22 +15,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod epd;
 mod fen;
 mod history;
 mod mate;
 mod moves;
-mod notation;
-mod perft;
 mod position;
-mod terminal;
 
-pub use epd::split_epd;
-pub use fen::PositionError;
-pub use history::History;
-pub use moves::{Move, MoveList};
-pub use notation::{MoveError, Variant};
-pub use perft::{MAX_PERFT_DEPTH, PerftReport, perft};
-pub use position::Position;
+pub use fen::{PositionError, split_epd};
+pub use history::{History, Terminal};
+pub use moves::{Move, MoveError, MoveList, Variant};
+pub use position::{MAX_PERFT_DEPTH, PerftReport, Position, perft};
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};
-pub use terminal::Terminal;

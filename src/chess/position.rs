@@ -1,12 +1,16 @@
-//! One position: board, side to move, rights, counters and key.
+//! One position: board, side to move, rights, counters and key; and the count of the move paths from it (perft).
 //!
 //! Wraps `shakmaty::Chess`. What happened before (repetitions) is the job of [`History`](super::History).
 
+use std::fmt;
 use std::num::NonZeroU32;
+use std::time::Instant;
 
+use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
+use super::moves::Variant;
 use super::moves::{Move, MoveList};
 
 /// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
@@ -227,4 +231,68 @@ fn castling_key(rooks: Bitboard) -> u64 {
 
 fn en_passant_key(square: Option<Square>) -> u64 {
     square.map_or(0, |square| Zobrist64::zobrist_for_en_passant_file(square.file()).0)
+}
+
+/// The deepest count that surely fits: 218 moves to the eighth power are less than 2^64.
+pub const MAX_PERFT_DEPTH: u32 = 8;
+
+/// Counts the legal move sequences of `depth` plies from `position`; there is 1 at depth 0.
+///
+/// The last ply is counted, not played.
+pub fn perft(position: &Position, depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    let moves = position.legal_moves();
+    if depth == 1 {
+        return moves.len() as u64;
+    }
+    moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
+}
+
+/// The paths from a position, and how fast they were counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct PerftReport {
+    nodes: u64,
+    nps: u64,
+    time_ms: u64,
+    moves: Vec<MovePaths>,
+}
+
+/// The paths that begin with one move.
+#[derive(Clone, Debug, Serialize)]
+struct MovePaths {
+    r#move: String,
+    nodes: u64,
+}
+
+impl PerftReport {
+    /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]; castling is written as in `variant`.
+    pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
+        let start = Instant::now();
+        let moves: Vec<MovePaths> = match depth.checked_sub(1) {
+            None => Vec::new(),
+            Some(rest) => position
+                .legal_moves()
+                .into_iter()
+                .map(|m| MovePaths {
+                    r#move: position.format_move(m, variant),
+                    nodes: perft(&position.play(m), rest),
+                })
+                .collect(),
+        };
+        let time = start.elapsed();
+        let nodes = if depth == 0 { 1 } else { moves.iter().map(|root| root.nodes).sum() };
+        let nps = (nodes as f64 / time.as_secs_f64().max(1e-9)) as u64;
+        PerftReport { nodes, nps, time_ms: time.as_millis() as u64, moves }
+    }
+}
+
+impl fmt::Display for PerftReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for MovePaths { r#move, nodes } in &self.moves {
+            writeln!(f, "{}: {nodes}", r#move)?;
+        }
+        writeln!(f, "{} nodes {} nps", self.nodes, self.nps)
+    }
 }

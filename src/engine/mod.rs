@@ -3,52 +3,44 @@
 //! `uci` drives it line by line, the tools directly. Commands return at once; a search runs on threads of its own and
 //! reports to a [`Listener`]. Whatever fails, settings, game and process survive.
 
-mod active_search;
-mod before_pondering;
-mod error;
-mod evaluation;
-mod finished_search;
 mod game;
 mod go;
 mod info_options;
-mod listener;
-mod loading;
 mod memory;
+mod network;
 mod player;
 mod quick_look;
-mod root_tablebase;
 mod settings;
-mod strength;
-mod system_memory;
 
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
+use thiserror::Error;
 
-use crate::chess::{History, Variant};
-use crate::network::BackendInfo;
-use crate::network::backends::BackendConfig;
-use crate::network::cache::EvalCache;
-use crate::search::WorkerProgress;
-
-use active_search::ActiveSearch;
-pub use error::EngineError;
-pub use evaluation::PositionEvaluation;
-pub use finished_search::FinishedSearch;
 use game::GameState;
+use go::ActiveSearch;
+pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
 pub use info_options::{InfoOptions, ScoreType};
-pub use listener::{GoRequest, Listener, SearchAnswer};
-use loading::LoadedNetwork;
-pub use loading::{NetworkOptions, OpenedBackend, load_network, open_backend};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
+use network::LoadedNetwork;
+pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use quick_look::quick_look;
-use root_tablebase::RootTablebase;
-pub use root_tablebase::TablebaseOptions;
 pub use settings::{CLEAR_TREE, Settings};
+
+use crate::chess::{History, PositionError, Variant};
+use crate::network::backends::BackendConfig;
+use crate::network::cache::EvalCache;
+use crate::network::weights::NetworkError;
+use crate::network::{BackendError, BackendInfo};
+use crate::options::OptionError;
+use crate::params::ParamError;
+use crate::search::tree::TreeFull;
+use crate::search::{ContemptError, WorkerPoolError, WorkerProgress};
+use crate::tablebase::TablesInForce;
 
 /// The engine with its options, network and game.
 pub struct Engine {
@@ -59,7 +51,7 @@ pub struct Engine {
     network: Option<LoadedNetwork>,
     /// The options for which no network could be made ready, and why, while another one is in force.
     network_refusal: Option<(NetworkOptions, String)>,
-    tables: RootTablebase,
+    tables: TablesInForce,
     cache: Arc<EvalCache>,
     /// The options that the cache was made by.
     cache_settings: CacheSettings,
@@ -99,7 +91,7 @@ impl Engine {
             position_refusal: None,
             network: None,
             network_refusal: None,
-            tables: RootTablebase::default(),
+            tables: TablesInForce::default(),
             active: None,
             pending_answer: None,
             draining: Vec::new(),
@@ -303,5 +295,69 @@ type Draining = Arc<CachePadded<WorkerProgress>>;
 fn wait_for(searches: Vec<Draining>) {
     for progress in searches {
         progress.wait_idle(Duration::MAX);
+    }
+}
+
+/// The reason why the engine could not carry out a command.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// An option's name or value was refused.
+    #[error("{}{}", .0, option_error_suffix(.0))]
+    Option(#[from] OptionError),
+    /// A parameter inside an option's value was refused.
+    #[error("{0}; the old value stays")]
+    Params(#[from] ParamError),
+    /// The network could not be read, or its backend could not be made.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The network file cannot be used.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// An opponent's entry in the option `Contempt` was refused.
+    #[error("{0}; the old value stays")]
+    Contempt(#[from] ContemptError),
+    /// The position was refused.
+    #[error("{0}; nothing is searched until a position is accepted")]
+    Position(#[from] PositionError),
+    /// The last position was refused, so that there is none to search; the text says why it was.
+    #[error("the last position was refused: {0}")]
+    NoPosition(String),
+    /// The network that the options ask for was refused before; the text says why.
+    #[error("{0}")]
+    NetworkRefused(String),
+    /// A search ended without a move that one can rely on.
+    #[error("no result for {position}: {reason}")]
+    NoResult {
+        /// The position, as FEN.
+        position: String,
+        /// What was wrong.
+        reason: String,
+    },
+    /// The tree has no room left.
+    #[error("{0}; send ucinewgame")]
+    Tree(String),
+    /// No search threads could be made ready.
+    #[error(transparent)]
+    Workers(#[from] WorkerPoolError),
+}
+
+impl EngineError {
+    /// Returns whether there is no position to search, whatever it would be searched with.
+    pub fn is_of_position(&self) -> bool {
+        matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
+    }
+}
+
+/// Returns what an error in an option means for the option.
+fn option_error_suffix(error: &OptionError) -> &'static str {
+    match error {
+        OptionError::Unknown { .. } => "",
+        OptionError::Value { .. } => "; the old value stays",
+    }
+}
+
+impl From<TreeFull> for EngineError {
+    fn from(full: TreeFull) -> Self {
+        EngineError::Tree(full.to_string())
     }
 }

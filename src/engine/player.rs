@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::game::{GameState, SearchResources};
-use super::loading::{OpenedBackend, open_backend};
-use super::root_tablebase::RootTablebase;
+use super::network::{OpenedBackend, open_backend};
 use super::{EngineError, GoRequest, Settings, check, quick_look};
 use crate::chess::{History, Move};
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, EvalSlot};
 use crate::search::tree::Reclaimer;
 use crate::search::{NextStep, SearchResult, SteppedSearch};
+use crate::tablebase::TablesInForce;
 use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 
 /// Options, network and tables that many games share.
@@ -24,7 +24,7 @@ use crate::time::{GoLimits, Millis, MoveReport, Nodes, NodesPerMilli};
 pub struct EngineSetup {
     settings: Settings,
     opened: OpenedBackend,
-    tables: RootTablebase,
+    tables: TablesInForce,
     notes: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl EngineSetup {
     }
 
     fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
-        let mut tables = RootTablebase::default();
+        let mut tables = TablesInForce::default();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
         Ok(EngineSetup { settings, opened, tables, notes })
     }

@@ -1,4 +1,5 @@
-//! Search threads: each has a way to the device, and takes part in one search after the other.
+//! Who searches: threads, each with a way to the device, that take part in one search after the other; and [`SteppedSearch`], for owners
+//! that provide the thread and the evaluations themselves.
 //!
 //! A worker that waits for an evaluation holds no lock and nothing that others need. Batches that come back after the
 //! search was stopped it backs up all the same, and only then leaves.
@@ -8,10 +9,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use super::device::{Device, WorkerPoolError};
-use super::search::Search;
-use crate::network::Backend;
+use super::search::{Search, SearchResult, conclude};
+use super::stop_controller::EndReason;
+use crate::network::{Backend, EvalSlot};
 use crate::search::leaf::{Gathered, Gatherer};
 use crate::search::state::SearchState;
+use crate::search::tree::TreeFull;
 
 /// The stack of a search thread: lines of play can be thousands of plies long, and a descent recurses once per ply.
 const STACK_BYTES: usize = 32 << 20;
@@ -163,4 +166,118 @@ fn take_part(search: &Search, device: &mut Device) {
 fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
     let limit = context.params.nps_limit;
     limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
+}
+
+/// The number of times that room is made in a full tree without use before the search gives up.
+const MAX_FRUITLESS: u32 = 100;
+
+/// The next thing that a search needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextStep {
+    /// The waiting batch has to be evaluated.
+    Evaluate,
+    /// The search is over and needs nothing.
+    Over,
+}
+
+/// A search that its owner drives step by step. Its buffers serve one search after the other.
+#[derive(Debug)]
+pub(crate) struct SteppedSearch {
+    search: Arc<Search>,
+    gatherer: Gatherer,
+    device: Device,
+    /// The time of the search when it was over, before what was under way came back.
+    over_at: Duration,
+}
+
+impl SteppedSearch {
+    /// Returns the driver of `search`, in which nobody else takes part.
+    pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
+        let mut device = Device::of_owner(&search.state.context.backend_info);
+        device.begin();
+        let gatherer = Gatherer::new(search.state.context.history.clone(), device.queues());
+        SteppedSearch { search, gatherer, device, over_at: Duration::ZERO }
+    }
+
+    /// Goes on with another search in the same buffers.
+    pub(crate) fn take_up(&mut self, search: Arc<Search>) {
+        self.gatherer.start_from(search.state.context.history.clone());
+        self.device.begin();
+        self.search = search;
+    }
+
+    /// Returns the present search.
+    pub(crate) fn search(&self) -> &Arc<Search> {
+        &self.search
+    }
+
+    /// Gathers until a batch waits for evaluation or the search is over.
+    pub(crate) fn advance(&mut self) -> NextStep {
+        let SteppedSearch { search, gatherer, device, over_at } = self;
+        let SearchState { context, budget, progress, .. } = &search.state;
+        let mut fruitless = 0;
+        while !progress.is_stopped() {
+            search.make_room();
+            let gathered = gatherer.gather(&search.state);
+            if device.wants(gatherer.waiting_leaves(), context.batch_size()) {
+                if gatherer.has_device() {
+                    gatherer.prefetch(&search.state);
+                }
+                return NextStep::Evaluate;
+            }
+            if gathered == Gathered::More && !device.is_idle() {
+                search.check_stoppers();
+                continue;
+            }
+            if search.take_in_oldest(device, gatherer) {
+                continue;
+            }
+            gatherer.release_collisions(&context.tree);
+            search.check_stoppers();
+            if gathered != Gathered::Nothing || progress.is_stopped() {
+                fruitless = 0;
+            } else if !context.tree.is_full() {
+                // Nothing is left to search, and nobody else will bring anything.
+                search.give_up();
+            } else if fruitless < MAX_FRUITLESS {
+                fruitless += 1;
+            } else {
+                search.fail(TreeFull.to_string());
+            }
+        }
+        *over_at = context.clock.elapsed();
+        gatherer.abandon_batch(&context.tree, budget);
+        while search.take_in_oldest(device, gatherer) {}
+        NextStep::Over
+    }
+
+    /// Returns the number of positions in the waiting batch.
+    pub(crate) fn waiting(&self) -> usize {
+        self.gatherer.batch.slots().len()
+    }
+
+    /// Exchanges the slots of the waiting batch, [`SteppedSearch::waiting`] of them, for `slots`: once to lend them for an
+    /// evaluation, and once more to take them back.
+    pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+        self.gatherer.batch.slots_mut().swap_with_slice(slots);
+    }
+
+    /// Takes the waiting batch, whose slots have been evaluated: it is backed up, at once where time is real.
+    pub(crate) fn finish_batch(&mut self) {
+        self.device.send(self.gatherer.take_batch(), &self.search.state.context.clock);
+        if self.device.is_full() {
+            self.search.take_in_oldest(&mut self.device, &mut self.gatherer);
+        }
+    }
+
+    /// Returns the time that a search took which is over.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.over_at
+    }
+
+    /// Returns how the search ended; it must be over.
+    pub(crate) fn result(&self) -> SearchResult {
+        let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
+        conclude(&self.search, reason)
+    }
 }

@@ -9,7 +9,7 @@ mod test_bench;
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use super::report::{info, move_stats};
+use super::report::{root_stats, search_info};
 use super::tree::{Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
@@ -46,8 +46,8 @@ fn a_search_is_reported_while_workers_change_it() {
         let ranked = snapshot.ranked_moves();
         assert!(ranked.len() <= search.state.root.moves().len());
         let _ = (
-            info::of(&search.state.context, &snapshot, &ranked),
-            move_stats::of(&search.state.context, &snapshot),
+            search_info(&search.state.context, &snapshot, &ranked),
+            root_stats(&search.state.context, &snapshot),
             search.stats(),
         );
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::node::{Node, NodeState, Standing};
 use super::nodes::{NodeId, Tree, TreeFull};
-use super::reclaim::{Discard, Reclaimer};
+use super::prune::{Discard, Reclaimer};
 use super::slab::Run;
 use super::verdict;
 use crate::chess::History;
