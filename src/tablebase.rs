@@ -124,7 +124,7 @@ impl Tablebase {
     }
 
     /// Returns whether `position` could be in the tables; they hold no castling rights.
-    pub fn covers(&self, position: &Position) -> bool {
+    pub(crate) fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
@@ -152,12 +152,12 @@ impl Tablebase {
     }
 
     /// Returns the error of the first table that could not be read when it was needed, if there was one.
-    pub fn read_error(&self) -> Option<&str> {
+    pub(crate) fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
 
     /// Returns a description of the tables in a few words, with a line for each folder or file that cannot be used.
-    pub fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let Tablebase { wdl_files, dtz_files, max_pieces, unusable, .. } = self;
         let mut text = format!(
             "{} Syzygy tables ({wdl_files} WDL, {dtz_files} DTZ), up to {max_pieces} pieces",
@@ -224,7 +224,7 @@ pub struct RootMoves {
     /// The tables by which they were chosen.
     pub tables: RootTables,
     /// Positions found in the tables.
-    pub hits: u64,
+    pub(crate) hits: u64,
 }
 
 /// The prospect after a root move, from worst to best.

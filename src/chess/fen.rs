@@ -257,7 +257,7 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
 
 /// Splits a line of EPD or FEN into the position as FEN and the operations. A position without the two counters gets `0 1`.
 /// What is no position stays none, for whoever reads the FEN.
-pub fn split_epd(line: &str) -> (String, &str) {
+pub(crate) fn split_epd(line: &str) -> (String, &str) {
     let mut rest = line.trim();
     let mut fields: Vec<_> = (0..4).map(|_| take_word(&mut rest)).collect();
     let mut behind = rest;

@@ -38,7 +38,7 @@ impl History {
     }
 
     /// Returns a game that starts at `position`.
-    pub fn from_position(position: Position, variant: Variant) -> History {
+    pub(crate) fn from_position(position: Position, variant: Variant) -> History {
         let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
         History { entries, variant, left_out: Vec::new() }
     }
@@ -77,7 +77,7 @@ impl History {
     }
 
     /// Tells how castling is written in this game.
-    pub fn variant(&self) -> Variant {
+    pub(crate) fn variant(&self) -> Variant {
         self.variant
     }
 
@@ -142,7 +142,7 @@ impl History {
     }
 
     /// Takes moves back until `len` positions are left; the first position stays.
-    pub fn truncate(&mut self, len: usize) {
+    pub(crate) fn truncate(&mut self, len: usize) {
         self.entries.truncate(len.max(1));
     }
 
@@ -257,7 +257,7 @@ impl History {
 impl Position {
     /// Says whether neither side can mate by any series of moves, judged by material alone: king against king, with a
     /// single minor piece, and with any bishops that all stand on squares of one colour.
-    pub fn has_insufficient_material(&self) -> bool {
+    pub(crate) fn has_insufficient_material(&self) -> bool {
         let board = self.board();
         // Nearly all positions end here.
         if (board.pawns() | board.rooks_and_queens()).any() {

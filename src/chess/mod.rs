@@ -21,8 +21,10 @@ mod mate;
 mod moves;
 mod position;
 
-pub use fen::{PositionError, split_epd};
+pub use fen::PositionError;
+pub(crate) use fen::split_epd;
 pub use history::{History, Terminal};
 pub use moves::{Move, MoveError, MoveList, Variant};
-pub use position::{MAX_PERFT_DEPTH, PerftReport, Position, perft};
+pub(crate) use position::{MAX_PERFT_DEPTH, PerftReport};
+pub use position::{Position, perft};
 pub use shakmaty::{Bitboard, Board, CastlingSide, Color, File, Rank, Role, Square};

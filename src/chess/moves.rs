@@ -138,7 +138,7 @@ impl Position {
     ///
     /// # Errors
     /// Fails if the text is not a move, or the move is not legal or ambiguous.
-    pub fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
+    pub(crate) fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
         let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
             .map_err(|_| MoveError::San(san.to_owned()))?;
         let illegal = |_| MoveError::Illegal { text: san.to_owned(), fen: self.to_fen() };
@@ -163,7 +163,7 @@ impl Position {
     }
 
     /// Writes `m`, which must be legal in this position, in standard algebraic notation, with its `+` or `#`.
-    pub fn format_san(&self, m: Move) -> String {
+    pub(crate) fn format_san(&self, m: Move) -> String {
         self.to_shakmaty(m)
             .map(|m| SanPlus::from_move(self.chess().clone(), m).to_string())
             .unwrap_or_default()

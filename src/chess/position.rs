@@ -81,7 +81,7 @@ impl Position {
     }
 
     /// Returns the number of pieces on the board, kings and pawns included.
-    pub fn piece_count(&self) -> usize {
+    pub(crate) fn piece_count(&self) -> usize {
         self.board().occupied().count()
     }
 
@@ -91,7 +91,7 @@ impl Position {
     }
 
     /// Returns the rook with which `color` may still castle on `side`.
-    pub fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
+    pub(crate) fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         self.chess.castles().rook(color, side)
     }
 
@@ -118,7 +118,7 @@ impl Position {
     }
 
     /// Returns the pieces that give check to the side to move.
-    pub fn checkers(&self) -> Bitboard {
+    pub(crate) fn checkers(&self) -> Bitboard {
         self.chess.checkers()
     }
 
@@ -234,7 +234,7 @@ fn en_passant_key(square: Option<Square>) -> u64 {
 }
 
 /// The deepest count that surely fits: 218 moves to the eighth power are less than 2^64.
-pub const MAX_PERFT_DEPTH: u32 = 8;
+pub(crate) const MAX_PERFT_DEPTH: u32 = 8;
 
 /// Counts the legal move sequences of `depth` plies from `position`; there is 1 at depth 0.
 ///
@@ -252,7 +252,7 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
 
 /// The paths from a position, and how fast they were counted.
 #[derive(Clone, Debug, Serialize)]
-pub struct PerftReport {
+pub(crate) struct PerftReport {
     nodes: u64,
     nps: u64,
     time_ms: u64,
@@ -268,7 +268,7 @@ struct MovePaths {
 
 impl PerftReport {
     /// Counts the paths of `depth` plies from `position`, at most [`MAX_PERFT_DEPTH`]; castling is written as in `variant`.
-    pub fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
+    pub(crate) fn count(position: &Position, depth: u32, variant: Variant) -> PerftReport {
         let start = Instant::now();
         let moves: Vec<MovePaths> = match depth.checked_sub(1) {
             None => Vec::new(),

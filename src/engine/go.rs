@@ -188,7 +188,7 @@ impl Engine {
     }
 
     /// Returns whether the running search would go on for ever if nobody stopped it.
-    pub fn is_open_ended(&self) -> bool {
+    pub(crate) fn is_open_ended(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(ActiveSearch::is_open_ended)
     }
 

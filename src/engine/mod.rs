@@ -26,10 +26,12 @@ pub use info_options::{InfoOptions, ScoreType};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
-pub use network::{NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend};
+pub(crate) use network::{OpenedBackend, load_network, open_backend};
+pub use network::{NetworkOptions, PositionEvaluation};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use quick_look::quick_look;
-pub use settings::{CLEAR_TREE, Settings};
+pub(crate) use settings::CLEAR_TREE;
+pub use settings::Settings;
 
 use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
@@ -102,7 +104,7 @@ impl Engine {
     }
 
     /// Returns the present values of all options.
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
@@ -115,7 +117,7 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if it was refused.
-    pub fn accepted_position(&self) -> Result<&History, EngineError> {
+    pub(crate) fn accepted_position(&self) -> Result<&History, EngineError> {
         match &self.position_refusal {
             Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
             None => Ok(&self.position),
@@ -181,7 +183,7 @@ impl Engine {
     }
 
     /// Returns the message for people about an error of [`Engine::prepare`].
-    pub fn describe_load_error(&self, error: &EngineError) -> String {
+    pub(crate) fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => format!("ERROR: {error}; still in force: {}", network.info().description),
             None => format!("ERROR: {error}; without a network there is no bestmove"),
@@ -210,12 +212,12 @@ impl Engine {
     }
 
     /// Lets the next search begin with an empty tree; a search that runs goes on.
-    pub fn clear_tree(&mut self) {
+    pub(crate) fn clear_tree(&mut self) {
         self.wants_empty_tree = true;
     }
 
     /// Throws away all evaluations that are kept for positions met again. A new game alone keeps them.
-    pub fn clear_cache(&mut self) {
+    pub(crate) fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();
     }
@@ -242,18 +244,18 @@ impl Engine {
     }
 
     /// Returns the backend in force, if there is one.
-    pub fn backend(&self) -> Option<&BackendInfo> {
+    pub(crate) fn backend(&self) -> Option<&BackendInfo> {
         self.network.as_ref().map(LoadedNetwork::info)
     }
 
     /// Returns the SHA-256 of the network's file, in hexadecimal; `None` without a network.
-    pub fn network_sha256(&self) -> Option<&str> {
+    pub(crate) fn network_sha256(&self) -> Option<&str> {
         self.network.as_ref().and_then(LoadedNetwork::network_sha256)
     }
 
     /// Returns what people should know of the backend in force that has come up since the last call. While a search runs, its
     /// listener hears it.
-    pub fn take_notes(&self) -> Vec<String> {
+    pub(crate) fn take_notes(&self) -> Vec<String> {
         self.network.as_ref().map(|network| network.backend().take_notes()).unwrap_or_default()
     }
 
@@ -263,7 +265,7 @@ impl Engine {
     }
 
     /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice; 0 if there is no network.
-    pub fn batch_size(&self) -> usize {
+    pub(crate) fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
         chosen.or_else(|| self.network.as_ref().map(|network| network.info().preferred_batch)).unwrap_or(0)
     }
@@ -343,7 +345,7 @@ pub enum EngineError {
 
 impl EngineError {
     /// Returns whether there is no position to search, whatever it would be searched with.
-    pub fn is_of_position(&self) -> bool {
+    pub(crate) fn is_of_position(&self) -> bool {
         matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
     }
 }

@@ -43,13 +43,13 @@ const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
     /// Returns the network file that is named; `None` if it is to be found.
-    pub fn named_file(&self) -> Option<&Path> {
+    pub(crate) fn named_file(&self) -> Option<&Path> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
     }
 
     /// Returns the heads that are asked for.
-    pub fn heads(&self) -> HeadChoice {
+    pub(crate) fn heads(&self) -> HeadChoice {
         HeadChoice { policy: self.policy_head, value: self.value_head }
     }
 
@@ -63,7 +63,7 @@ impl NetworkOptions {
 ///
 /// # Errors
 /// Fails if the network cannot be read.
-pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
+pub(crate) fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
     discover::load(options.named_file(), options.heads())
 }
 
@@ -71,16 +71,16 @@ pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
     /// The backend, ready to evaluate.
-    pub backend: Arc<dyn Backend>,
+    pub(crate) backend: Arc<dyn Backend>,
     /// SHA-256 of the network's file, in hexadecimal; `None` without a network.
-    pub network_sha256: Option<String>,
+    pub(crate) network_sha256: Option<String>,
 }
 
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
 ///
 /// # Errors
 /// Fails if the network cannot be read, or the backend cannot be made.
-pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
+pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
     if !config.needs_network() {
@@ -180,7 +180,7 @@ struct MovePolicy {
 
 impl PositionEvaluation {
     /// Returns what `slot`, once evaluated, says of the current position of `game`, whose `legal` moves it was filled with.
-    pub fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
+    pub(crate) fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
         let evaluation = slot.evaluation;
         let mut policy: Vec<MovePolicy> = legal
             .iter()
@@ -201,7 +201,7 @@ impl PositionEvaluation {
 
     /// Leaves only the `count` likeliest moves.
     #[must_use]
-    pub fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
+    pub(crate) fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
         self.policy.truncate(count);
         self
     }
@@ -227,7 +227,7 @@ impl Engine {
     ///
     /// # Errors
     /// Fails if the last position was refused, or the device fails.
-    pub fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
+    pub(crate) fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };
         let legal = game.legal_moves();

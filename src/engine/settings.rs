@@ -51,7 +51,7 @@ const LISTED_BEFORE: [(&str, &str); 3] = [
 ];
 
 /// The option that is a command: it lets go of the tree before the next search.
-pub const CLEAR_TREE: OptionSpec = OptionSpec {
+pub(crate) const CLEAR_TREE: OptionSpec = OptionSpec {
     name: "ClearTree",
     flag: "",
     kind: OptionKind::Button,
@@ -74,13 +74,13 @@ static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
 
 impl Settings {
     /// Returns all options, in the order in which they are listed to people.
-    pub fn specs() -> &'static [OptionSpec] {
+    pub(crate) fn specs() -> &'static [OptionSpec] {
         &SPECS
     }
 
     /// Returns all that hosts may set, in the order of the list: our options, their second names, the command among them,
     /// and those of Lc0 that have no effect.
-    pub fn listed() -> Vec<OptionSpec> {
+    pub(crate) fn listed() -> Vec<OptionSpec> {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
             let OtherName { name, flag, help, .. } = *other;
@@ -91,7 +91,7 @@ impl Settings {
     }
 
     /// Returns the lines that answer `uci`, with the present values as defaults, for options up to `least` in visibility.
-    pub fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
+    pub(crate) fn uci_lines(&self, least: Visibility) -> impl Iterator<Item = String> {
         Settings::listed().into_iter().filter(move |spec| spec.visibility <= least).map(|spec| {
             let option = Settings::spec(spec.name).ok();
             let value = option.and_then(|option| self.text_of(option.flag));
@@ -103,7 +103,7 @@ impl Settings {
     ///
     /// # Errors
     /// Returns [`OptionError::Unknown`], with the nearest name.
-    pub fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
+    pub(crate) fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
@@ -112,17 +112,17 @@ impl Settings {
     ///
     /// # Errors
     /// Fails if the name is unknown or the value out of range; nothing has changed then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }
     }
 
     /// Returns the flag and the value of every option, in the order of the list.
-    pub fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
         Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
     }
 
     /// Returns the flag and the value of every option that is not at its default.
-    pub fn changed(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn changed(&self) -> Vec<(&'static str, String)> {
         let defaults = Settings::specs().iter().map(OptionSpec::default_text);
         self.values()
             .zip(defaults)
@@ -132,7 +132,7 @@ impl Settings {
     }
 
     /// Adds the flags of some options to `command`, for commands in which the others mean nothing. The help shows all of them.
-    pub fn augment_with(command: Command, flags: &[&str]) -> Command {
+    pub(crate) fn augment_with(command: Command, flags: &[&str]) -> Command {
         let wanted = Settings::specs().iter().filter(|spec| flags.contains(&spec.flag));
         add_flags(command, wanted, Visibility::Hidden, check_value)
     }

@@ -84,14 +84,14 @@ pub struct GoCommand {
     /// All other limits.
     limits: GoLimits,
     /// The moves after `searchmoves`, as written.
-    pub search_moves: Vec<String>,
+    pub(crate) search_moves: Vec<String>,
     /// The errors in the line; the parameters in question are left out.
-    pub errors: Vec<UciError>,
+    pub(crate) errors: Vec<UciError>,
 }
 
 impl GoCommand {
     /// Returns the limits for the side to move. If only the other side's clock was sent, that one counts.
-    pub fn limits_for(&self, turn: Color) -> GoLimits {
+    pub(crate) fn limits_for(&self, turn: Color) -> GoLimits {
         let mover = usize::from(turn == Color::Black);
         let side = if self.time[mover].is_none() { 1 - mover } else { mover };
         GoLimits { time: self.time[side], inc: self.inc[side], ..self.limits.clone() }

@@ -9,5 +9,5 @@ mod format;
 mod output;
 mod session;
 
-pub use command::{GoCommand, UciCommand, UciError};
+pub use command::UciCommand;
 pub use session::{Audience, run};

@@ -122,13 +122,13 @@ pub(super) struct UnvisitedTerms {
     strategy: FirstPlayUrgency,
     parent_q: f32,
     /// Value of a move whose first visit is under way.
-    pub pending_q: f32,
+    pub(crate) pending_q: f32,
     /// Policy of all moves that have a visit, finished or under way.
     visited_policy: f32,
     /// First-play urgency.
-    pub fpu: f32,
+    pub(crate) fpu: f32,
     /// Factor on the policy, as [`exploration`] has it.
-    pub exploration: f32,
+    pub(crate) exploration: f32,
 }
 
 impl UnvisitedTerms {
@@ -164,17 +164,17 @@ impl UnvisitedTerms {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     /// Mean value or first-play urgency, for the side that chooses.
-    pub q: f32,
+    pub(crate) q: f32,
     /// Policy times [`exploration`].
-    pub pu: f32,
+    pub(crate) pu: f32,
     /// `q + u` after `started` visits.
-    pub score: f32,
+    pub(crate) score: f32,
     /// Visits finished and under way, those given out by this split included.
-    pub started: u32,
+    pub(crate) started: u32,
     /// Visits given out by this split.
-    pub taken: u32,
+    pub(crate) taken: u32,
     /// The move that they go to.
-    pub target: CandidateMove,
+    pub(crate) target: CandidateMove,
 }
 
 /// The move that a candidate stands for.

@@ -149,56 +149,56 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     /// Win minus loss.
-    pub wl: f32,
+    pub(crate) wl: f32,
     /// Draw probability.
-    pub d: f32,
+    pub(crate) d: f32,
     /// Plies from the node to the end of the game.
-    pub m: f32,
+    pub(crate) m: f32,
     /// Win minus loss, and what the draws are worth.
-    pub q: f32,
+    pub(crate) q: f32,
 }
 
 /// The figures of the root, or of the position after a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeStats {
     /// Finished visits.
-    pub visits: u32,
+    pub(crate) visits: u32,
     /// Visits under way.
-    pub in_flight: u32,
+    pub(crate) in_flight: u32,
     /// Policy of the move; at the root that of all visited moves together.
-    pub policy: f32,
+    pub(crate) policy: f32,
     /// The mean of the visits; `None` without any.
-    pub mean: Option<MeanStats>,
+    pub(crate) mean: Option<MeanStats>,
     /// The value that the move is chosen by, contempt and all; first-play urgency without visits.
-    pub q: f32,
+    pub(crate) q: f32,
     /// The network's value of the position, or the result if it is certain; `None` if that is not known any more.
-    pub v: Option<f32>,
+    pub(crate) v: Option<f32>,
     /// True if the result is certain.
-    pub is_certain: bool,
+    pub(crate) is_certain: bool,
 }
 
 /// The figures of a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoveStats {
     /// The move.
-    pub mv: Move,
+    pub(crate) mv: Move,
     /// Its index in the network's policy.
-    pub policy_index: u16,
+    pub(crate) policy_index: u16,
     /// The figures of the position after it.
-    pub node: NodeStats,
+    pub(crate) node: NodeStats,
     /// The term that is added to Q for exploration.
-    pub u: f32,
+    pub(crate) u: f32,
     /// The score by which the next visit is given.
-    pub s: f32,
+    pub(crate) s: f32,
 }
 
 /// The figures of the root and of its moves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RootStats {
     /// The moves with the fewest visits first, and the ones with equal visits by rising Q + U.
-    pub moves: Vec<MoveStats>,
+    pub(crate) moves: Vec<MoveStats>,
     /// The root itself.
-    pub root: NodeStats,
+    pub(crate) root: NodeStats,
 }
 
 /// Returns the figures of `snapshot`.

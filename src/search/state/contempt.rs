@@ -222,7 +222,7 @@ option_group! {
 ///
 /// # Errors
 /// Fails if an entry is of neither form.
-pub fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
+pub(crate) fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
@@ -245,7 +245,7 @@ impl ContemptOptions {
     ///
     /// # Errors
     /// Fails if an entry of `Contempt` is of neither form.
-    pub fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
+    pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
             ContemptMode::White => Some(Color::White),
@@ -259,7 +259,7 @@ impl ContemptOptions {
     ///
     /// # Errors
     /// Fails if an entry of `Contempt` is of neither form.
-    pub fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
+    pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
@@ -268,7 +268,7 @@ impl ContemptOptions {
     ///
     /// # Errors
     /// Fails if an entry of `Contempt` is of neither form.
-    pub fn advantage(&self) -> Result<f64, ContemptError> {
+    pub(crate) fn advantage(&self) -> Result<f64, ContemptError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }
 

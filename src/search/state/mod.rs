@@ -177,9 +177,9 @@ pub enum MoveStatsWhen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reporting {
     /// The number of lines, best first.
-    pub lines: usize,
+    pub(crate) lines: usize,
     /// The occasions on which figures of every root move are reported.
-    pub move_stats: MoveStatsWhen,
+    pub(crate) move_stats: MoveStatsWhen,
 }
 
 /// The time of one search.
@@ -243,32 +243,32 @@ pub(crate) struct SearchCounters {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CounterValues {
     /// Visits that the network evaluated.
-    pub evaluations: u64,
+    pub(crate) evaluations: u64,
     /// Visits whose evaluation was in the cache.
-    pub cache_hits: u64,
+    pub(crate) cache_hits: u64,
     /// Visits that ended where the result is certain, or taken to be: in finished games, repetitions, proven nodes, at mates found
     /// at a leaf, and in endgame tables.
-    pub terminals: u64,
+    pub(crate) terminals: u64,
     /// Positions found in the endgame tables, leaves and root moves.
     pub tablebase_hits: u64,
     /// Descents that ended at a leaf under evaluation; the visits that they carried are given up.
-    pub collisions: u64,
+    pub(crate) collisions: u64,
     /// Positions evaluated for the cache alone.
-    pub prefetched: u64,
+    pub(crate) prefetched: u64,
     /// Batches evaluated.
-    pub batches: u64,
+    pub(crate) batches: u64,
     /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
-    pub reverted: u32,
+    pub(crate) reverted: u32,
     /// Sum of the depths of all visits: positions on their way, the root included.
-    pub depth_sum: u64,
+    pub(crate) depth_sum: u64,
     /// Depth of the deepest visit, counted likewise.
-    pub max_depth: u32,
+    pub(crate) max_depth: u32,
     /// Time that workers waited for a device because nothing more could be begun in the tree.
-    pub waited_for_tree: Duration,
+    pub(crate) waited_for_tree: Duration,
     /// Time that workers waited for a device which had as many batches as are of use.
-    pub waited_for_device: Duration,
+    pub(crate) waited_for_device: Duration,
     /// Time that the device computed, where time is virtual.
-    pub virtual_busy: Duration,
+    pub(crate) virtual_busy: Duration,
 }
 
 impl SearchCounters {
@@ -312,7 +312,7 @@ impl SearchCounters {
 
 impl CounterValues {
     /// Returns in words what a search that took `time` on `threads` threads waited for; `None` if it had no device to wait for.
-    pub fn waits(&self, time: Duration, threads: usize) -> Option<String> {
+    pub(crate) fn waits(&self, time: Duration, threads: usize) -> Option<String> {
         let time = time.as_secs_f64() * threads as f64;
         let share = |waited: Duration| 100.0 * waited.as_secs_f64() / time.max(1e-9);
         let (device, tree) = (share(self.waited_for_device), share(self.waited_for_tree));

@@ -10,11 +10,11 @@ use crate::options::{OptionChoice, option_group};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploration {
     /// The constant at few visits (`CPuct`).
-    pub init: f32,
+    pub(crate) init: f32,
     /// The visits over which it grows (`CPuctBase`).
-    pub base: f32,
+    pub(crate) base: f32,
     /// The rate at which it grows (`CPuctFactor`).
-    pub factor: f32,
+    pub(crate) factor: f32,
 }
 
 /// The rule for the value of a move without visits.
@@ -193,7 +193,7 @@ option_group! {
 
 impl SearchParams {
     /// Returns what `side` gets for a draw; a win is 1, a loss −1.
-    pub fn draw_score_for(&self, side: Color) -> f32 {
+    pub(crate) fn draw_score_for(&self, side: Color) -> f32 {
         side.fold_wb(self.draw_score, -self.draw_score)
     }
 

@@ -21,11 +21,11 @@ use crate::search::sync::wait_for_lock;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NodeValue {
     /// Win minus loss, `-1..=1`.
-    pub v: f32,
+    pub(crate) v: f32,
     /// Draw probability, `0..=1`.
-    pub d: f32,
+    pub(crate) d: f32,
     /// Plies to the end of the game.
-    pub m: f32,
+    pub(crate) m: f32,
 }
 
 impl NodeValue {
@@ -88,11 +88,11 @@ impl Bounds {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Proof {
     /// The result.
-    pub outcome: ProofOutcome,
+    pub(crate) outcome: ProofOutcome,
     /// Plies to the end of the game with best play, as far as known.
-    pub plies: f32,
+    pub(crate) plies: f32,
     /// True if the game ends by mate, after at most `plies`.
-    pub is_mate: bool,
+    pub(crate) is_mate: bool,
 }
 
 impl Proof {
