@@ -124,7 +124,7 @@ impl Tablebase {
     }
 
     /// Returns whether `position` could be in the tables; they hold no castling rights.
-    pub(crate) fn covers(&self, position: &Position) -> bool {
+    fn covers(&self, position: &Position) -> bool {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
@@ -152,7 +152,7 @@ impl Tablebase {
     }
 
     /// Returns the error of the first table that could not be read when it was needed, if there was one.
-    pub(crate) fn read_error(&self) -> Option<&str> {
+    fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
 

@@ -360,7 +360,7 @@ pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>
 
 /// The visits of a position and of its replies before pondering.
 #[derive(Debug)]
-pub(super) struct BeforePondering {
+struct BeforePondering {
     /// Number of positions in the game up to the one that is pondered on.
     len: usize,
     /// Its key and its visits.
@@ -386,13 +386,13 @@ impl BeforePondering {
     }
 
     /// Returns whether the last position of `game` is the one that was pondered on.
-    pub(super) fn is_of(&self, game: &History) -> bool {
+    fn is_of(&self, game: &History) -> bool {
         (game.len(), game.current().key()) == (self.len, self.root.0)
     }
 
     /// Returns the visits that the last position of `game` had then: it is the one pondered on or follows it by one move. `None`
     /// for others.
-    pub(super) fn visits_of(&self, game: &History) -> Option<Nodes> {
+    fn visits_of(&self, game: &History) -> Option<Nodes> {
         if self.is_of(game) {
             return Some(self.root.1);
         }

@@ -209,16 +209,16 @@ impl Engine {
 
 /// A search that was asked for: the position, which has a legal move, and the limits.
 #[derive(Clone, Debug)]
-pub(super) struct SearchOrder {
+struct SearchOrder {
     /// The game up to the position.
-    pub(super) position: History,
+    position: History,
     /// The command.
-    pub(super) request: GoRequest,
+    request: GoRequest,
 }
 
 impl SearchOrder {
     /// Returns the search of the move that was pondered on, now that it has been played, as was read at `received`.
-    pub(super) fn after_ponder_hit(self, received: Instant) -> SearchOrder {
+    fn after_ponder_hit(self, received: Instant) -> SearchOrder {
         let limits = GoLimits { ponder: false, ..self.request.limits };
         SearchOrder { request: GoRequest { limits, received, ..self.request }, ..self }
     }
@@ -227,9 +227,9 @@ impl SearchOrder {
 /// The end of a search's thread.
 pub(super) struct SearchEnd {
     /// The game; `None` if the thread panicked and the game is lost.
-    pub(super) game: Option<GameState>,
+    game: Option<GameState>,
     /// The order and the listener of a search that was handed over before it had answered.
-    pub(super) unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
+    unanswered: Option<(SearchOrder, Box<dyn Listener>)>,
 }
 
 /// The running search. Its thread has the game until it ends.
@@ -245,7 +245,7 @@ pub(super) struct ActiveSearch {
 
 impl ActiveSearch {
     /// Starts the thread that watches over `search`, which `order` asked for.
-    pub(super) fn start(
+    fn start(
         search: Arc<Search>,
         order: SearchOrder,
         mut game: GameState,
@@ -281,12 +281,12 @@ impl ActiveSearch {
     }
 
     /// Ends the search; its answer goes out at once.
-    pub(super) fn stop(&self) {
+    fn stop(&self) {
         self.search.request_stop();
     }
 
     /// Returns whether the search ponders, and nobody has stopped it.
-    pub(super) fn is_pondering(&self) -> bool {
+    fn is_pondering(&self) -> bool {
         self.is_pondering && !self.is_ending()
     }
 
@@ -296,38 +296,38 @@ impl ActiveSearch {
     }
 
     /// Ends the search without an answer.
-    pub(super) fn hand_over(self) -> SearchEnd {
+    fn hand_over(self) -> SearchEnd {
         self.handed_over.store(true, Ordering::Release);
         self.search.give_up();
         self.join()
     }
 
     /// Returns whether the answer is out, or about to be.
-    pub(super) fn is_answered(&self) -> bool {
+    fn is_answered(&self) -> bool {
         self.answered.load(Ordering::Acquire)
     }
 
     /// Returns whether the search would go on for ever if nobody stopped it.
-    pub(super) fn is_open_ended(&self) -> bool {
+    fn is_open_ended(&self) -> bool {
         !self.is_ending() && self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
     }
 
     /// Waits for the end and gives the game back.
-    pub(super) fn join(self) -> SearchEnd {
+    fn join(self) -> SearchEnd {
         self.thread.join().unwrap_or(SearchEnd { game: None, unanswered: None })
     }
 }
 
 /// Reports to the listener, from the search's own thread.
-pub(super) struct SearchReporter {
+struct SearchReporter {
     /// The listener that hears the reports.
-    pub(super) listener: Box<dyn Listener>,
+    listener: Box<dyn Listener>,
     /// True if the GUI may ponder: then a reply is expected even where the search has looked at none.
-    pub(super) wants_reply: bool,
+    wants_reply: bool,
     /// The backend whose notes are passed on.
-    pub(super) backend: Arc<dyn Backend>,
+    backend: Arc<dyn Backend>,
     /// Search threads.
-    pub(super) threads: usize,
+    threads: usize,
 }
 
 impl SearchReporter {

@@ -180,7 +180,12 @@ struct MovePolicy {
 
 impl PositionEvaluation {
     /// Returns what `slot`, once evaluated, says of the current position of `game`, whose `legal` moves it was filled with.
-    pub(crate) fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
+    pub(crate) fn of(
+        game: &History,
+        legal: &[Move],
+        slot: &EvalSlot,
+        has_moves_left: bool,
+    ) -> PositionEvaluation {
         let evaluation = slot.evaluation;
         let mut policy: Vec<MovePolicy> = legal
             .iter()

@@ -153,7 +153,7 @@ const STDERR: &str = "<stderr>";
 
 /// The direction of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+enum Direction {
     /// The line came from the GUI.
     Received,
     /// The line went to the GUI.
@@ -163,7 +163,7 @@ pub(super) enum Direction {
 }
 
 /// An open log. Lines are written to the file at once, so that nothing is missing after a crash.
-pub(super) struct SessionLog {
+struct SessionLog {
     sink: Box<dyn Write + Send>,
 }
 

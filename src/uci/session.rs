@@ -433,10 +433,10 @@ pub struct Audience {
 }
 
 /// The moves that `eval` shows.
-pub(super) const BEST_MOVES: usize = 10;
+const BEST_MOVES: usize = 10;
 
 /// The answer to `help`.
-pub(super) const HELP: &str = "\
+const HELP: &str = "\
 Commands:
   position startpos moves e2e4 e7e5      set the position; also: position fen FEN [moves ...]
   go nodes 1000                          search; also: movetime MS, depth N, mate N, infinite

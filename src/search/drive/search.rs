@@ -116,7 +116,7 @@ impl Search {
 
     /// Asks the stoppers with the figures of `snapshot` because time has passed, and ends the search if one of them says
     /// so.
-    pub(super) fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
+    fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
         let SearchState { hints, .. } = &self.state;
         if self.stop_controller.check_by_clock(&report::stats(snapshot), self.state.visits_left(), hints) {
             self.dismiss_workers();

@@ -670,7 +670,7 @@ impl CollisionScaling {
 
 /// The counts of one gathering so far, beside its leaves.
 #[derive(Debug, Default)]
-pub(super) struct GatherCounts {
+struct GatherCounts {
     /// Visits that ended in terminals and cache hits.
     pub(super) known: u32,
     /// Visits that stopped at leaves under evaluation.
@@ -680,12 +680,12 @@ pub(super) struct GatherCounts {
     /// Visits that were not needed: the leaf took one visit only.
     pub(super) spare: u32,
     /// Draws by repetition that were none any more and became leaves again.
-    pub(super) reopened: u32,
+    reopened: u32,
 }
 
 /// The bounds of one gathering.
 #[derive(Debug)]
-pub(super) struct Quota {
+struct Quota {
     /// Leaves wanted.
     leaves: u32,
     /// Visits that may end in terminals and cache hits.
@@ -720,12 +720,12 @@ impl Quota {
     }
 
     /// Returns whether the gathering ends because so many visits ended in what is known.
-    pub(super) fn has_enough_known(&self, counts: &GatherCounts) -> bool {
+    fn has_enough_known(&self, counts: &GatherCounts) -> bool {
         counts.known >= self.known
     }
 
     /// Returns whether the gathering ends, whether the batch is full or not.
-    pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
+    fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions
             || counts.collided >= self.collided

@@ -78,7 +78,7 @@ pub(crate) struct RootMove {
     /// The policy with the noise of the search.
     pub(crate) policy: f32,
     /// True if the move may be searched.
-    pub(super) is_allowed: bool,
+    is_allowed: bool,
 }
 
 impl NodeReading {

@@ -222,7 +222,7 @@ option_group! {
 ///
 /// # Errors
 /// Fails if an entry is of neither form.
-pub(crate) fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
+fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {

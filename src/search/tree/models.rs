@@ -77,7 +77,7 @@ fn moves(tree: &Tree, parent: NodeId, moves: u16) -> Vec<u16> {
 }
 
 /// One of two threads claims a leaf and expands it; the other sees nothing of it or all of it.
-pub(super) fn whoever_sees_a_node_expanded_sees_its_policy() {
+fn whoever_sees_a_node_expanded_sees_its_policy() {
     let tree = Arc::new(Tree::new());
     let root = tree.new_root().unwrap();
     let work = move |tree: &Tree| {
@@ -105,7 +105,7 @@ pub(super) fn whoever_sees_a_node_expanded_sees_its_policy() {
 }
 
 /// One thread makes children, another walks through them.
-pub(super) fn a_child_is_whole_once_it_is_counted() {
+fn a_child_is_whole_once_it_is_counted() {
     let (tree, root) = expanded(&[0.5, 0.25, 0.25]);
     let other = {
         let tree = tree.clone();
@@ -128,7 +128,7 @@ pub(super) fn a_child_is_whole_once_it_is_counted() {
 }
 
 /// Two threads make children of one node.
-pub(super) fn no_child_is_lost_or_made_twice() {
+fn no_child_is_lost_or_made_twice() {
     let (tree, root) = expanded(&[0.5, 0.25, 0.25]);
     let work = move |tree: &Tree| {
         let made = [append(tree, root), append(tree, root)];
@@ -211,7 +211,7 @@ fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
 }
 
 /// Two threads end visits at one node, while a third visit is begun and cancelled.
-pub(super) fn visits_that_end_at_once_count_for_what_they_are() {
+fn visits_that_end_at_once_count_for_what_they_are() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let other = {
         let tree = tree.clone();
@@ -225,7 +225,7 @@ pub(super) fn visits_that_end_at_once_count_for_what_they_are() {
 }
 
 /// One thread ends visits below a node that another one proves.
-pub(super) fn a_proof_revalues_all_visits() {
+fn a_proof_revalues_all_visits() {
     let (tree, [root, child, grandchild]) = line();
     visit(&tree, &[root], 1, OWN);
     visit(&tree, &[root, child], 1, OTHER);
@@ -242,7 +242,7 @@ pub(super) fn a_proof_revalues_all_visits() {
 }
 
 /// Two threads prove one node, one by a mate, the other by an endgame table.
-pub(super) fn of_two_proofs_one_counts() {
+fn of_two_proofs_one_counts() {
     let (tree, [root, child, _]) = line();
     visit(&tree, &[root], 1, OWN);
     visit(&tree, &[root, child], 2, OTHER);
@@ -261,7 +261,7 @@ pub(super) fn of_two_proofs_one_counts() {
 }
 
 /// Two threads find that a draw by repetition is none any more, while visits end at its parent.
-pub(super) fn visits_of_a_draw_are_taken_back_once() {
+fn visits_of_a_draw_are_taken_back_once() {
     let (tree, [root, child, grandchild]) = line();
     assert!(tree.node(grandchild).claim());
     tree.node(grandchild).set_two_fold_draw(2);
@@ -283,7 +283,7 @@ pub(super) fn visits_of_a_draw_are_taken_back_once() {
 
 /// A regression: one thread made a draw by repetition a leaf again while another one looked at it, which then took it for the
 /// end of the game and ended its visits there.
-pub(super) fn a_draw_that_is_none_any_more_does_not_end_the_game() {
+fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     let (tree, [root, child, grandchild]) = line();
     assert!(tree.node(grandchild).claim());
     tree.node(grandchild).set_two_fold_draw(2);
@@ -335,7 +335,7 @@ impl Ledger {
 
 /// Two runs are free; one thread takes one while the other takes both and gives the one that was on top back (the ABA
 /// problem).
-pub(super) fn a_free_run_that_is_taken_has_one_owner() {
+fn a_free_run_that_is_taken_has_one_owner() {
     let ledger = Ledger::new();
     let next = ledger.slab.allocate(CLASS, LEN).unwrap();
     [next, 1].into_iter().for_each(|run| ledger.slab.release(CLASS, run, LEN));
@@ -356,7 +356,7 @@ pub(super) fn a_free_run_that_is_taken_has_one_owner() {
 }
 
 /// Two threads take more than is left of the chunk that they share, so that both may replace it.
-pub(super) fn threads_that_share_a_chunk_cut_it_at_different_places() {
+fn threads_that_share_a_chunk_cut_it_at_different_places() {
     const LONG: u32 = 7;
     let take =
         |slab: &Slab<AtomicU32>| slab.allocate(LONG as usize, LONG).or_else(|| slab.grow(LONG)).unwrap();
@@ -416,7 +416,7 @@ fn descend(tree: &Tree, root: NodeId) {
 }
 
 /// A descent goes through a node while another thread prunes it.
-pub(super) fn a_descent_and_pruning_keep_apart() {
+fn a_descent_and_pruning_keep_apart() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let child = inner(&tree, root);
     append(&tree, child).unwrap();
@@ -438,7 +438,7 @@ pub(super) fn a_descent_and_pruning_keep_apart() {
 
 /// A worker of an earlier search is still below the old root when the game moves on to the root's first child; its nodes are freed once
 /// it has left, while a search below the new root takes others.
-pub(super) fn what_the_game_has_left_is_freed_beside_a_search() {
+fn what_the_game_has_left_is_freed_beside_a_search() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let (kept, left) = (inner(&tree, root), inner(&tree, root));
     append(&tree, left).unwrap();

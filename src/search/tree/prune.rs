@@ -226,7 +226,7 @@ enum ReleaseStep {
 
 /// Gives back everything below `root`, which becomes a leaf, but not `keep`, what is below it, and the run that holds it.
 /// Returns how many nodes those were.
-pub(super) fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
+fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
     let mut released = 0;
     while let Some(step) = steps.pop() {

@@ -444,7 +444,7 @@ const LARGE: usize = 4 << 20;
 pub(super) unsafe trait Zeroed: Default {}
 
 /// Slots addressed by 32-bit index.
-pub(super) struct Blocks<T> {
+struct Blocks<T> {
     blocks: [OnceLock<Box<[T]>>; BLOCKS],
 }
 
@@ -463,7 +463,7 @@ pub(super) fn room(index: u32) -> u32 {
 }
 
 /// Returns whether both slots are in one block.
-pub(super) fn share_block(a: u32, b: u32) -> bool {
+fn share_block(a: u32, b: u32) -> bool {
     place(a).0 == place(b).0
 }
 
@@ -513,7 +513,7 @@ impl<T: Zeroed> Blocks<T> {
     }
 
     /// Returns an upper bound of the memory that is resident once `slots` slots are in use, bytes.
-    pub(super) fn resident_bytes(slots: u64) -> u64 {
+    fn resident_bytes(slots: u64) -> u64 {
         (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
     }
 }
