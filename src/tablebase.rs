@@ -27,16 +27,10 @@ const DTZ_EXTENSION: &str = "rtbz";
 
 /// The reason why no tables are in use. The texts follow the option's name.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum TablebaseError {
-    /// A folder cannot be listed.
     #[error("cannot read the folder {} ({source}); name folders that hold .{WDL_EXTENSION} files", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The folders hold no table of results.
+    Folder { path: PathBuf, source: io::Error },
     #[error("no .{WDL_EXTENSION} file in {0}; name folders that hold Syzygy tables")]
     Empty(String),
 }
@@ -151,7 +145,6 @@ impl Tablebase {
         probed.ok()
     }
 
-    /// Returns the error of the first table that could not be read when it was needed, if there was one.
     fn read_error(&self) -> Option<&str> {
         self.read_error.get().map(String::as_str)
     }
@@ -171,7 +164,6 @@ impl Tablebase {
     }
 }
 
-/// Returns the files of a folder that are named as tables, in the order of their names.
 fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
     let io_error = |source| TablebaseError::Folder { path: folder.to_path_buf(), source };
     let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(io_error)?.collect();
@@ -230,14 +222,12 @@ pub struct RootMoves {
 /// The prospect after a root move, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
-    /// A loss, whatever is played.
     Loss,
     /// A loss that the fifty-move rule prevents or comes near to: plies by then on its counter.
     LateLoss(i64),
     Draw,
     /// A win that the fifty-move rule may prevent, or that has to be hurried: plies by then on its counter.
     LateWin(Reverse<i64>),
-    /// A win with time to spare.
     Win,
 }
 
@@ -337,7 +327,6 @@ pub(crate) struct FilteredRootMoves {
     pub(crate) choices: Option<usize>,
     /// Tables to probe below the root.
     pub(crate) below: Option<Arc<Tablebase>>,
-    /// Positions found in the tables.
     pub(crate) hits: u64,
 }
 

@@ -28,34 +28,16 @@ const MAX_QUEENS_AND_PAWNS: usize = 12;
 
 /// Says why a position was refused. The text names the part that is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum PositionError {
-    /// The text after `position` starts with neither `startpos` nor `fen`.
     #[error("a position starts with \"startpos\" or \"fen\", not with \"{0}\"")]
     Start(String),
-    /// A field of the FEN cannot be read.
     #[error("bad FEN \"{fen}\": {reason}")]
-    Syntax {
-        /// The text as given.
-        fen: String,
-        /// The field and what it must be.
-        reason: &'static str,
-    },
-    /// The FEN can be read but the position cannot occur.
+    Syntax { fen: String, reason: &'static str },
     #[error("impossible position \"{fen}\": {}", .reasons.join("; "))]
-    Impossible {
-        /// The text as given.
-        fen: String,
-        /// All that is wrong with it.
-        reasons: Vec<&'static str>,
-    },
-    /// A move of the list is not legal where it stands.
+    Impossible { fen: String, reasons: Vec<&'static str> },
     #[error("move {number} of the list: {source}")]
-    Move {
-        /// Its place in the list, from 1.
-        number: usize,
-        /// The reason why the move was refused.
-        source: MoveError,
-    },
+    Move { number: usize, source: MoveError },
 }
 
 impl Position {
@@ -70,9 +52,6 @@ impl Position {
     }
 
     /// Reads a FEN as [`Position::from_fen`] does, and returns what had to be left out of it, in words.
-    ///
-    /// # Errors
-    /// Fails as [`Position::from_fen`] does.
     pub(super) fn from_fen_with_repairs(fen: &str) -> Result<(Position, Vec<&'static str>), PositionError> {
         let (setup, position) = read(fen)?;
         let mut left_out = PositionErrorKinds::empty();
@@ -271,7 +250,6 @@ pub(crate) fn split_epd(line: &str) -> (String, &str) {
     (fields.join(" "), rest)
 }
 
-/// Takes the first word off a text.
 fn take_word<'a>(text: &mut &'a str) -> &'a str {
     let (word, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     *text = behind.trim_start();

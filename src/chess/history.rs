@@ -37,7 +37,6 @@ impl History {
         History::from_position(Position::start(), Variant::Standard)
     }
 
-    /// Returns a game that starts at `position`.
     pub(crate) fn from_position(position: Position, variant: Variant) -> History {
         let entries = vec![Entry { position, repetitions: 0, cycle: 0 }];
         History { entries, variant, left_out: Vec::new() }
@@ -76,7 +75,6 @@ impl History {
         &self.left_out
     }
 
-    /// Tells how castling is written in this game.
     pub(crate) fn variant(&self) -> Variant {
         self.variant
     }

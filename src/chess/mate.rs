@@ -100,7 +100,6 @@ impl Checks {
             || m.promotion().is_some()
     }
 
-    /// Returns the position after `m` if that gives check.
     fn checked(&self, chess: &Chess, m: shakmaty::Move) -> Option<Chess> {
         if let shakmaty::Move::Normal { role, from, to, promotion: None, .. } = m {
             let squares = match role {

@@ -94,21 +94,14 @@ pub enum Variant {
 
 /// Says why a move was refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum MoveError {
-    /// The text is not of the form `e2e4` or `e7e8q`.
     #[error("\"{0}\" is not a move in UCI notation (such as e2e4 or e7e8q)")]
     Syntax(String),
-    /// The text is not of the form `Nf3`.
     #[error("\"{0}\" is not a move in algebraic notation (such as Nf3, exd5 or O-O)")]
     San(String),
-    /// The text is a move, but not a legal one.
     #[error("{text} is not legal in \"{fen}\"")]
-    Illegal {
-        /// The move as given.
-        text: String,
-        /// The position.
-        fen: String,
-    },
+    Illegal { text: String, fen: String },
 }
 
 impl Position {
@@ -135,9 +128,6 @@ impl Position {
     }
 
     /// Reads a legal move in standard algebraic notation, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`.
-    ///
-    /// # Errors
-    /// Fails if the text is not a move, or the move is not legal or ambiguous.
     pub(crate) fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
         let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
             .map_err(|_| MoveError::San(san.to_owned()))?;

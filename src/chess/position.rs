@@ -69,7 +69,6 @@ impl Position {
         full_moves_done.saturating_mul(2).saturating_add(self.turn().is_black().into())
     }
 
-    /// Returns the move number, as a FEN counts it.
     pub(super) fn move_number(&self) -> NonZeroU32 {
         let number = self.chess.fullmoves();
         NonZeroU32::new(number.get() - u32::from(self.is_move_ahead)).unwrap_or(number)
@@ -80,7 +79,6 @@ impl Position {
         self.chess.board()
     }
 
-    /// Returns the number of pieces on the board, kings and pawns included.
     pub(crate) fn piece_count(&self) -> usize {
         self.board().occupied().count()
     }
@@ -90,7 +88,6 @@ impl Position {
         self.chess.castles().castling_rights()
     }
 
-    /// Returns the rook with which `color` may still castle on `side`.
     pub(crate) fn castling_rook(&self, color: Color, side: CastlingSide) -> Option<Square> {
         self.chess.castles().rook(color, side)
     }
@@ -117,7 +114,6 @@ impl Position {
         self.chess.is_check()
     }
 
-    /// Returns the pieces that give check to the side to move.
     pub(crate) fn checkers(&self) -> Bitboard {
         self.chess.checkers()
     }
@@ -193,7 +189,6 @@ impl Position {
         turn ^ pieces ^ castling_key(self.castling_rights()) ^ en_passant_key(self.en_passant)
     }
 
-    /// Returns shakmaty's form of the position, for the crates that go with it.
     pub(crate) fn chess(&self) -> &Chess {
         &self.chess
     }
@@ -250,7 +245,6 @@ pub fn perft(position: &Position, depth: u32) -> u64 {
     moves.into_iter().map(|m| perft(&position.play(m), depth - 1)).sum()
 }
 
-/// The paths from a position, and how fast they were counted.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PerftReport {
     nodes: u64,
@@ -259,7 +253,6 @@ pub(crate) struct PerftReport {
     moves: Vec<MovePaths>,
 }
 
-/// The paths that begin with one move.
 #[derive(Clone, Debug, Serialize)]
 struct MovePaths {
     r#move: String,

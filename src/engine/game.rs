@@ -23,19 +23,14 @@ const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 /// The things that a search draws on beside the game's own tree and timekeeper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchResources<'a> {
-    /// The options.
     pub(super) settings: &'a Settings,
-    /// The endgame tables.
     pub(super) tables: &'a TablesInForce,
-    /// The evaluations of earlier visits.
     pub(super) cache: &'a Arc<EvalCache>,
-    /// The network on its device.
     pub(super) backend: &'a Arc<dyn Backend>,
     /// Earlier searches with workers that may still touch the tree.
     pub(super) draining: &'a [Draining],
 }
 
-/// The state that lives as long as a game.
 #[derive(Debug)]
 pub(super) struct GameState {
     tree: Option<GameTree>,
@@ -58,7 +53,6 @@ impl GameState {
         GameState::with_reclaimer(settings, Reclaimer::new())
     }
 
-    /// Returns a game whose memory `reclaimer` frees.
     pub(super) fn with_reclaimer(
         settings: &Settings,
         reclaimer: Reclaimer,
@@ -78,9 +72,6 @@ impl GameState {
 
     /// Prepares a search of the last position of `position`; for pondering one of the position before its last move, so that
     /// every reply keeps what is found below it, whichever the opponent plays.
-    ///
-    /// # Errors
-    /// Fails if an option is refused or the tree is full.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -215,7 +206,6 @@ impl GameState {
         self.timekeeper.start_move(&facts)
     }
 
-    /// Returns the facts of a search that is about to begin.
     fn facts(&self, request: &GoRequest, settings: &Settings, backend: &BackendInfo) -> MoveFacts {
         let mut facts = MoveFacts {
             limits: request.limits.clone(),
@@ -256,7 +246,6 @@ impl GameState {
         }
     }
 
-    /// Returns the timekeeper's message for people, if one has come up since it was last asked.
     pub(super) fn take_message(&mut self) -> Option<String> {
         self.timekeeper.take_message()
     }
@@ -289,7 +278,6 @@ struct SearchTarget {
 }
 
 impl SearchTarget {
-    /// Returns what `request` has searched where the game has come to the last position of `position`.
     fn of(position: &History, request: &GoRequest) -> SearchTarget {
         let ponders = request.limits.ponder;
         let (game, expected_move) =
@@ -350,10 +338,6 @@ impl Drop for GameState {
     }
 }
 
-/// Returns the time manager that the options choose.
-///
-/// # Errors
-/// Fails if the options name no time manager, or a parameter is refused.
 pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>, ParamError> {
     manager_with_slowmover(options.time_manager.named(), options.slowmover)
 }
@@ -363,14 +347,12 @@ pub(super) fn time_manager(options: &TimeOptions) -> Result<Box<dyn TimeManager>
 struct BeforePondering {
     /// Number of positions in the game up to the one that is pondered on.
     len: usize,
-    /// Its key and its visits.
     root: (u64, Nodes),
     /// The keys and visits of the positions after each reply that had visits.
     replies: Vec<(u64, Nodes)>,
 }
 
 impl BeforePondering {
-    /// Reads the root of `game` and its moves.
     pub(super) fn read(game: &GameTree) -> BeforePondering {
         let (tree, position) = (game.tree(), game.history().current());
         let root = tree.node(game.root());
@@ -385,7 +367,6 @@ impl BeforePondering {
         }
     }
 
-    /// Returns whether the last position of `game` is the one that was pondered on.
     fn is_of(&self, game: &History) -> bool {
         (game.len(), game.current().key()) == (self.len, self.root.0)
     }
@@ -462,7 +443,6 @@ mod tests {
         }
     }
 
-    /// Returns what searches need, with no search of before under way.
     fn resources<'a>(
         settings: &'a Settings,
         tables: &'a TablesInForce,

@@ -98,7 +98,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Prepares everything for a search and lets the workers begin.
     fn begin(
         &mut self,
         order: &SearchOrder,
@@ -210,9 +209,7 @@ impl Engine {
 /// A search that was asked for: the position, which has a legal move, and the limits.
 #[derive(Clone, Debug)]
 struct SearchOrder {
-    /// The game up to the position.
     position: History,
-    /// The command.
     request: GoRequest,
 }
 
@@ -224,7 +221,6 @@ impl SearchOrder {
     }
 }
 
-/// The end of a search's thread.
 pub(super) struct SearchEnd {
     /// The game; `None` if the thread panicked and the game is lost.
     game: Option<GameState>,
@@ -244,7 +240,6 @@ pub(super) struct ActiveSearch {
 }
 
 impl ActiveSearch {
-    /// Starts the thread that watches over `search`, which `order` asked for.
     fn start(
         search: Arc<Search>,
         order: SearchOrder,
@@ -280,7 +275,6 @@ impl ActiveSearch {
         ActiveSearch { search, thread, is_pondering, answered, handed_over }
     }
 
-    /// Ends the search; its answer goes out at once.
     fn stop(&self) {
         self.search.request_stop();
     }
@@ -290,53 +284,42 @@ impl ActiveSearch {
         self.is_pondering && !self.is_ending()
     }
 
-    /// Returns whether the search is over, or about to be because somebody has stopped it.
     fn is_ending(&self) -> bool {
         self.is_answered() || self.search.stop_controller.is_stop_requested()
     }
 
-    /// Ends the search without an answer.
     fn hand_over(self) -> SearchEnd {
         self.handed_over.store(true, Ordering::Release);
         self.search.give_up();
         self.join()
     }
 
-    /// Returns whether the answer is out, or about to be.
     fn is_answered(&self) -> bool {
         self.answered.load(Ordering::Acquire)
     }
 
-    /// Returns whether the search would go on for ever if nobody stopped it.
     fn is_open_ended(&self) -> bool {
         !self.is_ending() && self.search.stop_controller.with_chain(|chain| chain.is_open_ended())
     }
 
-    /// Waits for the end and gives the game back.
     fn join(self) -> SearchEnd {
         self.thread.join().unwrap_or(SearchEnd { game: None, unanswered: None })
     }
 }
 
-/// Reports to the listener, from the search's own thread.
 struct SearchReporter {
-    /// The listener that hears the reports.
     listener: Box<dyn Listener>,
     /// True if the GUI may ponder: then a reply is expected even where the search has looked at none.
     wants_reply: bool,
-    /// The backend whose notes are passed on.
     backend: Arc<dyn Backend>,
-    /// Search threads.
     threads: usize,
 }
 
 impl SearchReporter {
-    /// Passes on what has come up with the backend.
     fn pass_on_notes(&mut self) {
         self.backend.take_notes().iter().for_each(|note| self.listener.note(note));
     }
 
-    /// Reports how the time was used, and answers.
     fn answer(&mut self, search: &Search, order: &SearchOrder, result: SearchResult) {
         self.pass_on_notes();
         if let Some(reason) = &result.failure {
@@ -381,7 +364,6 @@ impl SearchReporter {
     }
 }
 
-/// Returns the game after one more move.
 fn play(game: &History, mv: Move) -> History {
     let mut game = game.clone();
     game.push(mv);
@@ -421,7 +403,6 @@ impl Engine {
     }
 }
 
-/// Hands the answer of a search over, with the messages that came before.
 struct AnswerCollector {
     answers: Sender<(SearchAnswer, Vec<String>)>,
     notes: Vec<String>,
@@ -449,7 +430,6 @@ mod tests {
     use crate::engine::{Engine, Settings};
     use crate::time::Nodes;
 
-    /// Panics at the first information about a search.
     struct PanickingListener(Sender<SearchAnswer>);
 
     impl Listener for PanickingListener {

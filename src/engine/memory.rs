@@ -47,7 +47,6 @@ impl MemoryOptions {
         set.or_else(of_system)
     }
 
-    /// Returns how many evaluations the cache may hold.
     pub(super) fn cache_capacity(&self) -> usize {
         let wanted = self.nn_cache_size;
         self.limit_bytes().map_or(wanted, |bytes| EvalCache::capacity_within(bytes / CACHE_DIVISOR, wanted))
@@ -62,7 +61,6 @@ pub(super) fn tree_limit(settings: &Settings, backend: &dyn Backend) -> u64 {
     settings.memory.limit_bytes().map_or(u64::MAX, |bytes| (bytes as u64).saturating_sub(others))
 }
 
-/// Returns the bytes of all search threads with their batches.
 fn thread_bytes(settings: &Settings, backend: &dyn Backend) -> u64 {
     let info = backend.info();
     let threads = settings.network.threads.map_or(info.preferred_threads, NonZero::get);
@@ -82,7 +80,6 @@ pub(super) struct CacheSettings {
 }
 
 impl CacheSettings {
-    /// Returns those of `settings`.
     pub(super) fn of(settings: &Settings) -> CacheSettings {
         CacheSettings {
             capacity: settings.memory.cache_capacity(),
@@ -100,7 +97,6 @@ fn system_limit() -> Option<u64> {
     *LIMIT
 }
 
-/// Returns the limit that the files below `root` tell.
 fn limit_below(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
     let machine = read("proc/meminfo").and_then(|text| proc_file::bytes(&text, "MemTotal"));
@@ -133,7 +129,6 @@ fn group_folder(line: &str) -> Option<(&'static str, &str)> {
 mod tests {
     use super::*;
 
-    /// Returns the limit that is found with these files.
     fn limit_with(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

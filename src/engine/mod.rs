@@ -66,7 +66,6 @@ pub struct Engine {
     pending_answer: Option<(Box<dyn Listener>, History)>,
     /// The progress of searches with workers that may still touch the tree.
     draining: Vec<Draining>,
-    /// Whether the next search has to begin with an empty tree.
     wants_empty_tree: bool,
     /// Whether the next search has to begin with a new time manager. A manager lives for one game: the tree goes with it.
     wants_new_manager: bool,
@@ -103,7 +102,6 @@ impl Engine {
         })
     }
 
-    /// Returns the present values of all options.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -113,10 +111,6 @@ impl Engine {
         &self.position
     }
 
-    /// Returns the game as the last `position` gave it, if it was accepted.
-    ///
-    /// # Errors
-    /// Fails if it was refused.
     pub(crate) fn accepted_position(&self) -> Result<&History, EngineError> {
         match &self.position_refusal {
             Some(refusal) => Err(EngineError::NoPosition(refusal.clone())),
@@ -176,13 +170,11 @@ impl Engine {
         Ok(Some(info))
     }
 
-    /// Makes an empty cache as the options ask for.
     fn new_cache(&mut self) {
         self.cache = Arc::new(EvalCache::new(self.settings.memory.cache_capacity()));
         self.cache_settings = CacheSettings::of(&self.settings);
     }
 
-    /// Returns the message for people about an error of [`Engine::prepare`].
     pub(crate) fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
             Some(network) => format!("ERROR: {error}; still in force: {}", network.info().description),
@@ -205,7 +197,6 @@ impl Engine {
         self.forget_refusals();
     }
 
-    /// Lets a network and tables that could not be had be tried again.
     fn forget_refusals(&mut self) {
         self.network_refusal = None;
         self.tables.forget_failure();
@@ -243,12 +234,10 @@ impl Engine {
         }
     }
 
-    /// Returns the backend in force, if there is one.
     pub(crate) fn backend(&self) -> Option<&BackendInfo> {
         self.network.as_ref().map(LoadedNetwork::info)
     }
 
-    /// Returns the SHA-256 of the network's file, in hexadecimal; `None` without a network.
     pub(crate) fn network_sha256(&self) -> Option<&str> {
         self.network.as_ref().and_then(LoadedNetwork::network_sha256)
     }
@@ -293,7 +282,6 @@ fn check(settings: &Settings) -> Result<(), EngineError> {
 /// The progress of a search whose workers may still touch the tree. It holds on to nothing of the search itself.
 type Draining = Arc<CachePadded<WorkerProgress>>;
 
-/// Waits until no worker of `searches` can touch the tree any more.
 fn wait_for(searches: Vec<Draining>) {
     for progress in searches {
         progress.wait_idle(Duration::MAX);
@@ -302,43 +290,28 @@ fn wait_for(searches: Vec<Draining>) {
 
 /// The reason why the engine could not carry out a command.
 #[derive(Debug, Error)]
+#[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
-    /// An option's name or value was refused.
     #[error("{}{}", .0, option_error_suffix(.0))]
     Option(#[from] OptionError),
-    /// A parameter inside an option's value was refused.
     #[error("{0}; the old value stays")]
     Params(#[from] ParamError),
-    /// The network could not be read, or its backend could not be made.
     #[error(transparent)]
     Backend(#[from] BackendError),
-    /// The network file cannot be used.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// An opponent's entry in the option `Contempt` was refused.
     #[error("{0}; the old value stays")]
     Contempt(#[from] ContemptError),
-    /// The position was refused.
     #[error("{0}; nothing is searched until a position is accepted")]
     Position(#[from] PositionError),
-    /// The last position was refused, so that there is none to search; the text says why it was.
     #[error("the last position was refused: {0}")]
     NoPosition(String),
-    /// The network that the options ask for was refused before; the text says why.
     #[error("{0}")]
     NetworkRefused(String),
-    /// A search ended without a move that one can rely on.
     #[error("no result for {position}: {reason}")]
-    NoResult {
-        /// The position, as FEN.
-        position: String,
-        /// What was wrong.
-        reason: String,
-    },
-    /// The tree has no room left.
+    NoResult { position: String, reason: String },
     #[error("{0}; send ucinewgame")]
     Tree(String),
-    /// No search threads could be made ready.
     #[error(transparent)]
     Workers(#[from] WorkerPoolError),
 }
@@ -350,7 +323,6 @@ impl EngineError {
     }
 }
 
-/// Returns what an error in an option means for the option.
 fn option_error_suffix(error: &OptionError) -> &'static str {
     match error {
         OptionError::Unknown { .. } => "",

@@ -48,7 +48,6 @@ impl NetworkOptions {
         (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
     }
 
-    /// Returns the heads that are asked for.
     pub(crate) fn heads(&self) -> HeadChoice {
         HeadChoice { policy: self.policy_head, value: self.value_head }
     }
@@ -60,9 +59,6 @@ impl NetworkOptions {
 }
 
 /// Reads the network that `options` name, or else the one that is found.
-///
-/// # Errors
-/// Fails if the network cannot be read.
 pub(crate) fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
     discover::load(options.named_file(), options.heads())
 }
@@ -70,16 +66,12 @@ pub(crate) fn load_network(options: &NetworkOptions) -> Result<Discovered, Netwo
 /// A backend with what identifies its network.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
-    /// The backend, ready to evaluate.
     pub(crate) backend: Arc<dyn Backend>,
     /// SHA-256 of the network's file, in hexadecimal; `None` without a network.
     pub(crate) network_sha256: Option<String>,
 }
 
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
-///
-/// # Errors
-/// Fails if the network cannot be read, or the backend cannot be made.
 pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
@@ -96,10 +88,8 @@ pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, En
     Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }
 
-/// A loaded network with its workers.
 #[derive(Debug)]
 pub(super) struct LoadedNetwork {
-    /// The options with which it was loaded.
     options: NetworkOptions,
     backend: Arc<dyn Backend>,
     network_sha256: Option<String>,
@@ -108,9 +98,6 @@ pub(super) struct LoadedNetwork {
 
 impl LoadedNetwork {
     /// Loads what `options` ask for. Returns `None` if that is what `old` is.
-    ///
-    /// # Errors
-    /// Fails if the network cannot be read, or its backend or threads cannot be made.
     pub(super) fn load_if_changed(
         options: &NetworkOptions,
         old: Option<&LoadedNetwork>,
@@ -131,27 +118,22 @@ impl LoadedNetwork {
         Ok(Some(LoadedNetwork { options: options.clone(), backend, network_sha256, workers }))
     }
 
-    /// Returns the SHA-256 of the network's file, if the backend takes one.
     pub(super) fn network_sha256(&self) -> Option<&str> {
         self.network_sha256.as_deref()
     }
 
-    /// Returns what the backend is.
     pub(super) fn info(&self) -> &BackendInfo {
         self.backend.info()
     }
 
-    /// Returns the backend with its network.
     pub(super) fn backend(&self) -> &Arc<dyn Backend> {
         &self.backend
     }
 
-    /// Returns how long the device has computed so far, if it knows.
     pub(super) fn busy_time(&self) -> Option<Duration> {
         self.backend.busy_time()
     }
 
-    /// Returns the search threads.
     pub(super) fn workers(&self) -> &WorkerPool {
         &self.workers
     }
@@ -204,7 +186,6 @@ impl PositionEvaluation {
         }
     }
 
-    /// Leaves only the `count` likeliest moves.
     #[must_use]
     pub(crate) fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
         self.policy.truncate(count);
@@ -229,9 +210,6 @@ impl fmt::Display for PositionEvaluation {
 
 impl Engine {
     /// Returns what the network in force makes of the present position; `None` if there is no network.
-    ///
-    /// # Errors
-    /// Fails if the last position was refused, or the device fails.
     pub(crate) fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };

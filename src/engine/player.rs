@@ -187,7 +187,6 @@ impl EnginePlayer {
         Ok(true)
     }
 
-    /// Begins a search of at most `nodes` new nodes.
     fn begin(&mut self, position: &History, limits: GoLimits, nodes: u64) -> Result<(), EngineError> {
         self.started = Instant::now();
         let request = GoRequest { limits, root_moves: Vec::new(), received: self.started };

@@ -26,7 +26,6 @@ const MATE: i32 = 100_000;
 /// A move that was not searched, and what speaks for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickLook {
-    /// The move.
     pub(super) mv: Move,
     /// The worth of the position, from the point of view of the side to move: what the cache knows, or what the material after
     /// captures is worth in a score.
@@ -90,7 +89,6 @@ fn is_mate(position: &Position) -> bool {
     position.is_check() && position.legal_moves().is_empty()
 }
 
-/// Follows captures.
 struct Exchanges {
     positions_left: u32,
 }
@@ -132,7 +130,6 @@ impl Exchanges {
         best
     }
 
-    /// Takes one position of those that are left; returns whether there was one.
     fn take_one(&mut self) -> bool {
         let is_left = self.positions_left > 0;
         self.positions_left = self.positions_left.saturating_sub(1);

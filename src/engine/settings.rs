@@ -100,28 +100,20 @@ impl Settings {
     }
 
     /// Returns the option with this UCI name, in any case, or with this flag; second names count too.
-    ///
-    /// # Errors
-    /// Returns [`OptionError::Unknown`], with the nearest name.
     pub(crate) fn spec(name: &str) -> Result<&'static OptionSpec, OptionError> {
         let own = own_name(name);
         Settings::specs().iter().find(|spec| spec.is_named(own)).ok_or_else(|| unknown(name))
     }
 
     /// Sets the option with this UCI name, in any case, or with this flag; second names count too.
-    ///
-    /// # Errors
-    /// Fails if the name is unknown or the value out of range; nothing has changed then.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
         if self.set_if_known(own_name(name), value)? { Ok(()) } else { Err(unknown(name)) }
     }
 
-    /// Returns the flag and the value of every option, in the order of the list.
     pub(crate) fn values(&self) -> impl Iterator<Item = (&'static str, String)> {
         Settings::specs().iter().filter_map(|spec| Some((spec.flag, self.text_of(spec.flag)?)))
     }
 
-    /// Returns the flag and the value of every option that is not at its default.
     pub(crate) fn changed(&self) -> Vec<(&'static str, String)> {
         let defaults = Settings::specs().iter().map(OptionSpec::default_text);
         self.values()
@@ -144,7 +136,6 @@ fn unknown(name: &str) -> OptionError {
     OptionError::Unknown { name: name.into(), hint }
 }
 
-/// Checks a value that stands on the command line.
 fn check_value(spec: &OptionSpec, value: &str) -> Result<(), OptionError> {
     Settings::default().set(spec.flag, value)
 }
@@ -184,16 +175,13 @@ option_group! {
     }
 }
 
-/// What makes play as weak as asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weakening {
-    /// Visits of each search.
     pub(super) nodes: Nodes,
     /// Temperature of the draw among the moves.
     temperature: f32,
 }
 
-/// A point of the scale.
 struct Level {
     elo: f64,
     nodes: f64,

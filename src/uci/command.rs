@@ -10,55 +10,33 @@ use crate::time::{GoLimits, Millis, Nodes};
 /// The reason why a line, or a part of it, is ignored. The session tells it to the GUI and goes on.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum UciError {
-    /// The first word is no command.
     #[error("unknown command \"{0}\", ignored")]
     UnknownCommand(String),
-    /// `setoption` without `name`.
     #[error("setoption: expected \"name NAME [value VALUE]\", ignored")]
     OptionName,
-    /// A parameter of `go` has no valid number; it is left out.
     #[error("go {parameter}: expected {expected}, found \"{found}\", parameter ignored")]
-    GoNumber {
-        /// The parameter.
-        parameter: String,
-        /// The description of what is expected there.
-        expected: &'static str,
-        /// The word that was found there; empty if there was none.
-        found: String,
-    },
-    /// `go perft` without a depth that can be counted.
+    GoNumber { parameter: String, expected: &'static str, found: String },
     #[error("go perft: expected a number of plies up to {MAX_PERFT_DEPTH}, found \"{0}\", ignored")]
     PerftDepth(String),
-    /// A word of `go` is no parameter.
     #[error("go: unknown parameter \"{0}\", ignored")]
     GoParameter(String),
 }
 
 /// A command, not yet checked against the position.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "named as in the protocol")]
 pub enum UciCommand {
-    /// `uci`
     Uci,
-    /// `isready`
     IsReady,
-    /// `ucinewgame`
     NewGame,
-    /// `setoption`
     SetOption {
-        /// Name as written.
         name: String,
-        /// Value as written; empty for buttons.
         value: String,
     },
-    /// `position`, with all that follows.
     Position(String),
-    /// `go`
     Go(Box<GoCommand>),
-    /// `stop`
     Stop,
-    /// `ponderhit`
     PonderHit,
-    /// `quit`
     Quit,
     /// `wait`, a command of Lc0: nothing is read until the search is over.
     Wait,
@@ -81,7 +59,6 @@ pub struct GoCommand {
     time: [Option<Millis>; 2],
     /// The increments of White and Black.
     inc: [Millis; 2],
-    /// All other limits.
     limits: GoLimits,
     /// The moves after `searchmoves`, as written.
     pub(crate) search_moves: Vec<String>,
@@ -97,7 +74,6 @@ impl GoCommand {
         GoLimits { time: self.time[side], inc: self.inc[side], ..self.limits.clone() }
     }
 
-    /// Reads the words after `go`.
     fn parse(words: SplitAsciiWhitespace<'_>) -> GoCommand {
         let mut go = GoCommand::default();
         let mut words = words.peekable();
@@ -160,7 +136,6 @@ fn is_go_parameter(word: &str) -> bool {
     )
 }
 
-/// Reads the number after a parameter of `go`.
 struct NumberReader<'a, 'b> {
     parameter: &'a str,
     words: &'a mut std::iter::Peekable<SplitAsciiWhitespace<'b>>,
@@ -175,7 +150,6 @@ impl NumberReader<'_, '_> {
         })
     }
 
-    /// Reads a whole number.
     fn count<T: std::str::FromStr>(&mut self) -> Option<T> {
         self.read("a whole number", |text| text.parse().ok())
     }
@@ -241,7 +215,6 @@ fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCo
     Ok(UciCommand::SetOption { name: name.join(" "), value: value.trim_ascii_end().into() })
 }
 
-/// Reads the word after `go perft`.
 fn parse_perft(depth: &str) -> Result<UciCommand, UciError> {
     let depth_in_range = depth.parse().ok().filter(|&depth| depth <= MAX_PERFT_DEPTH);
     depth_in_range.map(UciCommand::Perft).ok_or_else(|| UciError::PerftDepth(depth.into()))

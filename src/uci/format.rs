@@ -7,17 +7,14 @@ use crate::engine::{InfoOptions, ScoreType, SearchAnswer};
 use crate::search::{MoveStats, NodeStats, PvLine, RootStats, SearchInfo};
 use crate::time::centipawns;
 
-/// Returns one `info` line for each principal variation.
 pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> Vec<String> {
     (0..info.lines.len()).map(|index| info_line(root, info, index, options)).collect()
 }
 
-/// Returns the figures of the root moves, one to a line; nothing if there are none.
 pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
     info.move_stats.iter().flat_map(|stats| move_stats_lines(root, stats)).collect()
 }
 
-/// Returns the `info` line of the principal variation at `index`.
 fn info_line(root: &History, info: &SearchInfo, index: usize, options: &InfoOptions) -> String {
     let line = &info.lines[index];
     let mut text = format!(
@@ -55,7 +52,6 @@ fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
 }
 
-/// Returns the text that stands after `score`.
 fn score(line: &PvLine, form: ScoreType) -> String {
     match line.mate {
         Some(mate) => format!("mate {mate}"),
@@ -130,7 +126,6 @@ const FULL_POLICY: f32 = 0.99995;
 /// The policy below which it is written as 0.
 const LEAST_POLICY: f32 = 0.00005;
 
-/// Returns one line per root move, and one for the root.
 fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
     let moves = stats.moves.iter().map(|stats| move_line(root, stats));
     moves.chain([root_line(stats)]).collect()
@@ -155,7 +150,6 @@ fn root_line(RootStats { moves, root }: &RootStats) -> String {
     text
 }
 
-/// Writes visits and policy.
 fn counts(text: &mut String, node: &NodeStats) {
     let decimals = if node.policy >= FULL_POLICY { 1 } else { 2 };
     // Not a zero with a sign, as rounding would make of a number just below it.

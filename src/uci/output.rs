@@ -16,7 +16,6 @@ use crate::version::VERSION;
 #[derive(Clone)]
 pub(super) struct UciOutput(Arc<Mutex<Channel>>);
 
-/// The state that the lock guards.
 struct Channel {
     sink: Box<dyn Write + Send>,
     /// True once a line could not be written, because the reader has gone.
@@ -63,12 +62,10 @@ impl UciOutput {
         channel.is_broken |= flushed.is_err();
     }
 
-    /// Returns true if the reader of the lines has gone.
     pub(super) fn is_broken(&self) -> bool {
         self.channel().is_broken
     }
 
-    /// Writes one line.
     pub(super) fn line(&self, line: impl AsRef<str>) {
         self.lines([line]);
     }
@@ -81,7 +78,6 @@ impl UciOutput {
         self.lines(text.lines().map(|line| format!("info string {line}")));
     }
 
-    /// Tells people what could not be done.
     pub(super) fn error(&self, error: &EngineError) {
         self.note(&format!("{ERROR}: {error}"));
     }
@@ -105,12 +101,10 @@ impl UciOutput {
         let _ = channel.sink.flush();
     }
 
-    /// Logs a line that the GUI has sent.
     pub(super) fn log_received(&self, line: &str) {
         self.channel().log(Direction::Received, line.trim_end());
     }
 
-    /// Logs a text that the GUI is not sent.
     pub(super) fn log_remark(&self, text: &str) {
         self.channel().log(Direction::Remark, text);
     }
@@ -151,12 +145,9 @@ impl Channel {
 /// The value of `LogFile` that stands for the console.
 const STDERR: &str = "<stderr>";
 
-/// The direction of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
-    /// The line came from the GUI.
     Received,
-    /// The line went to the GUI.
     Sent,
     /// The line is for the log alone.
     Remark,
@@ -185,7 +176,6 @@ impl SessionLog {
     }
 }
 
-/// Returns a line as it stands in the log.
 fn entry(time: Timestamp, direction: Direction, line: &str) -> String {
     let mark = match direction {
         Direction::Received => ">>",

@@ -79,7 +79,6 @@ fn latin1(bytes: &[u8]) -> String {
     bytes.iter().copied().map(char::from).collect()
 }
 
-/// The state of a session.
 struct Session {
     /// The values that the command line set.
     command_line: Settings,
@@ -95,9 +94,6 @@ struct Session {
 
 impl Session {
     /// Returns a session before its first command.
-    ///
-    /// # Errors
-    /// Fails if the text of an option in `settings` is not of its grammar.
     fn new(settings: Settings, audience: Audience, output: UciOutput) -> Result<Session, EngineError> {
         Ok(Session {
             command_line: settings.clone(),
@@ -125,10 +121,6 @@ impl Session {
         self.finish();
     }
 
-    /// Carries out a command that was read at `received`.
-    ///
-    /// # Errors
-    /// Fails if the session cannot go on.
     fn obey(&mut self, command: UciCommand, received: Instant) -> Result<(), EngineError> {
         match command {
             UciCommand::Uci => self.introduce(),
@@ -210,14 +202,12 @@ impl Session {
         None
     }
 
-    /// Carries out `action`, and tells the GUI of an error.
     fn report(&mut self, action: impl FnOnce(&mut Engine) -> Result<(), EngineError>) {
         if let Err(error) = action(&mut self.engine) {
             self.output.error(&error);
         }
     }
 
-    /// Returns name and version.
     fn name(&self) -> String {
         match self.engine.settings().info.engine_name.as_str() {
             "" => format!("Zeitnot {VERSION}"),
@@ -226,15 +216,11 @@ impl Session {
     }
 
     /// Greets a person: name, version and network.
-    ///
-    /// # Errors
-    /// Fails as [`Session::prepare`] does.
     fn greet(&mut self) -> Result<(), EngineError> {
         self.output.line(format!("{}, a UCI chess engine; help lists the commands", self.name()));
         self.prepare()
     }
 
-    /// Answers `uci`.
     fn introduce(&self) {
         self.output.lines([format!("id name {}", self.name()), "id author the Zeitnot authors".into()]);
         self.output.lines(self.command_line.uci_lines(self.audience.options));
@@ -258,10 +244,6 @@ impl Session {
         !is_searching
     }
 
-    /// Answers `eval`.
-    ///
-    /// # Errors
-    /// Fails as [`Session::prepare`] does.
     fn evaluate(&mut self) -> Result<(), EngineError> {
         if !self.is_idle_for("eval") {
             return Ok(());
@@ -279,7 +261,6 @@ impl Session {
         Ok(())
     }
 
-    /// Answers `go perft`.
     fn count_paths(&self, depth: u32) {
         if self.is_idle_for("go perft") {
             self.show(|game| PerftReport::count(game.current(), depth, game.variant()).to_string());
@@ -300,9 +281,6 @@ impl Session {
     }
 
     /// Makes the network ready, and tells what is in force if it has just changed.
-    ///
-    /// # Errors
-    /// Fails as [`Session::network_refused`] does.
     fn prepare(&mut self) -> Result<(), EngineError> {
         match self.engine.prepare() {
             Ok(Some(info)) => {
@@ -315,10 +293,6 @@ impl Session {
         }
     }
 
-    /// Tells the GUI that the network could not be made ready.
-    ///
-    /// # Errors
-    /// Fails with `error` if the command line asked for just that network or backend: then the process has nothing to do.
     fn network_refused(&self, error: EngineError) -> Result<(), EngineError> {
         let message = self.engine.describe_load_error(&error);
         let asked = &self.engine.settings().network;
@@ -331,7 +305,6 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the time from the start of the session to `time`.
     fn since_start(&self, time: Instant) -> Millis {
         time.duration_since(self.began).into()
     }
@@ -344,10 +317,6 @@ impl Session {
         self.began + start.to_duration().unwrap_or_default()
     }
 
-    /// Starts a search, or tells why there is none.
-    ///
-    /// # Errors
-    /// Fails as [`Session::network_refused`] does.
     fn go(&mut self, go: &GoCommand, received: Instant) -> Result<(), EngineError> {
         go.errors.iter().for_each(|error| self.output.note(&error.to_string()));
         let limits = go.limits_for(self.engine.position().current().turn());
@@ -379,7 +348,6 @@ impl Session {
     }
 }
 
-/// Tells the GUI about a search.
 struct UciListener {
     output: UciOutput,
     options: InfoOptions,
@@ -432,10 +400,8 @@ pub struct Audience {
     pub options: Visibility,
 }
 
-/// The moves that `eval` shows.
 const BEST_MOVES: usize = 10;
 
-/// The answer to `help`.
 const HELP: &str = "\
 Commands:
   position startpos moves e2e4 e7e5      set the position; also: position fen FEN [moves ...]

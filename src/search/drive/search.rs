@@ -20,9 +20,7 @@ use crate::time::{Chain, SearchStats, StopReason};
 /// A search. It lives until the last of those who share it lets go.
 #[derive(Debug)]
 pub(crate) struct Search {
-    /// What it is given, and what its workers count.
     pub(crate) state: SearchState,
-    /// Decides when it ends.
     pub(crate) stop_controller: StopController,
 }
 
@@ -33,13 +31,11 @@ impl Search {
         Search { state: SearchState::new(context, visits), stop_controller }
     }
 
-    /// Reads the root as it is now.
     pub(crate) fn snapshot(&self) -> RootSnapshot {
         let SearchState { context, root, counters, progress, .. } = &self.state;
         RootSnapshot::read(context, root, counters, progress.first_evaluation())
     }
 
-    /// Reads the figures that stoppers and time managers are asked with.
     pub(crate) fn stats(&self) -> SearchStats {
         let SearchState { context, root, counters, progress, .. } = &self.state;
         report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
@@ -107,7 +103,6 @@ impl Search {
         self.check_stoppers();
     }
 
-    /// Asks the stoppers with fresh figures, and ends the search if one of them says so.
     pub(super) fn check_stoppers(&self) {
         if self.stop_controller.check(&self.stats(), self.state.visits_left(), &self.state.hints) {
             self.dismiss_workers();
@@ -151,7 +146,6 @@ impl Search {
     }
 }
 
-/// The time between two looks of the controller.
 const TICK: Duration = Duration::from_millis(10);
 /// The time for which each line of information keeps back the next ones: at most 40 lines a second …
 const GAP_PER_LINE: Duration = Duration::from_millis(25);
@@ -165,7 +159,6 @@ const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
 /// The time that a search waits after `stop` for the evaluation of its root, if that is not back yet: a network that
 /// is slow on its device may take as long, and a device that hangs must not hold up the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
-/// The time between two looks for that evaluation.
 const ROOT_TICK: Duration = Duration::from_millis(1);
 
 /// The end of a search: its move, the reason, and the last figures.
@@ -282,7 +275,6 @@ fn info_and_line(
     (info, line.unwrap_or_default())
 }
 
-/// Passes news on to the observer, not too often.
 struct InfoReporter<'a> {
     observer: &'a mut dyn FnMut(&SearchInfo),
     last: Option<(Instant, SearchInfo)>,
@@ -309,7 +301,6 @@ impl InfoReporter<'_> {
     }
 }
 
-/// Returns how long to keep quiet after `info`.
 fn gap_after(info: &SearchInfo) -> Duration {
     let per_line = if info.move_stats.is_some() { GAP_PER_LINE_WITH_STATS } else { GAP_PER_LINE };
     (per_line * info.text_lines() as u32).min(MAX_INFO_GAP)

@@ -41,7 +41,6 @@ impl fmt::Display for EndReason {
 #[derive(Debug)]
 struct StopState {
     chain: Chain,
-    /// The reason why the search is over, if it is.
     end: Option<EndReason>,
     /// True if `bestmove` may go out even where the chain is open ended.
     stop_requested: bool,
@@ -58,17 +57,13 @@ pub(crate) struct StopController {
     changed: Condvar,
 }
 
-/// The reason why the controller woke.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wake {
-    /// The search is over.
     End(EndReason),
-    /// Time has passed, and nothing has happened.
     Tick,
 }
 
 impl StopController {
-    /// Returns a controller that asks `chain`, in virtual or in real time.
     pub(crate) fn new(chain: Chain, is_virtual: bool) -> StopController {
         StopController {
             state: Mutex::new(StopState { chain, end: None, stop_requested: false, is_virtual }),
@@ -129,7 +124,6 @@ impl StopController {
         self.changed.notify_all();
     }
 
-    /// Ends the search because it cannot go on.
     pub(crate) fn fail(&self) {
         self.end(self.state(), EndReason::Failure);
     }
@@ -141,7 +135,6 @@ impl StopController {
         self.end(state, EndReason::Stopped);
     }
 
-    /// Returns why the search is over, if it is.
     pub(crate) fn end_reason(&self) -> Option<EndReason> {
         self.state().end
     }
@@ -156,7 +149,6 @@ impl StopController {
         ready_at(&self.state())
     }
 
-    /// Lets the caller work on the chain, under the lock.
     pub(crate) fn with_chain<R>(&self, work: impl FnOnce(&mut Chain) -> R) -> R {
         work(&mut self.state().chain)
     }

@@ -23,19 +23,16 @@ const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// The time that a worker waits under a limit of nodes per second before it looks again.
 const PACE_WAIT: Duration = Duration::from_millis(1);
 
-/// The search that workers are to take part in.
 #[derive(Debug, Default)]
 struct SearchAssignment {
     /// The present search, which lives as long as its owner and those who take part want it: the tree that it holds on to
     /// may be large.
     search: Weak<Search>,
-    /// A number that grows with each new search.
     number: u64,
     /// True if the pool is gone, so that the workers end.
     closed: bool,
 }
 
-/// The place where workers find their next search.
 #[derive(Debug, Default)]
 struct Mailbox {
     assignment: Mutex<SearchAssignment>,
@@ -48,7 +45,6 @@ impl Mailbox {
     }
 }
 
-/// The threads that search with one backend.
 #[derive(Debug)]
 pub(crate) struct WorkerPool {
     mailbox: Arc<Mailbox>,
@@ -57,9 +53,6 @@ pub(crate) struct WorkerPool {
 
 impl WorkerPool {
     /// Starts `threads` workers, but only one where time is virtual.
-    ///
-    /// # Errors
-    /// Fails if the backend cannot make the evaluators, or the system allows no thread.
     pub(crate) fn new(backend: &dyn Backend, threads: usize) -> Result<WorkerPool, WorkerPoolError> {
         let threads = if backend.info().virtual_pace.is_some() { 1 } else { threads.max(1) };
         let mailbox = Arc::new(Mailbox::default());
@@ -80,7 +73,6 @@ impl WorkerPool {
         Ok(WorkerPool { mailbox, threads: started })
     }
 
-    /// Returns the number of threads in the pool.
     pub(crate) fn len(&self) -> usize {
         self.threads
     }
@@ -103,7 +95,6 @@ impl Drop for WorkerPool {
     }
 }
 
-/// Takes part in one search after the other until the pool is closed.
 fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     let mut seen = 0;
     loop {
@@ -132,7 +123,6 @@ fn worker_loop(mailbox: &Mailbox, mut device: Device) {
     }
 }
 
-/// Takes part in one search until it is stopped.
 fn take_part(search: &Search, device: &mut Device) {
     let SearchState { context, budget, progress, .. } = &search.state;
     device.begin();
@@ -191,7 +181,6 @@ pub(crate) struct SteppedSearch {
 }
 
 impl SteppedSearch {
-    /// Returns the driver of `search`, in which nobody else takes part.
     pub(crate) fn new(search: Arc<Search>) -> SteppedSearch {
         let mut device = Device::of_owner(&search.state.context.backend_info);
         device.begin();
@@ -206,12 +195,10 @@ impl SteppedSearch {
         self.search = search;
     }
 
-    /// Returns the present search.
     pub(crate) fn search(&self) -> &Arc<Search> {
         &self.search
     }
 
-    /// Gathers until a batch waits for evaluation or the search is over.
     pub(crate) fn advance(&mut self) -> NextStep {
         let SteppedSearch { search, gatherer, device, over_at } = self;
         let SearchState { context, budget, progress, .. } = &search.state;
@@ -251,7 +238,6 @@ impl SteppedSearch {
         NextStep::Over
     }
 
-    /// Returns the number of positions in the waiting batch.
     pub(crate) fn waiting(&self) -> usize {
         self.gatherer.batch.slots().len()
     }
@@ -270,12 +256,10 @@ impl SteppedSearch {
         }
     }
 
-    /// Returns the time that a search took which is over.
     pub(crate) fn elapsed(&self) -> Duration {
         self.over_at
     }
 
-    /// Returns how the search ended; it must be over.
     pub(crate) fn result(&self) -> SearchResult {
         let reason = self.search.stop_controller.end_reason().unwrap_or(EndReason::Stopped);
         conclude(&self.search, reason)

@@ -27,7 +27,6 @@ pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue
     }
 }
 
-/// Takes `visits` visits back along `path`.
 pub(super) fn cancel(tree: &Tree, path: &[NodeId], visits: u32) {
     for &id in path {
         tree.node(id).cancel_visits(visits);
@@ -42,7 +41,6 @@ struct Backup<'a> {
 }
 
 impl Backup<'_> {
-    /// Ends visits at the last node of `path`.
     fn add(&mut self, path: &[NodeId], sum: VisitSum) {
         let shared = self.open.iter().zip(path).take_while(|((open, _), id)| open == *id).count();
         self.close(shared);
@@ -157,7 +155,6 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
 pub(crate) struct Collision {
     /// The nodes from the root to the leaf, in the batch's nodes.
     pub(crate) path: Range<usize>,
-    /// The number of visits.
     pub(crate) visits: u32,
 }
 
@@ -172,7 +169,6 @@ pub(crate) struct Batch {
     extra: usize,
     /// Visits that stopped at leaves under evaluation.
     pub(crate) collisions: Vec<Collision>,
-    /// The nodes of all paths.
     nodes: Vec<NodeId>,
 }
 
@@ -184,17 +180,14 @@ pub(crate) fn buffer_bytes(positions: usize) -> u64 {
 }
 
 impl Batch {
-    /// Returns whether nothing is in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.leaves.is_empty() && self.collisions.is_empty()
     }
 
-    /// Returns whether it has been in use.
     pub(super) fn has_buffers(&self) -> bool {
         !self.slots.is_empty()
     }
 
-    /// Forgets the last batch.
     pub(crate) fn clear(&mut self) {
         self.leaves.clear();
         self.extra = 0;
@@ -223,7 +216,6 @@ impl Batch {
         &mut self.slots[len - 1]
     }
 
-    /// Adds visits that stopped at a leaf under evaluation.
     pub(super) fn push_collision(&mut self, path: &[NodeId], visits: u32) {
         let path = self.keep(path);
         self.collisions.push(Collision { path, visits });
@@ -235,7 +227,6 @@ impl Batch {
         start..self.nodes.len()
     }
 
-    /// Returns the nodes of a path.
     pub(crate) fn path(&self, range: &Range<usize>) -> &[NodeId] {
         &self.nodes[range.clone()]
     }

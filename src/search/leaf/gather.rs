@@ -24,7 +24,6 @@ use crate::tablebase;
 /// The largest number of visits that are sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
-/// The outcome of a gathering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gathered {
     /// Another gathering will find more.
@@ -46,7 +45,6 @@ pub(crate) struct Gatherer {
     pub(crate) candidates: Vec<Candidate>,
     /// Buffer for a policy out of the cache.
     pub(crate) policy: Vec<f32>,
-    /// The leaves that wait to be sent.
     pub(crate) batch: Batch,
     /// Buffers of batches that are backed up.
     spare: Vec<Batch>,
@@ -81,12 +79,10 @@ impl Gatherer {
         self.history = history;
     }
 
-    /// Returns whether evaluations need no core of the search.
     pub(crate) fn has_device(&self) -> bool {
         self.queues > 0
     }
 
-    /// Fills the batch.
     pub(crate) fn gather(&mut self, search: &SearchState) -> Gathered {
         let _inside = search.context.tree.enter();
         self.counts = GatherCounts::default();
@@ -128,12 +124,10 @@ impl Gatherer {
         }
     }
 
-    /// Returns the leaves that wait to be sent.
     pub(crate) fn waiting_leaves(&self) -> u32 {
         self.batch.leaves.len() as u32
     }
 
-    /// Takes the batch, and begins the next one.
     pub(crate) fn take_batch(&mut self) -> Batch {
         std::mem::replace(&mut self.batch, self.spare.pop().unwrap_or_default())
     }
@@ -198,7 +192,6 @@ impl Gatherer {
         self.path.pop();
     }
 
-    /// Returns whether the batch has all the leaves it wants.
     fn is_full(&self) -> bool {
         self.batch.leaves.len() >= self.target
     }
@@ -211,7 +204,6 @@ impl Gatherer {
         self.counts.reopened += 1;
     }
 
-    /// Splits visits among the children of `node` and takes them there.
     fn split(&mut self, search: &SearchState, node: &Node, visits: u32) {
         let first = self.candidates.len();
         let unplaced = self.choose(search, node, visits);
@@ -442,7 +434,6 @@ impl Gatherer {
         }
     }
 
-    /// Makes the claimed leaf terminal and ends the visits in it.
     fn end_in_proof(&mut self, search: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
         leaf.set_terminal(proof);
         self.end_in_known(search, visits, proof.value());
@@ -457,7 +448,6 @@ impl Gatherer {
         search.counters.terminals.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
-    /// Ends the visits here with a known value.
     fn finish_known(&mut self, search: &SearchState, visits: u32, value: NodeValue) {
         backup::finish(&search.context.tree, &self.path, visits, value);
         let depth = self.path.len();
@@ -668,7 +658,6 @@ impl CollisionScaling {
     }
 }
 
-/// The counts of one gathering so far, beside its leaves.
 #[derive(Debug, Default)]
 struct GatherCounts {
     /// Visits that ended in terminals and cache hits.
@@ -683,10 +672,8 @@ struct GatherCounts {
     reopened: u32,
 }
 
-/// The bounds of one gathering.
 #[derive(Debug)]
 struct Quota {
-    /// Leaves wanted.
     leaves: u32,
     /// Visits that may end in terminals and cache hits.
     known: u32,

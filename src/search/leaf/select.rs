@@ -79,7 +79,6 @@ pub(crate) fn parent_q(mean: NodeValue, draw_score: f32) -> f32 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
-    /// Plies left at the parent.
     parent_m: f32,
 }
 
@@ -125,7 +124,6 @@ pub(super) struct UnvisitedTerms {
     pub(crate) pending_q: f32,
     /// Policy of all moves that have a visit, finished or under way.
     visited_policy: f32,
-    /// First-play urgency.
     pub(crate) fpu: f32,
     /// Factor on the policy, as [`exploration`] has it.
     pub(crate) exploration: f32,
@@ -143,7 +141,6 @@ impl UnvisitedTerms {
         UnvisitedTerms { strategy, parent_q, pending_q, visited_policy: 0.0, fpu, exploration }
     }
 
-    /// Takes in that moves with this much policy in all are visited.
     pub(super) fn count_visited(&mut self, policy: f32) {
         self.visited_policy += policy;
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
@@ -173,14 +170,11 @@ pub(crate) struct Candidate {
     pub(crate) started: u32,
     /// Visits given out by this split.
     pub(crate) taken: u32,
-    /// The move that they go to.
     pub(crate) target: CandidateMove,
 }
 
-/// The move that a candidate stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CandidateMove {
-    /// A child.
     Child(NodeId),
     /// A move without a child.
     Unvisited(Unvisited),
@@ -193,7 +187,6 @@ impl Candidate {
         Candidate { q, pu, score: score(q, pu, started), started, taken: 0, target }
     }
 
-    /// Gives `visits` more visits to it.
     #[inline]
     pub(crate) fn take(&mut self, visits: u32) {
         self.started += visits;

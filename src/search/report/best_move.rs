@@ -32,7 +32,6 @@ pub(crate) fn choose<'a>(
     drawn.map_or(best, |drawn| ranked.get(drawn).copied())
 }
 
-/// Returns what the draw of a move has to know of `ranked`.
 fn draw_candidates(
     params: &SearchParams,
     snapshot: &RootSnapshot,
@@ -139,10 +138,8 @@ impl TemperatureParams {
     }
 }
 
-/// A root move as the draw sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct DrawCandidate {
-    /// Finished visits.
     visits: u32,
     /// Value for the side to move; first-play urgency without visits.
     q: f32,
@@ -169,7 +166,6 @@ mod tests {
         assert_eq!((cut.at(29), cut.at(30)), (1.0, 0.25));
     }
 
-    /// Returns the share of draws that each candidate gets.
     fn shares(params: TemperatureParams, temperature: f32, candidates: &[DrawCandidate]) -> Vec<f64> {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut counts = vec![0.0; candidates.len()];

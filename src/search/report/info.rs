@@ -78,7 +78,6 @@ impl SearchInfo {
         self.nodes != other.nodes && has_news()
     }
 
-    /// Returns the number of lines of text that report all this.
     pub(crate) fn text_lines(&self) -> usize {
         self.lines.len() + self.move_stats.as_ref().map_or(0, |stats| stats.moves.len() + 1)
     }
@@ -113,7 +112,6 @@ pub(crate) fn search_info(
     })
 }
 
-/// Returns the line of a root move with its value.
 fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) -> PvLine {
     let SearchContext { rescale, history, backend_info, .. } = context;
     let node = Some(root_move.node).filter(|node| node.visits > 0);
@@ -148,9 +146,7 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
 /// at the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
-    /// Win minus loss.
     pub(crate) wl: f32,
-    /// Draw probability.
     pub(crate) d: f32,
     /// Plies from the node to the end of the game.
     pub(crate) m: f32,
@@ -161,9 +157,7 @@ pub struct MeanStats {
 /// The figures of the root, or of the position after a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeStats {
-    /// Finished visits.
     pub(crate) visits: u32,
-    /// Visits under way.
     pub(crate) in_flight: u32,
     /// Policy of the move; at the root that of all visited moves together.
     pub(crate) policy: f32,
@@ -173,16 +167,13 @@ pub struct NodeStats {
     pub(crate) q: f32,
     /// The network's value of the position, or the result if it is certain; `None` if that is not known any more.
     pub(crate) v: Option<f32>,
-    /// True if the result is certain.
     pub(crate) is_certain: bool,
 }
 
 /// The figures of a root move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MoveStats {
-    /// The move.
     pub(crate) mv: Move,
-    /// Its index in the network's policy.
     pub(crate) policy_index: u16,
     /// The figures of the position after it.
     pub(crate) node: NodeStats,
@@ -197,11 +188,9 @@ pub struct MoveStats {
 pub struct RootStats {
     /// The moves with the fewest visits first, and the ones with equal visits by rising Q + U.
     pub(crate) moves: Vec<MoveStats>,
-    /// The root itself.
     pub(crate) root: NodeStats,
 }
 
-/// Returns the figures of `snapshot`.
 pub(crate) fn root_stats(context: &SearchContext, snapshot: &RootSnapshot) -> RootStats {
     let params = &context.params;
     let visited_policy = snapshot.visited_policy();
@@ -228,7 +217,6 @@ pub(crate) fn root_stats(context: &SearchContext, snapshot: &RootSnapshot) -> Ro
     RootStats { moves, root: root_node_stats(context, snapshot) }
 }
 
-/// The terms that the scores of all moves share.
 struct ScoreTerms<'a> {
     draw_score: f32,
     fpu: f32,

@@ -19,17 +19,13 @@ use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 /// The state of a search, read at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct RootSnapshot {
-    /// Time since `go`.
     pub(crate) elapsed: Duration,
     /// Time from `go` to the end of the first evaluation, if there was one.
     pub(crate) first_evaluation: Option<Duration>,
     /// Visits that earlier searches left, and those made by this one.
     pub(crate) nodes: u32,
-    /// Visits made by this search.
     pub(crate) new_nodes: u64,
-    /// The counters of the search.
     pub(crate) counts: CounterValues,
-    /// The root itself.
     pub(crate) root: NodeReading,
     /// Value, draws and plies left at the root for the side to move; `None` without visits.
     pub(crate) evaluation: Option<RootEvaluation>,
@@ -48,26 +44,20 @@ pub(crate) struct RootSnapshot {
 /// A node at one moment. Values are from the point of view of the side that moved into it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeReading {
-    /// Finished visits.
     pub(crate) visits: u32,
-    /// Visits under way.
     pub(crate) in_flight: u32,
     /// Mean of the finished visits; meaningless without any.
     pub(crate) mean: NodeValue,
     /// The proof of its result, if there is one. At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
-    /// The results that are still possible.
     pub(crate) bounds: Bounds,
     /// True if the game is over here or the result is proven.
     pub(crate) is_certain: bool,
 }
 
-/// A root move at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct RootMove {
-    /// The move.
     pub(crate) mv: Move,
-    /// The child that it leads to, if that exists.
     pub(crate) child: Option<NodeId>,
     /// The figures of the child; no visits and nothing proven without a child.
     pub(crate) node: NodeReading,
@@ -77,7 +67,6 @@ pub(crate) struct RootMove {
     network_policy: f32,
     /// The policy with the noise of the search.
     pub(crate) policy: f32,
-    /// True if the move may be searched.
     is_allowed: bool,
 }
 
@@ -92,7 +81,6 @@ impl NodeReading {
         is_certain: false,
     };
 
-    /// Reads `node`.
     pub(crate) fn of(node: &Node) -> NodeReading {
         let (visits, started) = node.finished_and_started();
         let MoveProof { bounds, proof } = MoveProof::of(node);
@@ -106,7 +94,6 @@ impl NodeReading {
         }
     }
 
-    /// Returns whether the side that moved into the node certainly loses.
     pub(crate) fn is_lost(&self) -> bool {
         self.proof.is_some_and(Proof::is_loss)
     }
@@ -253,12 +240,10 @@ impl RootSnapshot {
         })
     }
 
-    /// Returns all root moves: those with a child first.
     pub(crate) fn moves(&self) -> impl Iterator<Item = &RootMove> {
         self.children.iter().chain(&self.unvisited)
     }
 
-    /// Returns the policy of all visited root moves together.
     pub(crate) fn visited_policy(&self) -> f32 {
         self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
     }
@@ -277,7 +262,6 @@ impl RootSnapshot {
         visited
     }
 
-    /// Returns `count` divided by the seconds since `go`.
     pub(super) fn per_second(&self, count: u64) -> u64 {
         (count as f64 / self.elapsed.as_secs_f64().max(1e-6)) as u64
     }
@@ -302,7 +286,6 @@ fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<Root
     }
 }
 
-/// Reads the root moves that have no child, in the order of the rules.
 fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> {
     let unvisited = context.tree.unvisited(context.root_node());
     let moves = unvisited.map(|edge| RootMove {
@@ -437,10 +420,8 @@ fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     (lines.visits > 0.0).then(|| Plies((lines.squares / lines.visits).sqrt()))
 }
 
-/// Sums of the plies left over lines of play.
 struct MovesLeftSums<'a> {
     tree: &'a Tree,
-    /// The number of plies for which lines are followed.
     plies: u32,
     /// Plies left at the root.
     mean: f64,

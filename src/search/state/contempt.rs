@@ -60,7 +60,6 @@ impl Advantage {
         Some(Advantage { mu: (a - b) / (a + b), s: 2.0 / (a + b) })
     }
 
-    /// Returns the result to expect.
     fn result(self) -> ExpectedResult {
         let w = logistic((self.mu - 1.0) / self.s);
         let l = logistic((-self.mu - 1.0) / self.s);
@@ -68,7 +67,6 @@ impl Advantage {
     }
 }
 
-/// Returns the logistic function of `x`.
 fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + libm::exp(-x))
 }
@@ -99,16 +97,13 @@ impl Default for Rescale {
 /// A value out of the tree as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ShownValue {
-    /// Win minus loss.
     pub(crate) wl: f32,
-    /// Draw probability.
     pub(crate) d: f32,
     /// Mean of the advantage, where it has one.
     pub(crate) mu: Option<f32>,
 }
 
 impl Rescale {
-    /// Returns whether it leaves every value as it is.
     fn is_identity(&self) -> bool {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
     }
@@ -219,9 +214,6 @@ option_group! {
 /// Returns the advantage in Elo that the option `Contempt` gives against `opponent`: `list` has entries `value` or `name=value`,
 /// separated by commas. The first entry whose name is part of the opponent's, in any case, decides; else the last
 /// one without a name, else `rating_advantage`.
-///
-/// # Errors
-/// Fails if an entry is of neither form.
 fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, ContemptError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
@@ -242,9 +234,6 @@ fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f
 
 impl ContemptOptions {
     /// Returns how values are rescaled when `turn` moves at the root, in a search that is `infinite` or not.
-    ///
-    /// # Errors
-    /// Fails if an entry of `Contempt` is of neither form.
     pub(crate) fn rescale(&self, turn: Color, infinite: bool) -> Result<Rescale, ContemptError> {
         let favoured = match self.mode {
             ContemptMode::Play => (!infinite).then_some(turn),
@@ -256,18 +245,12 @@ impl ContemptOptions {
     }
 
     /// Returns true if the options ask for contempt but favour no side in an infinite search.
-    ///
-    /// # Errors
-    /// Fails if an entry of `Contempt` is of neither form.
     pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, ContemptError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).has_contempt();
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
 
     /// Returns the Elo by which the favoured side is the stronger one.
-    ///
-    /// # Errors
-    /// Fails if an entry of `Contempt` is of neither form.
     pub(crate) fn advantage(&self) -> Result<f64, ContemptError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }

@@ -30,17 +30,11 @@ use crate::tablebase::Tablebase;
 /// What the threads of a search share, and whoever started it.
 #[derive(Debug)]
 pub(crate) struct SearchState {
-    /// The tree, the game and the parameters.
     pub(crate) context: SearchContext,
-    /// The root's moves and their policy.
     pub(crate) root: SearchRoot,
-    /// The visits that may still be begun.
     pub(crate) budget: CachePadded<VisitBudget>,
-    /// The counters, which all workers write.
     pub(crate) counters: CachePadded<SearchCounters>,
-    /// The latest hints of the stoppers.
     pub(crate) hints: SearchHints,
-    /// The progress of its workers.
     pub(crate) progress: Arc<CachePadded<WorkerProgress>>,
 }
 
@@ -54,7 +48,6 @@ pub(crate) struct SearchHints {
 }
 
 impl SearchState {
-    /// Returns the state of a search of `visits` new visits that nobody takes part in yet.
     pub(super) fn new(context: SearchContext, visits: u64) -> SearchState {
         SearchState {
             root: SearchRoot::new(&context),
@@ -71,7 +64,6 @@ impl SearchState {
         *self.budget = VisitBudget::new(visits.min(self.budget.total()));
     }
 
-    /// Returns the visits that the search can still finish.
     pub(super) fn visits_left(&self) -> u64 {
         self.budget.total().saturating_sub(self.counters.visits())
     }
@@ -88,11 +80,9 @@ impl Default for SearchHints {
 /// runs, but the tree and the cache are written through their own atomics and locks.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
-    /// The game's tree.
     pub(crate) tree: Arc<Tree>,
     /// The node of the position to search.
     pub(crate) root: NodeId,
-    /// The game up to the root.
     pub(crate) history: History,
     /// While pondering, the move that the opponent is expected to play at the root: what is reported follows it.
     pub(crate) expected_move: Option<Move>,
@@ -100,32 +90,26 @@ pub(crate) struct SearchContext {
     pub(crate) root_moves: Vec<Move>,
     /// While pondering, the moves that may be played after the expected one; empty means all. All are searched.
     pub(crate) reply_moves: Vec<Move>,
-    /// The options of the search.
     pub(crate) params: SearchParams,
     /// The change of the network's values for accuracy of play and contempt.
     pub(crate) rescale: Rescale,
-    /// Evaluations of earlier visits.
     pub(crate) cache: Arc<EvalCache>,
     /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
     /// the same win.
     pub(crate) tablebase: Option<Arc<Tablebase>>,
     /// Positions found in the endgame tables before the search.
     pub(crate) tablebase_hits: u64,
-    /// The description of the backend, whose evaluators the workers have.
     pub(crate) backend_info: BackendInfo,
-    /// The selection of what the search reports.
     pub(crate) reporting: Reporting,
     /// The time since the `go` line was read.
     pub(crate) clock: SearchClock,
 }
 
 impl SearchContext {
-    /// Returns the root's node.
     pub(crate) fn root_node(&self) -> &Node {
         self.tree.node(self.root)
     }
 
-    /// Returns the visits of the root so far.
     pub(crate) fn root_visits(&self) -> u32 {
         self.root_node().visits()
     }
@@ -140,7 +124,6 @@ impl SearchContext {
         if self.expected_move.is_some() { &self.reply_moves } else { &self.root_moves }
     }
 
-    /// Returns how the positions of the search are encoded for the network.
     pub(crate) fn encoding(&self) -> PositionEncoding {
         PositionEncoding { format: self.backend_info.input_format, history_fill: self.params.history_fill }
     }
@@ -182,7 +165,6 @@ pub struct Reporting {
     pub(crate) move_stats: MoveStatsWhen,
 }
 
-/// The time of one search.
 #[derive(Debug)]
 pub(crate) enum SearchClock {
     /// Real time since the `go` line was read.
@@ -197,7 +179,6 @@ impl SearchClock {
         SearchClock::Virtual(AtomicU64::new(0))
     }
 
-    /// Returns the time since the search began.
     pub(crate) fn elapsed(&self) -> Duration {
         match self {
             SearchClock::Real(started) => started.elapsed(),
@@ -255,7 +236,6 @@ pub struct CounterValues {
     pub(crate) collisions: u64,
     /// Positions evaluated for the cache alone.
     pub(crate) prefetched: u64,
-    /// Batches evaluated.
     pub(crate) batches: u64,
     /// Visits of earlier searches that were taken back because they ended in repetitions that are none any more.
     pub(crate) reverted: u32,
@@ -277,7 +257,6 @@ impl SearchCounters {
         SearchCounters { tablebase_hits: tablebase_hits.into(), ..SearchCounters::default() }
     }
 
-    /// Returns the number of finished visits.
     pub(crate) fn visits(&self) -> u64 {
         [&self.evaluations, &self.cache_hits, &self.terminals].map(|c| c.load(Ordering::Relaxed)).iter().sum()
     }
@@ -288,7 +267,6 @@ impl SearchCounters {
         self.max_depth.fetch_max(max as u32, Ordering::Relaxed);
     }
 
-    /// Reads all counters.
     pub(crate) fn read(&self) -> CounterValues {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let time = |nanos: &AtomicU64| Duration::from_nanos(count(nanos));
@@ -321,7 +299,6 @@ impl CounterValues {
             .then(|| format!("waited for: device {device:.1} %, tree {tree:.1} %, host {host:.1} %"))
     }
 
-    /// Returns the number of finished visits.
     pub(crate) fn visits(&self) -> u64 {
         self.evaluations + self.cache_hits + self.terminals
     }
@@ -344,12 +321,10 @@ pub(crate) struct VisitBudget {
 }
 
 impl VisitBudget {
-    /// Returns a budget of `total` visits.
     pub(crate) fn new(total: u64) -> VisitBudget {
         VisitBudget { total, left: AtomicU64::new(total), leaves_under_way: AtomicU32::new(0) }
     }
 
-    /// Returns the number of visits that the whole search may make.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
@@ -399,9 +374,7 @@ pub(crate) struct WorkerProgress {
 
 #[derive(Debug, Default)]
 struct ProgressState {
-    /// Workers that are in this search.
     workers: usize,
-    /// Threads that wait for a change.
     waiting: usize,
     /// A number that changes whenever a batch has been backed up or a worker leaves.
     epoch: u64,
@@ -451,7 +424,6 @@ impl WorkerProgress {
         self.change(|_| ());
     }
 
-    /// Returns whether the workers have been asked to leave.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -469,17 +441,14 @@ impl WorkerProgress {
         self.state().failure.get_or_insert(reason);
     }
 
-    /// Returns why the search could not go on, if it could not.
     pub(crate) fn failure(&self) -> Option<String> {
         self.state().failure.clone()
     }
 
-    /// Returns the time from the start until the first evaluation was back, if it is.
     pub(crate) fn first_evaluation(&self) -> Option<Duration> {
         self.state().first_evaluation
     }
 
-    /// Returns the present epoch, for [`WorkerProgress::wait_for_change`].
     pub(crate) fn epoch(&self) -> u64 {
         self.state().epoch
     }
@@ -504,7 +473,6 @@ impl WorkerProgress {
         self.change(|state| state.workers -= 1);
     }
 
-    /// Returns whether no worker is in this search.
     pub(crate) fn is_idle(&self) -> bool {
         self.state().workers == 0
     }

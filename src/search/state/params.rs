@@ -202,7 +202,6 @@ impl SearchParams {
         Exploration { init: self.cpuct, base: self.cpuct_base, factor: self.cpuct_factor }
     }
 
-    /// Returns the exploration constant at the root.
     fn root_exploration(&self) -> Exploration {
         if self.root_has_own_cpuct_params {
             Exploration {
@@ -220,7 +219,6 @@ impl SearchParams {
         self.fpu_strategy.with(self.fpu_value)
     }
 
-    /// Returns the first-play urgency of the root's moves.
     pub(crate) fn root_fpu(&self) -> FirstPlayUrgency {
         match self.fpu_strategy_at_root {
             RootFpuStrategy::Reduction => FirstPlayUrgency::Reduction(self.fpu_value_at_root),
@@ -229,7 +227,6 @@ impl SearchParams {
         }
     }
 
-    /// Returns the exploration constant and the first-play urgency of a node `plies` below the root.
     pub(crate) fn formula_at(&self, plies: usize) -> (Exploration, FirstPlayUrgency) {
         match plies {
             0 => (self.root_exploration(), self.root_fpu()),

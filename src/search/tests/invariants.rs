@@ -162,7 +162,6 @@ impl OwnVisitsWalk<'_> {
     }
 }
 
-/// Checks that all memory in use belongs to nodes that can be reached.
 pub(super) fn check_memory(game: &GameTree) {
     let (used, reachable) = (game.tree().bytes(), game.reachable_bytes());
     let lost = game.tree().reserved_bytes() / 100;

@@ -10,7 +10,6 @@ use crate::chess::History;
 use crate::search::Search;
 use crate::search::tree::{Node, NodeState, Past, Reclaimer};
 
-/// Waits until `is_so`.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
@@ -20,7 +19,6 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 impl TestBench {
-    /// Returns the game after the root move that was visited most.
     fn after_best_move(&self) -> History {
         let (tree, mut history) = (self.tree.tree(), self.tree.history().clone());
         let children = tree.children(tree.node(self.tree.root())).map(|(_, child)| child);

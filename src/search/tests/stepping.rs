@@ -22,7 +22,6 @@ impl TestBench {
         tree.children(root).map(|(_, child)| child.value_sum()).sum::<i64>() + root.value_sum()
     }
 
-    /// Returns visits and value of each root move that has a child.
     fn root_moves(&self) -> Vec<(String, u32, f32)> {
         let (tree, history) = (self.tree.tree(), self.tree.history());
         let children = tree.children(tree.node(self.tree.root()));

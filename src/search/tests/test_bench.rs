@@ -13,7 +13,6 @@ use crate::time::{Chain, GoLimits, MoveFacts, Nodes, StopperOptions};
 /// A position with many kinds of moves.
 pub(super) const KIWIPETE: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 
-/// Returns the nodes below `root`.
 pub(super) fn nodes_below(tree: &Tree, root: NodeId) -> Vec<&Node> {
     let (mut open, mut found) = (vec![root], Vec::new());
     while let Some(id) = open.pop() {
@@ -23,7 +22,6 @@ pub(super) fn nodes_below(tree: &Tree, root: NodeId) -> Vec<&Node> {
     found
 }
 
-/// A tree, workers on a synthetic backend, and searches of them.
 pub(super) struct TestBench {
     pub(super) pool: WorkerPool,
     pub(super) backend: Arc<dyn crate::network::Backend>,

@@ -168,7 +168,6 @@ fn line() -> (Arc<Tree>, Line) {
     (tree, [root, child, grandchild])
 }
 
-/// Makes visits along `path` and ends them with `value` at its last node.
 fn visit(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     for &id in path {
         tree.node(id).start_visits(visits);
@@ -179,7 +178,6 @@ fn visit(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     }
 }
 
-/// Proves the last node of `path` and revalues its visits in the others.
 fn prove(tree: &Tree, path: &[NodeId], proof: Proof) {
     let Some((&last, ancestors)) = path.split_last() else { return };
     let Some(mut correction) = tree.node(last).prove(proof) else { return };
@@ -191,7 +189,6 @@ fn prove(tree: &Tree, path: &[NodeId], proof: Proof) {
     }
 }
 
-/// Returns visits and mean of a node, at which no visit is under way.
 fn end_state(tree: &Tree, id: NodeId) -> (u32, NodeValue) {
     let node = tree.node(id);
     assert_eq!(node.in_flight(), 0);
@@ -315,7 +312,6 @@ impl Ledger {
         Arc::new(ledger)
     }
 
-    /// Takes a run, if there is one, and marks it.
     fn take(&self, thread: u32) -> Option<u32> {
         let start = self.slab.allocate(CLASS, LEN)?;
         let owner = &self.owners[start as usize];
@@ -466,7 +462,6 @@ fn what_the_game_has_left_is_freed_beside_a_search() {
     assert_eq!(tree.bytes(), reachable(&tree, kept) + root_bytes(), "all that is in use can be reached");
 }
 
-/// Returns the bytes of the root's own run.
 fn root_bytes() -> u64 {
     size_of::<crate::search::tree::Node>() as u64
 }

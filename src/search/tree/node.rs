@@ -46,16 +46,12 @@ impl NodeValue {
 /// A certain result of a node, from the point of view of the side that moved into it; better ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
-    /// That side loses.
     Loss,
-    /// Nobody wins.
     Draw,
-    /// That side wins.
     Win,
 }
 
 impl ProofOutcome {
-    /// Returns the same result, seen by the other side.
     pub(crate) fn flipped(self) -> ProofOutcome {
         match self {
             ProofOutcome::Loss => ProofOutcome::Win,
@@ -68,9 +64,7 @@ impl ProofOutcome {
 /// The results of a node that are still possible, from the point of view of the side that moved into it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// The worst of them.
     pub(crate) worst: ProofOutcome,
-    /// The best of them.
     pub(crate) best: ProofOutcome,
 }
 
@@ -78,7 +72,6 @@ impl Bounds {
     /// The bounds of a node of which nothing is known.
     pub(crate) const OPEN: Bounds = Bounds { worst: ProofOutcome::Loss, best: ProofOutcome::Win };
 
-    /// Returns the bounds of a node with a certain result.
     pub(crate) fn certain(outcome: ProofOutcome) -> Bounds {
         Bounds { worst: outcome, best: outcome }
     }
@@ -87,7 +80,6 @@ impl Bounds {
 /// A certain result and how far away it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Proof {
-    /// The result.
     pub(crate) outcome: ProofOutcome,
     /// Plies to the end of the game with best play, as far as known.
     pub(crate) plies: f32,
@@ -118,9 +110,7 @@ pub(crate) struct Correction {
     /// Difference of the sums of values, in units of a node's sum, from the point of view of the side that moved into the
     /// node.
     value_sum: i64,
-    /// Difference of the sums of draw probabilities.
     d_sum: f32,
-    /// Difference of the sums of plies to the end of the game.
     m_sum: f32,
 }
 
@@ -145,9 +135,7 @@ pub(crate) fn fixed(v: f32) -> i64 {
 /// Visits that end at a node: some with a result, others without one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct VisitSum {
-    /// Visits with a result.
     finished: u32,
-    /// Visits without one.
     cancelled: u32,
     /// Sum of values, in units of a node's sum.
     value_sum: i64,
@@ -158,17 +146,14 @@ pub(crate) struct VisitSum {
 }
 
 impl VisitSum {
-    /// Returns `visits` visits, all with the result `value`.
     pub(crate) fn finished(visits: u32, value: NodeValue) -> VisitSum {
         VisitSum { finished: visits, ..VisitSum::default() }.with(value)
     }
 
-    /// Returns `visits` visits that led nowhere.
     pub(crate) fn cancelled(visits: u32) -> VisitSum {
         VisitSum { cancelled: visits, ..VisitSum::default() }
     }
 
-    /// Returns the same visits with the result `value` for all.
     fn with(self, value: NodeValue) -> VisitSum {
         VisitSum { value_sum: fixed(value.v) * i64::from(self.finished), d: value.d, m: value.m, ..self }
     }
@@ -178,7 +163,6 @@ impl VisitSum {
         VisitSum { value_sum: -self.value_sum, m: self.m + 1.0, ..self }
     }
 
-    /// Returns the visits of both together.
     pub(crate) fn and(self, other: VisitSum) -> VisitSum {
         let finished = self.finished + other.finished;
         let share = if other.finished == 0 { 0.0 } else { other.finished as f32 / finished as f32 };
@@ -197,17 +181,14 @@ impl VisitSum {
 pub(crate) struct Edge(pub(super) u32);
 
 impl Edge {
-    /// Returns the edge of a move with its compressed policy.
     pub(super) fn packed(mv: Move, policy: u16) -> Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
-    /// Returns the same move with the least policy.
     fn without_policy(self) -> Edge {
         Edge::packed(self.mv(), 0)
     }
 
-    /// Returns the move.
     pub(crate) fn mv(self) -> Move {
         Move::from_bits(self.0 as u16)
     }
@@ -224,14 +205,12 @@ impl Edge {
 struct Means(AtomicU64);
 
 impl Means {
-    /// Returns draw probability and plies left.
     #[inline]
     fn get(&self) -> (f32, f32) {
         let bits = self.0.load(Ordering::Relaxed);
         (f32::from_bits((bits >> 32) as u32), f32::from_bits(bits as u32))
     }
 
-    /// Sets draw probability and plies left.
     #[inline]
     fn set(&self, d: f32, m: f32) {
         self.0.store(u64::from(d.to_bits()) << 32 | u64::from(m.to_bits()), Ordering::Relaxed);
@@ -323,19 +302,16 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Relaxed);
     }
 
-    /// Returns the number of finished visits.
     #[inline]
     pub(crate) fn visits(&self) -> u32 {
         (self.counts.load(Ordering::Relaxed) >> 32) as u32
     }
 
-    /// Returns the number of visits under way.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         (self.counts.load(Ordering::Relaxed) & IN_FLIGHT) as u32
     }
 
-    /// Returns the number of finished visits, and that of all visits begun.
     #[inline]
     pub(crate) fn finished_and_started(&self) -> (u32, u32) {
         let counts = self.counts.load(Ordering::Relaxed);
@@ -385,7 +361,6 @@ impl Node {
         self.value_sum.load(Ordering::Relaxed)
     }
 
-    /// Returns the mean of all visits.
     pub(crate) fn mean(&self) -> NodeValue {
         // What a proof changes below may arrive before the visits that it revalues, and take the means out of their range.
         let (d, m) = self.means.get();
@@ -404,7 +379,6 @@ impl Node {
         (self.meta.load(Ordering::Acquire) >> meta::CHILDREN_SHIFT & 0xff) as usize
     }
 
-    /// Marks `visits` visits as under way.
     #[inline]
     pub(crate) fn start_visits(&self, visits: u32) {
         self.counts.fetch_add(visits.into(), Ordering::Relaxed);
@@ -438,7 +412,6 @@ impl Node {
         }
     }
 
-    /// Releases the lock of the sums.
     fn unlock_sums(&self) {
         self.counts.fetch_sub(SUMS_LOCK, Ordering::Release);
     }
@@ -554,7 +527,6 @@ impl Node {
         self.meta.fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Ordering::Release);
     }
 
-    /// Releases the lock without a new child.
     pub(super) fn unlock(&self) {
         self.meta.fetch_and(!meta::GROWING, Ordering::Release);
     }
@@ -622,7 +594,6 @@ impl Node {
         is_done.then_some(visits)
     }
 
-    /// Returns what is proven of this node.
     pub(crate) fn proof(&self) -> Option<Proof> {
         let meta = self.meta.load(Ordering::Acquire);
         let outcome = match (meta & meta::PROOF) >> meta::PROOF_SHIFT {
@@ -635,12 +606,10 @@ impl Node {
         Some(Proof { outcome, plies, is_mate: meta & meta::MATE != 0 })
     }
 
-    /// Returns whether the side that moved into the node certainly loses.
     pub(crate) fn is_lost(&self) -> bool {
         self.proof().is_some_and(Proof::is_loss)
     }
 
-    /// Returns the results that are still possible.
     pub(crate) fn bounds(&self) -> Bounds {
         if let Some(Proof { outcome, .. }) = self.proof() {
             return Bounds::certain(outcome);
@@ -737,7 +706,6 @@ impl Node {
     }
 }
 
-/// Returns the bits of `meta` for a proof.
 fn proof_bits(proof: Proof) -> u32 {
     let outcome = match proof.outcome {
         ProofOutcome::Loss => 1,

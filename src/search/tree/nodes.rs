@@ -84,7 +84,6 @@ const NO_RANK: u32 = (TAKEN as u32) << 8;
 /// A move without a child: its place in the list of legal moves, and its policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unvisited {
-    /// Place in the list of legal moves.
     pub(crate) index: u8,
     policy: u16,
 }
@@ -124,7 +123,6 @@ fn best_rank(cells: &[AtomicU32], limit: u32) -> u32 {
 }
 
 impl Tree {
-    /// Returns a tree without nodes and without a limit.
     pub(crate) fn new() -> Tree {
         Tree::with_policies(Slab::new(POLICY_RUNS))
     }
@@ -143,7 +141,6 @@ impl Tree {
         }
     }
 
-    /// Returns the node of this identity.
     #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         self.nodes.slot(id.0)
@@ -175,7 +172,6 @@ impl Tree {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Says that something has found no room.
     #[cfg(test)]
     pub(crate) fn mark_full(&self) {
         self.full.store(true, Ordering::Relaxed);
@@ -201,7 +197,6 @@ impl Tree {
         })
     }
 
-    /// Makes a node without a parent.
     pub(super) fn new_root(&self) -> Result<NodeId, TreeFull> {
         let id = NodeId(self.allocate_nodes(1)?);
         self.node(id).reset(Edge(0));
@@ -209,9 +204,6 @@ impl Tree {
     }
 
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
-    ///
-    /// # Errors
-    /// Fails if the tree has no room for the policy; the node stays claimed.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
         let (class, len) = policy_class(policy.len());
         let start = self.allocate(&self.policies, class, len)?;
@@ -226,7 +218,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns the cells with the policy of the node's legal moves, two to a cell.
     #[inline]
     fn policy_cells(&self, node: &Node) -> &[AtomicU32] {
         match node.edge_count() {
@@ -303,15 +294,12 @@ pub(super) fn policy_class(moves: usize) -> (usize, u32) {
     (cells, cells as u32)
 }
 
-/// A run of siblings.
 pub(super) struct ChildRun {
-    /// The slots.
     pub(super) run: Run,
     /// The number of slots that hold children; the others are room for more.
     pub(super) children: u32,
 }
 
-/// Iterates over a node's children; see [`Tree::children`].
 #[derive(Debug)]
 pub(crate) struct Children<'a> {
     tree: &'a Tree,
@@ -359,9 +347,6 @@ fn starts_run(index: usize) -> bool {
 impl Tree {
     /// Makes the child of an unvisited move; `mv` is that move. Returns `None` if another worker is appending to this node
     /// right now, or has made this child.
-    ///
-    /// # Errors
-    /// Fails if the tree has no room for another node.
     pub(crate) fn new_child(
         &self,
         node: &Node,
@@ -403,7 +388,6 @@ impl Tree {
         Ok(NodeId(run))
     }
 
-    /// Asks the processor to fetch the first child of a node that is about to be visited.
     #[inline]
     pub(crate) fn fetch_first_child(&self, node: &Node) {
         if node.child_count() > 0 {
@@ -411,7 +395,6 @@ impl Tree {
         }
     }
 
-    /// Asks the processor to fetch the policy of an expanded node, of which a child is about to be made.
     #[inline]
     pub(crate) fn fetch_policy(&self, node: &Node) {
         self.policies.fetch(node.policy_start());

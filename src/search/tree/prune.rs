@@ -26,7 +26,6 @@ const BOUNDS: PruningBounds = PruningBounds { freed: 1 << 17, seen: 1 << 18 };
 /// The number of places of the tree that are looked at to find out what a quarter of it is.
 const SAMPLES: u64 = 1 << 14;
 
-/// The bounds of one pruning.
 #[derive(Clone, Copy, Debug)]
 struct PruningBounds {
     /// Nodes that it frees; the last subtree may have more.
@@ -115,7 +114,6 @@ impl Tree {
         }
     }
 
-    /// Returns whether what is below `node`, which has children, may be freed.
     fn may_be_pruned(&self, node: &Node, most_visits: u32) -> bool {
         node.visits() <= most_visits && node.in_flight() == 0 && node.proof().is_none()
     }
@@ -154,7 +152,6 @@ fn has_children(node: &Node) -> bool {
 
 /// Subtrees that the game has left.
 pub(super) struct Discard {
-    /// The tree that they lie in.
     pub(super) tree: Arc<Tree>,
     /// Their roots, with the runs that hold them.
     pub(super) parts: Vec<(NodeId, Run)>,
@@ -164,7 +161,6 @@ pub(super) struct Discard {
     pub(super) quiescence: Box<dyn FnOnce() + Send>,
 }
 
-/// A task of the reclaimer.
 type ReclaimTask = Box<dyn FnOnce() + Send>;
 
 /// Walks discarded subtrees and gives their memory back, on a thread of its own or at once.

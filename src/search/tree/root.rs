@@ -23,7 +23,6 @@ pub(crate) enum Past {
     /// They stay, unless the tree is short of memory: the game may come back to them. No worker of an earlier
     /// search may take part any more.
     Keep,
-    /// They are freed.
     Release,
 }
 
@@ -53,7 +52,6 @@ struct KeptTree {
 
 /// The way from the top of a kept tree to a position.
 struct Way {
-    /// The nodes; not empty.
     nodes: Vec<NodeId>,
     /// The run that holds the last one.
     run: Run,
@@ -67,9 +65,6 @@ impl Way {
 
 impl GameTree {
     /// Returns a tree without visits for the last position of `history`.
-    ///
-    /// # Errors
-    /// Fails if the system has no memory for a node.
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;
@@ -77,17 +72,14 @@ impl GameTree {
         Ok(GameTree { tree, root, history, kept: vec![top], way: vec![root], stepped_into: Vec::new() })
     }
 
-    /// Returns the nodes.
     pub(crate) fn tree(&self) -> &Arc<Tree> {
         &self.tree
     }
 
-    /// Returns the node of the position to search.
     pub(crate) fn root(&self) -> NodeId {
         self.root
     }
 
-    /// Returns the game up to the root.
     pub(crate) fn history(&self) -> &History {
         &self.history
     }
@@ -111,9 +103,6 @@ impl GameTree {
     /// Makes the last position of `history` the root. If the game can have come there through what is kept, its visits are
     /// kept. What is not to be kept goes to `reclaimer`, which frees it after `quiescence` has returned: when no
     /// worker of an earlier search can touch it any more.
-    ///
-    /// # Errors
-    /// Fails if the tree has no room for a new root.
     pub(crate) fn advance(
         &mut self,
         history: History,

@@ -35,7 +35,6 @@ thread_local! {
 /// Slots that lie in the same region: so many in a row, then so many of the next region, and so on in turn.
 const STRIPE: u32 = 1 << 16;
 
-/// The number of size classes of runs.
 pub(super) const CLASSES: usize = 128;
 
 /// The lengths of the runs of a slab's classes. A run of a higher class is longer.
@@ -65,19 +64,15 @@ impl Slot for AtomicU32 {
 /// Slots that lie one after the other in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
-    /// Index of the first slot.
     pub(super) start: u32,
-    /// The number of slots.
     pub(super) len: u32,
 }
 
 impl Run {
-    /// Returns the run of the slot `index` alone.
     pub(super) fn single(index: u32) -> Run {
         Run { start: index, len: 1 }
     }
 
-    /// Returns whether the slot `index` is one of this run.
     pub(super) fn contains(self, index: u32) -> bool {
         index.checked_sub(self.start).is_some_and(|place| place < self.len)
     }
@@ -125,7 +120,6 @@ impl<T> fmt::Debug for Slab<T> {
 }
 
 impl<T: Slot> Slab<T> {
-    /// Returns a slab that has taken no memory yet.
     pub(super) fn new(classes: RunClasses) -> Slab<T> {
         Slab::ending_at(END, classes)
     }
@@ -145,13 +139,11 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Returns the slots `start..start + len` of one run.
     #[inline]
     pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
         self.blocks.run(start, len)
     }
 
-    /// Returns one slot.
     #[inline]
     pub(super) fn slot(&self, index: u32) -> &T {
         self.blocks.slot(index)
@@ -208,7 +200,6 @@ impl<T: Slot> Slab<T> {
         Blocks::<T>::resident_bytes(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
 
-    /// Returns the number of slots of all chunks so far.
     pub(super) fn extent(&self) -> u64 {
         self.next.load(Ordering::Relaxed).into()
     }
@@ -220,7 +211,6 @@ impl<T: Slot> Slab<T> {
         self.push(class, start);
     }
 
-    /// Returns the stack of the free runs of a class in a region.
     fn stack(&self, region: usize, class: usize) -> &AtomicU64 {
         &self.free[region * CLASSES + class]
     }
@@ -244,7 +234,6 @@ impl<T: Slot> Slab<T> {
         }
     }
 
-    /// Returns the number of slots in use.
     pub(super) fn used(&self) -> u64 {
         let left = |chunk: &CachePadded<AtomicU64>| {
             let free = unpacked(chunk.load(Ordering::Relaxed));
@@ -414,7 +403,6 @@ fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
     }
 }
 
-/// Returns the region of the slot `index`.
 fn region_of(index: u32) -> usize {
     (index / STRIPE) as usize % REGIONS
 }
@@ -424,7 +412,6 @@ fn packed(free: Range<u32>) -> u64 {
     u64::from(free.start) << 32 | u64::from(free.end)
 }
 
-/// Returns what is free of a chunk.
 fn unpacked(chunk: u64) -> Range<u32> {
     (chunk >> 32) as u32..chunk as u32
 }
@@ -467,16 +454,13 @@ fn share_block(a: u32, b: u32) -> bool {
     place(a).0 == place(b).0
 }
 
-/// The number of indices that exist.
 pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
 impl<T: Zeroed> Blocks<T> {
-    /// Returns slots without any memory yet.
     pub(super) fn new() -> Blocks<T> {
         Blocks { blocks: std::array::from_fn(|_| OnceLock::new()) }
     }
 
-    /// Returns one slot; `index` is below [`END`].
     #[inline]
     pub(super) fn slot(&self, index: u32) -> &T {
         let (block, place) = place(index);
