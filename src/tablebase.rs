@@ -122,8 +122,7 @@ impl Tablebase {
         position.piece_count() <= self.max_pieces && position.castling_rights().is_empty()
     }
 
-    /// Returns the result of `position` for its side to move, if it is in the tables and stands right after a capture or pawn
-    /// move: only then is the table's result exact under the fifty-move rule.
+    /// Returns the result of `position`, if it is in the tables and its fifty-move counter is 0: else results are not exact.
     pub fn probe(&self, position: &Position) -> Option<ProbeResult> {
         if position.rule50() > 0 || !self.covers(position) {
             return None;
@@ -331,8 +330,7 @@ pub(crate) struct FilteredRootMoves {
 }
 
 impl TablesInForce {
-    /// Opens what `options` name, unless that is what was opened last. Returns what people should know, if that is
-    /// anything new.
+    /// Opens what `options` name, unless that is open. Returns what people should know, if that is anything new.
     pub(crate) fn open_if_changed(&mut self, options: &TablebaseOptions) -> Option<String> {
         if options.syzygy_path == self.folders {
             return self.take_read_error();
@@ -361,8 +359,7 @@ impl TablesInForce {
         is_news.then(|| format!("ERROR: SyzygyPath: {error}; positions in this table are searched instead"))
     }
 
-    /// Keeps those of `wanted` (empty means all) that keep the best result, if the last position of `game` is in the
-    /// tables.
+    /// Keeps those of `wanted` (empty means all) that keep the best result, if the root is in the tables.
     pub(crate) fn filter_root_moves(
         &self,
         game: &History,

@@ -72,8 +72,7 @@ impl Position {
         read(fen).map(|(_, position)| position.with_king_to_be_taken())
     }
 
-    /// Writes the FEN, with [`Position::en_passant`] as its en-passant square; castling rights as KQkq where the rook is
-    /// the outermost, else as the rook's file.
+    /// Writes the FEN. Castling rights are KQkq where the rook is the outermost, else the rook's file.
     pub fn to_fen(&self) -> String {
         let mut setup = self.chess().to_setup(EnPassantMode::Always);
         setup.ep_square = self.en_passant();
@@ -83,8 +82,7 @@ impl Position {
     }
 }
 
-/// Reads a FEN: what it says, and the position that is made of that. The side that moved last may be in check, unless the other
-/// one is too or an en-passant square is given.
+/// Reads a FEN. The side that moved last may be in check, unless the other one is too or an en-passant square is given.
 fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     let setup = setup_of(fen)?;
     let position = match chess_of(setup.clone()) {
@@ -97,8 +95,7 @@ fn read(fen: &str) -> Result<(Setup, Position), PositionError> {
     Ok((setup, position.map_err(|kinds| impossible(fen, kinds))?))
 }
 
-/// Returns a FEN without what Lc0 passes over: a capital letter for the side, counters below their least value or with a
-/// fraction, semicolons at the end.
+/// Returns a FEN without what Lc0 passes over: capitals for the side, bad or fractional counters, semicolons at the end.
 fn tidy(fen: &str) -> String {
     let mut fields: Vec<String> = fen
         .trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace())
@@ -183,8 +180,7 @@ fn has_playable_material(setup: &Setup) -> bool {
     })
 }
 
-/// Returns the moves that all pieces of a side have, each on the best square of an empty board; of pawns those of one that takes
-/// both ways.
+/// Returns the moves that all pieces of a side have, each on the best square of an empty board.
 fn mobility(board: &Board, color: Color) -> usize {
     let moves = |role| match role {
         Role::Pawn => 4,
@@ -234,8 +230,7 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
     texts.into_iter().filter(|(kind, _)| kinds.contains(*kind)).map(|(_, text)| text).collect()
 }
 
-/// Splits a line of EPD or FEN into the position as FEN and the operations. A position without the two counters gets `0 1`.
-/// What is no position stays none, for whoever reads the FEN.
+/// Splits a line of EPD or FEN into the position, with counters `0 1` if there are none, and the operations.
 pub(crate) fn split_epd(line: &str) -> (String, &str) {
     let mut rest = line.trim();
     let mut fields: Vec<_> = (0..4).map(|_| take_word(&mut rest)).collect();

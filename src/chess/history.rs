@@ -11,9 +11,7 @@ use super::position::Position;
 /// Values of the fifty-move counter, plies, up to which positions share their evaluations.
 const SHARED_RULE50: u32 = 40;
 
-/// Positions from the first known one to the current one, never empty.
-///
-/// The moves before a FEN are unknown: its position counts as a first occurrence.
+/// Positions from the first known one to the current one, never empty. The first one counts as a first occurrence.
 #[derive(Clone, Debug)]
 pub struct History {
     entries: Vec<Entry>,
@@ -69,8 +67,7 @@ impl History {
         parse_uci_position(text, variant, read)
     }
 
-    /// Returns what had to be left out of the FEN that the game starts with, in words: castling rights without their rook, an
-    /// en-passant square that cannot be.
+    /// Returns what had to be left out of the FEN: castling rights without their rook, an en-passant square that cannot be.
     pub fn left_out(&self) -> &[&'static str] {
         &self.left_out
     }
@@ -100,8 +97,7 @@ impl History {
         self.last().repetitions
     }
 
-    /// Returns how often the position at `index` had occurred before it, counted up to 2; `index` is below
-    /// [`History::len`].
+    /// Returns how often the position at `index` had occurred before it, counted up to 2.
     pub fn repetitions_at(&self, index: usize) -> u8 {
         self.entries[index].repetitions
     }
@@ -167,8 +163,7 @@ impl History {
         self.current().format_move(m, self.variant)
     }
 
-    /// Finds the latest position equal to `next`, which follows the current one, among those that reversible moves
-    /// connect with it.
+    /// Finds the latest position equal to `next`, the next one, among those that reversible moves connect with it.
     fn earlier_occurrence(&self, next: &Position) -> Option<usize> {
         let next_index = self.entries.len();
         let stretch = usize::try_from(next.rule50()).unwrap_or(usize::MAX).min(next_index);
@@ -233,9 +228,7 @@ pub enum Terminal {
 }
 
 impl History {
-    /// Says whether and how the game is over now; `legal` are the legal moves of the current position.
-    ///
-    /// Draws count as if claimed at once; mate goes before them.
+    /// Says whether and how the game is over, where `legal` are the legal moves. Draws count as claimed at once, mate goes before.
     pub fn terminal(&self, legal: &MoveList) -> Option<Terminal> {
         let position = self.current();
         if legal.is_empty() {
@@ -253,8 +246,7 @@ impl History {
 }
 
 impl Position {
-    /// Says whether neither side can mate by any series of moves, judged by material alone: king against king, with a
-    /// single minor piece, and with any bishops that all stand on squares of one colour.
+    /// Says whether neither side can mate by any series of moves: bare kings, one minor piece, bishops of one colour.
     pub(crate) fn has_insufficient_material(&self) -> bool {
         let board = self.board();
         // Nearly all positions end here.

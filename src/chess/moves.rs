@@ -14,14 +14,11 @@ use super::position::Position;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Move(u16);
 
-/// The moves of one position. No position that [`Position::from_fen`](super::Position::from_fen) accepts, nor any
-/// that follows from it, has more.
+/// The moves of one position. No position that a FEN or a game leads to has more.
 pub type MoveList = ArrayVec<Move, 256>;
 
 impl Move {
-    /// Makes a move from and to these squares; castling goes to the rook's square.
-    ///
-    /// `promotion` is a knight, bishop, rook or queen; other roles count as none.
+    /// Makes a move. Castling goes to the rook's square, and a promotion is to a knight, bishop, rook or queen.
     pub const fn new(from: Square, to: Square, promotion: Option<Role>) -> Move {
         let promotion = match promotion {
             Some(Role::Knight) => 1,
@@ -159,8 +156,7 @@ impl Position {
             .unwrap_or_default()
     }
 
-    /// Finds the castling that takes a king from `from` to `to`, at least two files away (one step is a plain king
-    /// move).
+    /// Finds the castling that takes a king from `from` to `to`. One step is a plain king move.
     fn castling_of_king_steps(&self, from: Square, to: Square) -> Option<Move> {
         let king = self.board().king_of(self.turn())?;
         let side = CastlingSide::from_king_side(from < to);

@@ -41,7 +41,6 @@ impl Position {
     }
 
     /// Takes a position in which the side that moved last is in check. Its king is no target of legal moves.
-    /// `move_number` is the one that counts.
     pub(super) fn with_king_en_prise(chess: Chess, move_number: NonZeroU32) -> Position {
         let king_en_prise = chess.board().king_of(!chess.turn());
         let is_move_ahead = chess.fullmoves() > move_number;
@@ -92,14 +91,12 @@ impl Position {
         self.chess.castles().rook(color, side)
     }
 
-    /// Returns the square passed by the double push just played, as Lc0 sees it: only if an enemy pawn attacks it, be it
-    /// pinned or not. A FEN's square stands even if no pawn attacks it.
+    /// Returns the square passed by the double push just played, if an enemy pawn attacks it, pinned or not. A FEN's square stands.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
 
-    /// Identifies board, side to move, castling rights and [`Position::en_passant`]; equal on every machine.
-    /// The fifty-move counter and the move number are not part of it.
+    /// Identifies board, side to move, castling rights and [`Position::en_passant`], equally on every machine. Counters don't count.
     pub fn key(&self) -> u64 {
         self.key
     }
@@ -134,8 +131,7 @@ impl Position {
         is_capture || m.promotion().is_some() || self.play(m).is_check()
     }
 
-    /// Says whether the two count as the same for the threefold repetition: same pieces, side, castling rights and
-    /// en-passant flag.
+    /// Says whether the two count as the same for the threefold repetition.
     pub fn is_repetition_of(&self, other: &Position) -> bool {
         self.key == other.key
             && self.en_passant == other.en_passant
@@ -217,8 +213,7 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     }
 }
 
-/// Computes the key of castling rights, by the rooks' squares, so that Chess960 positions with the right on another
-/// rook differ.
+/// Computes the key of castling rights by the rooks' squares, which tell Chess960 positions apart.
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)
@@ -231,9 +226,7 @@ fn en_passant_key(square: Option<Square>) -> u64 {
 /// The deepest count that surely fits: 218 moves to the eighth power are less than 2^64.
 pub(crate) const MAX_PERFT_DEPTH: u32 = 8;
 
-/// Counts the legal move sequences of `depth` plies from `position`; there is 1 at depth 0.
-///
-/// The last ply is counted, not played.
+/// Counts the legal move sequences of `depth` plies from `position`. The last ply is counted, not played.
 pub fn perft(position: &Position, depth: u32) -> u64 {
     if depth == 0 {
         return 1;

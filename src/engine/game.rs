@@ -70,8 +70,7 @@ impl GameState {
         })
     }
 
-    /// Prepares a search of the last position of `position`; for pondering one of the position before its last move, so that
-    /// every reply keeps what is found below it, whichever the opponent plays.
+    /// Prepares a search of the last position of `position`. Pondering searches the one before, so that every reply keeps what is found.
     pub(super) fn begin_search(
         &mut self,
         position: &History,
@@ -167,9 +166,7 @@ impl GameState {
         }
     }
 
-    /// Forgets what the time management knows of another game, where a GUI has begun one without `ucinewgame`: `position`, which is
-    /// searched by the clock, does not continue the game of the last clock. A step back counts as a new game, too, as in Lc0; a
-    /// position without its game, as some GUIs send it, does not if it is a full move further on.
+    /// Forgets what the time management knows of another game that ended without `ucinewgame`. A step back counts as a new game, as in Lc0.
     fn renew_timekeeper_in_a_new_game(
         &mut self,
         position: &History,
@@ -187,8 +184,7 @@ impl GameState {
         Ok(())
     }
 
-    /// Takes the snapshot of facts and makes the chain of stoppers. `choices` is the number of moves that the
-    /// endgame tables leave, if they know the position.
+    /// Makes the chain of stoppers. `choices` is the number of moves that the endgame tables leave, if they know the position.
     fn start_move(
         &mut self,
         request: &GoRequest,
@@ -298,8 +294,7 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
     if last_move.is_some() { (before, last_move) } else { (game.clone(), None) }
 }
 
-/// Returns what becomes of the game's past in a search within `limits`. Waits before, where that counts, for batches of earlier
-/// searches that are still under way.
+/// Returns what becomes of the game's past. Waits before, where that counts, for batches of earlier searches.
 fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
     // Only an analysis goes back; there nobody minds a batch that is still under way.
     let is_analysis = limits.infinite && !limits.ponder;
@@ -310,8 +305,7 @@ fn past_to_keep(limits: &GoLimits, draining: &[Draining]) -> Past {
     if is_analysis && are_idle { Past::Keep } else { Past::Release }
 }
 
-/// Returns the new visits that a search within `limits` may make of a root that has `reused` visits, where the rules that end it let it
-/// make `affordable`.
+/// Returns the new visits that a search may make of a root that has `reused`, where its rules let it make `affordable`.
 fn new_visits(limits: &GoLimits, settings: &Settings, reused: Nodes, affordable: Nodes) -> u64 {
     let asked = limits
         .nodes
@@ -371,8 +365,7 @@ impl BeforePondering {
         (game.len(), game.current().key()) == (self.len, self.root.0)
     }
 
-    /// Returns the visits that the last position of `game` had then: it is the one pondered on or follows it by one move. `None`
-    /// for others.
+    /// Returns the visits that the last position of `game` had then: the one pondered on or a reply. `None` for others.
     fn visits_of(&self, game: &History) -> Option<Nodes> {
         if self.is_of(game) {
             return Some(self.root.1);
@@ -452,8 +445,7 @@ mod tests {
         SearchResources { settings, tables, cache, backend, draining: &[] }
     }
 
-    /// A regression: the claims and visits under way of a search thread that had panicked stayed in the tree for the rest of
-    /// the game, so that no search ever came to what they held.
+    /// A regression: the claims of a search thread that had panicked stayed in the tree, and no search came to what they held.
     #[test]
     fn a_tree_in_which_a_search_thread_died_is_dropped() {
         let settings = Settings::default();
@@ -486,8 +478,7 @@ mod tests {
         assert_eq!(failures, [(true, true, true), (false, false, true)]);
     }
 
-    /// A regression: a game that began without `ucinewgame` went on with what the time management knew of the last one; under
-    /// `nodestime` that was a drained clock.
+    /// A regression: a game without `ucinewgame` went on with what the time management knew of the last one.
     #[test]
     fn a_position_that_does_not_continue_the_game_begins_another_one() {
         let mut settings = Settings::default();

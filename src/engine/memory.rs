@@ -89,8 +89,7 @@ impl CacheSettings {
     }
 }
 
-/// Returns the bytes after which the system would end this process: the least limit of its control groups, or the memory of the machine;
-/// `None` where the system does not tell. It is asked once.
+/// Returns the bytes after which the system would end this process: the least limit of its control groups, or the machine's memory.
 fn system_limit() -> Option<u64> {
     static LIMIT: LazyLock<Option<u64>> =
         LazyLock::new(|| if cfg!(target_os = "linux") { limit_below(Path::new("/")) } else { None });
@@ -114,8 +113,7 @@ fn limit_below(root: &Path) -> Option<u64> {
     of_groups.chain(machine).min()
 }
 
-/// Reads a line of `/proc/self/cgroup`, `number:controllers:name`. Returns where the files about memory begin, and the group's name; `None`
-/// for other controllers.
+/// Reads a line of `/proc/self/cgroup`: where the files about memory begin, and the group's name. `None` for other controllers.
 fn group_folder(line: &str) -> Option<(&'static str, &str)> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, name) = (fields.next()?, fields.next()?);

@@ -61,8 +61,7 @@ pub struct Engine {
     game: Option<GameState>,
     /// The search under way, or the last one if its game was not taken back yet.
     active: Option<ActiveSearch>,
-    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and the position that this is
-    /// for.
+    /// The listener that hears only after `stop` or `ponderhit` that there is no move, and its position.
     pending_answer: Option<(Box<dyn Listener>, History)>,
     /// The progress of searches with workers that may still touch the tree.
     draining: Vec<Draining>,
@@ -242,8 +241,7 @@ impl Engine {
         self.network.as_ref().and_then(LoadedNetwork::network_sha256)
     }
 
-    /// Returns what people should know of the backend in force that has come up since the last call. While a search runs, its
-    /// listener hears it.
+    /// Returns news of the backend since the last call. While a search runs, its listener hears them.
     pub(crate) fn take_notes(&self) -> Vec<String> {
         self.network.as_ref().map(|network| network.backend().take_notes()).unwrap_or_default()
     }

@@ -223,8 +223,7 @@ impl EnginePlayer {
         self.stepped.as_ref().map_or(0, SteppedSearch::waiting)
     }
 
-    /// Exchanges the waiting positions, [`EnginePlayer::waiting`] of them, for `slots`: once to lend them, and once more to take
-    /// them back.
+    /// Exchanges the waiting positions for `slots`: once to lend them, and once more to take them back.
     pub fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         if let Some(stepped) = &mut self.stepped {
             stepped.swap_slots(slots);

@@ -78,8 +78,7 @@ impl Settings {
         &SPECS
     }
 
-    /// Returns all that hosts may set, in the order of the list: our options, their second names, the command among them,
-    /// and those of Lc0 that have no effect.
+    /// Returns all that hosts may set: our options, their second names, the command among them, and those of Lc0 without effect.
     pub(crate) fn listed() -> Vec<OptionSpec> {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
@@ -221,8 +220,7 @@ impl StrengthOptions {
 }
 
 impl Settings {
-    /// Returns the options as a search weakened so has them, where analysis or weaker play change some; `None` where they stay
-    /// as they are.
+    /// Returns the options as analysis or weaker play change them, `None` where they stay as they are.
     pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Option<Settings> {
         if !self.strength.analyse_mode && weakening.is_none() {
             return None;

@@ -105,8 +105,7 @@ impl GoCommand {
         go
     }
 
-    /// Returns false if nothing ends the search: such a `go` means `go infinite`, as in other engines. `ponder` is no limit, since
-    /// nothing would end the search after `ponderhit`.
+    /// Returns false if nothing ends the search: such a `go` means `go infinite`. `ponder` is no limit.
     fn is_bounded(&self) -> bool {
         let limits = &self.limits;
         self.time.iter().any(Option::is_some)
@@ -201,8 +200,7 @@ impl UciCommand {
     }
 }
 
-/// Reads the words after `setoption`. Names and values may contain spaces; the name ends at the word `value`. The value, which
-/// may be a path, is what stands in `line` behind that word, with all its spaces.
+/// Reads the words after `setoption`. The name ends at the word `value`, and the value keeps all its spaces.
 fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, UciError> {
     if words.next() != Some("name") {
         return Err(UciError::OptionName);

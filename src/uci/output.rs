@@ -51,8 +51,7 @@ impl UciOutput {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes `lines` and flushes them. Errors are ignored, as a GUI that has gone cannot be told anything; the session ends
-    /// when its input does.
+    /// Writes `lines` and flushes them. A GUI that has gone cannot be told of errors, and the session ends with its input.
     pub(super) fn lines<T: AsRef<str>>(&self, lines: impl IntoIterator<Item = T>) {
         let mut channel = self.channel();
         for line in lines {
@@ -82,8 +81,7 @@ impl UciOutput {
         self.note(&format!("{ERROR}: {error}"));
     }
 
-    /// Logs to the file of this name from now on; one that could not be written is tried again. Nothing is logged if the name is
-    /// empty, or if the file cannot be written, which the GUI is told.
+    /// Logs to the file of this name from now on, to none if it is empty. One that could not be written is tried again.
     pub(super) fn log_to(&self, name: &str) {
         let mut channel = self.channel();
         if channel.log.is_some() && channel.log_name == name {

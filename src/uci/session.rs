@@ -60,8 +60,7 @@ pub fn run(
     Ok(())
 }
 
-/// Returns the lines up to the end of the input. One that is not UTF-8 is taken for Latin-1, which some GUIs write; an input that
-/// cannot be read has ended.
+/// Returns the lines of the input. One that is not UTF-8 is taken for Latin-1, which some GUIs write.
 fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
     std::iter::from_fn(move || {
         let mut bytes = Vec::new();
@@ -185,8 +184,7 @@ impl Session {
         }
     }
 
-    /// Returns the other name of an option if it was changed under that, and `value` under `name` is only the default: GUIs that send
-    /// every option send both names, in any order, and mean the value that the user has chosen.
+    /// Returns the other name of an option that was changed under that, where `value` is only the default: GUIs send both names.
     fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
         let [name, other] = both_names(name)?;
         let mut asked = self.command_line.clone();
@@ -419,8 +417,7 @@ Outside: zeitnot --help lists more commands, zeitnot options explains all option
 
 const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
 
-/// Returns the answer to `d`: the board as White sees it, its FEN, the pieces that give check, the legal moves and how the game has
-/// ended. The first lines are Stockfish's, which scripts read.
+/// Returns the answer to `d`. The first lines are Stockfish's, which scripts read.
 pub(super) fn board(game: &History) -> String {
     let position = game.current();
     let mut text = format!("\n{BETWEEN_RANKS}");
@@ -525,8 +522,7 @@ mod tests {
         (name.into(), default.into())
     }
 
-    /// A regression: of an option with two names the last one that was sent counted, and GUIs that send all options with one of them
-    /// changed set it back to its default.
+    /// A regression: GUIs that send all options with one of them changed set one with two names back to its default.
     #[test]
     fn a_default_leaves_alone_what_was_set_under_the_options_other_name() {
         let mut command_line = Settings::default();

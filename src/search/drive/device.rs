@@ -107,8 +107,7 @@ impl Device {
         self.under_way.is_empty()
     }
 
-    /// Returns whether a batch of `leaves` leaves, of which a full one has `size`, is to be sent: it is full, or the device has nothing
-    /// to do, or half a batch would let it go on with the next one at once.
+    /// Returns whether to send a batch: it is full, the device is idle, or half a batch would let it go on at once.
     pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)

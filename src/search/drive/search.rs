@@ -41,8 +41,7 @@ impl Search {
         report::stats(&RootSnapshot::read_children(context, root, counters, progress.first_evaluation()))
     }
 
-    /// Backs up the oldest batch of `device`, for which it waits, and lets go of the visits of `gatherer` that collided while it was
-    /// under way: some of the leaves may be evaluated now. Returns whether there was one.
+    /// Backs up the oldest batch of `device` and lets go of the collisions of `gatherer`. Returns whether there was one.
     pub(super) fn take_in_oldest(&self, device: &mut Device, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else { return false };
         let SearchState { context, budget, counters, .. } = &self.state;
@@ -63,8 +62,7 @@ impl Search {
         true
     }
 
-    /// Waits for the oldest batch of `device`, and notes for whom: for the device if it has all that is of use, else for the
-    /// tree, in which nothing more can be begun.
+    /// Waits for the oldest batch, and notes for whom: the device if it has all that is of use, else the tree.
     fn receive(&self, device: &mut Device) -> Option<Evaluated> {
         let SearchState { context, counters, .. } = &self.state;
         let clock = &context.clock;
@@ -109,8 +107,7 @@ impl Search {
         }
     }
 
-    /// Asks the stoppers with the figures of `snapshot` because time has passed, and ends the search if one of them says
-    /// so.
+    /// Asks the stoppers because time has passed, and ends the search if one of them says so.
     fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot) {
         let SearchState { hints, .. } = &self.state;
         if self.stop_controller.check_by_clock(&report::stats(snapshot), self.state.visits_left(), hints) {
@@ -118,8 +115,7 @@ impl Search {
         }
     }
 
-    /// Lets the workers of a search that is over leave. Before the root is evaluated they go on: without that the move
-    /// would be a guess. The controller bounds how long.
+    /// Lets the workers of a search that is over leave, but not before the root is evaluated: the move would be a guess.
     fn dismiss_workers(&self) {
         if self.state.context.has_evaluated_root() {
             self.state.progress.stop();
@@ -216,9 +212,7 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(&SearchInfo)) -> Sea
     result
 }
 
-/// Waits, at the end of a search, for the evaluation of its root if that is not back yet: any move by it is better than one
-/// without. The wait goes on up to the clock's deadline, which allows for it; without a clock for a long time, but not long
-/// after `stop`. It is in vain where the workers have been told to leave.
+/// Waits at the end for the evaluation of the root: any move by it is better than one without. The clock's deadline allows for it.
 fn wait_for_root(search: &Search) {
     let SearchState { context, progress, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);
@@ -243,8 +237,7 @@ pub(crate) fn conclude(search: &Search, reason: EndReason) -> SearchResult {
     result_of(search, &search.snapshot(), reason)
 }
 
-/// Returns the result of a search: move, last information and figures are all of the same `snapshot`, although workers may
-/// still be finishing a batch.
+/// Returns the result of a search. Move, last information and figures are all of the same `snapshot`.
 fn result_of(search: &Search, snapshot: &RootSnapshot, reason: EndReason) -> SearchResult {
     let SearchState { context, root, progress, .. } = &search.state;
     let info_and_line = |shown: &RootSnapshot| info_and_line(context, shown, root.rng());

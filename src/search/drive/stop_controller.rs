@@ -48,9 +48,7 @@ struct StopState {
     is_virtual: bool,
 }
 
-/// Asks the chain of stoppers, and wakes the controller when the search is over.
-///
-/// Chain and verdict lie under one lock, which is held while the chain thinks.
+/// Asks the chain of stoppers, and wakes the controller when the search is over. One lock is held while the chain thinks.
 #[derive(Debug)]
 pub(crate) struct StopController {
     state: Mutex<StopState>,
@@ -75,8 +73,7 @@ impl StopController {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the chain with fresh figures: `visits_left` is the number of visits that the search can still finish. What it says to the
-    /// workers goes into `hints`. Returns whether the search is over.
+    /// Asks the chain with fresh figures and puts what it says to the workers into `hints`. Returns whether the search is over.
     pub(crate) fn check(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> bool {
         let (said, is_over) = self.ask(stats, visits_left, hints);
         hints.decisive_lead.store(said.decisive_lead().unwrap_or(u32::MAX), Ordering::Relaxed);
@@ -176,8 +173,7 @@ impl StopController {
     }
 }
 
-/// Returns when the search must end by the clock, from its start: at the deadline, less what the system may take to wake
-/// us. `None` without a deadline.
+/// Returns when the search must end by the clock: at the deadline, less what the system may take to wake us.
 fn ready_at(state: &StopState) -> Option<Duration> {
     let deadline = state.chain.deadline()?.to_duration()?;
     Some(if state.is_virtual { deadline } else { deadline - WAKEUP_LATENCY.margin(deadline) })
@@ -204,8 +200,7 @@ const MARGIN_DIVISOR: u32 = 4;
 /// The latency of this machine, measured by all searches of the process.
 static WAKEUP_LATENCY: WakeupLatency = WakeupLatency::new();
 
-/// The recent delay between the time for which a thread asked to be woken and the time when it ran. Written and read by
-/// controllers only; a lost update does no harm.
+/// The recent delay between the time for which a thread asked to be woken and the time when it ran. A lost update does no harm.
 #[derive(Debug)]
 struct WakeupLatency {
     latency_ns: AtomicU64,

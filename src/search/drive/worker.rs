@@ -25,8 +25,7 @@ const PACE_WAIT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 struct SearchAssignment {
-    /// The present search, which lives as long as its owner and those who take part want it: the tree that it holds on to
-    /// may be large.
+    /// The present search. The tree that it holds on to may be large, so workers let go of it.
     search: Weak<Search>,
     number: u64,
     /// True if the pool is gone, so that the workers end.
@@ -242,8 +241,7 @@ impl SteppedSearch {
         self.gatherer.batch.slots().len()
     }
 
-    /// Exchanges the slots of the waiting batch, [`SteppedSearch::waiting`] of them, for `slots`: once to lend them for an
-    /// evaluation, and once more to take them back.
+    /// Exchanges the slots of the waiting batch for `slots`: once to lend them, and once more to take them back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }

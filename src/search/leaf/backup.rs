@@ -18,8 +18,7 @@ pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Eval
     NodeValue { v: wl, d, m: evaluation.m }
 }
 
-/// Ends `visits` visits along `path` with the result `value` at its last node. From a node on that has been proven
-/// meanwhile its certain result counts.
+/// Ends `visits` visits along `path` with the result `value`. From a proven node on its certain result counts.
 pub(super) fn finish(tree: &Tree, path: &[NodeId], visits: u32, value: NodeValue) {
     let mut sum = VisitSum::finished(visits, value);
     for &id in path.iter().rev() {
@@ -149,8 +148,7 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
     batch.collisions.clear();
 }
 
-/// Visits that ended at a leaf which is being evaluated already. They stay under way until the batch is backed
-/// up, so that the next descents of the gathering go elsewhere.
+/// Visits that ended at a leaf under evaluation. They stay under way until the batch is backed up, so that others go elsewhere.
 #[derive(Debug)]
 pub(crate) struct Collision {
     /// The nodes from the root to the leaf, in the batch's nodes.
@@ -172,8 +170,7 @@ pub(crate) struct Batch {
     nodes: Vec<NodeId>,
 }
 
-/// Returns the memory of the buffers for batches of `positions` positions, bytes. Lines of play are rarely longer than
-/// is counted here.
+/// Returns the memory of the buffers for batches of `positions` positions, bytes.
 pub(crate) fn buffer_bytes(positions: usize) -> u64 {
     const LINE: usize = 32;
     (positions * (size_of::<EvalSlot>() + LINE * size_of::<NodeId>())) as u64

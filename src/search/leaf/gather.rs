@@ -156,8 +156,7 @@ impl Gatherer {
         self.batch.clear();
     }
 
-    /// Returns the leaves that a tree of this size may begin, but fewer when the clock or another limit is near, and one where nothing
-    /// else would be done.
+    /// Returns the leaves that a tree of this size may begin, fewer near a limit, and one where nothing else would be done.
     fn leaves_to_begin(&self, search: &SearchState) -> u32 {
         let under_way = search.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
@@ -196,8 +195,7 @@ impl Gatherer {
         self.batch.leaves.len() >= self.target
     }
 
-    /// Makes the draw by repetition at the end of the path, whose first occurrence the root has moved past, a leaf again for
-    /// the next visit.
+    /// Makes the draw at the end of the path, whose first occurrence the root has moved past, a leaf again for the next visit.
     fn revert_two_fold_draw(&mut self, search: &SearchState) {
         let reverted = search.context.tree.revert_two_fold_draw(&self.path);
         search.counters.reverted.fetch_add(reverted, Ordering::Relaxed);
@@ -342,8 +340,7 @@ impl Gatherer {
         self.candidates[first..].sort_by(|a, b| b.score.total_cmp(&a.score));
     }
 
-    /// Puts the best move without a child that comes after `last` on the stack, and makes it `last`. Root moves that
-    /// may not be searched are passed over. Returns its place on the stack.
+    /// Puts the best move without a child that comes after `last` on the stack. Returns its place.
     fn push_unvisited(
         &mut self,
         search: &SearchState,
@@ -402,8 +399,7 @@ impl Gatherer {
         (params.two_fold_draws && is_in_tree).then(|| u8::try_from(cycle).ok())?
     }
 
-    /// Returns what the endgame tables know of the leaf. They don't tell its distance from the end of the game: it is taken
-    /// to be what is left at its parent.
+    /// Returns what the endgame tables know of the leaf. Its distance from the end is taken to be what is left at its parent.
     fn probe(&self, context: &SearchContext) -> Option<Proof> {
         let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
@@ -415,8 +411,7 @@ impl Gatherer {
         Some(Proof { outcome, plies, is_mate: false })
     }
 
-    /// Expands the claimed leaf, whose evaluation was in the cache and whose policy is in the buffer: one visit ends here, the
-    /// others are not needed.
+    /// Expands the claimed leaf with the policy in the buffer. One visit ends here, the others are not needed.
     fn open_cached(&mut self, search: &SearchState, evaluation: Evaluation, visits: u32) {
         if !backup::expand(&search.context.tree, &self.path, &self.policy) {
             return self.cancel(&search.context.tree, visits);
@@ -469,8 +464,7 @@ impl Gatherer {
     }
 }
 
-/// Returns the visits below which a root move cannot become the most visited any more, and gets no more; 0 while all
-/// can. Moves that certainly lose are not in the race.
+/// Returns the visits below which a root move cannot become the most visited any more. 0 while all can.
 fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     let SearchState { context, root, hints, .. } = search;
     let lead = hints.decisive_lead.load(Ordering::Relaxed);
@@ -482,8 +476,7 @@ fn visits_to_stay_in_the_race(search: &SearchState) -> u32 {
     rivals.map(Node::visits).max().unwrap_or(0).saturating_sub(lead)
 }
 
-/// Returns whether `child` of the root comes last in the choice of moves to visit: it wins for certain, and the other lines
-/// that are wanted beside it have no score yet, or a poor one.
+/// Returns whether `child` wins for certain while other lines are wanted beside it, which go first then.
 fn is_settled(context: &SearchContext, child: &Node) -> bool {
     context.reporting.lines > 1 && child.proof().is_some_and(|proof| proof.outcome == ProofOutcome::Win)
 }
@@ -532,8 +525,7 @@ impl Gatherer {
         self.prefetch_below(search, search.context.root, (size - leaves) as u32);
     }
 
-    /// Looks for up to `budget` positions below the node that stands for the last position of `history`. Returns how many
-    /// it found, those in the cache included.
+    /// Looks for up to `budget` positions below a node. Returns how many it found, those in the cache included.
     fn prefetch_below(&mut self, search: &SearchState, id: NodeId, budget: u32) -> u32 {
         let node = search.context.tree.node(id);
         if node.visits() == 0 || node.state() != NodeState::Expanded || node.proof().is_some() {
@@ -588,8 +580,7 @@ impl Gatherer {
         }
     }
 
-    /// Returns whether the last position of `history`, one move after the last node of the path, will be decided by a mate, a
-    /// repetition or a table once the search comes there.
+    /// Returns whether the next position will be decided by a mate, a repetition or a table once the search comes there.
     fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
         let SearchContext { params, tablebase, .. } = context;
         let repeats_within =
@@ -600,8 +591,7 @@ impl Gatherer {
     }
 }
 
-/// At most one leaf is under way, on all threads together, per this many visits of the root, where an evaluation needs a core:
-/// visits that don't know of each other's results are ill spent.
+/// At most one leaf is under way per this many visits of the root: visits that don't know of each other's results are ill spent.
 const VISITS_PER_LEAF: u32 = 8;
 /// Unless an option says otherwise, a gathering stops at leaves under evaluation at most once per this many leaves that are wanted, where an evaluation needs a
 /// core: the more often descents end there, the more the search waits for what they will return, and the worse is what else it
@@ -613,8 +603,7 @@ const MOST_COLLISIONS: u32 = 917;
 /// By games in equal virtual time: what a visit is worth less where as many others as the tree has visits are under way beside it, for a device of its own.
 const LOSS_UNDER_WAY: f32 = 0.25;
 
-/// Returns how many leaves may be under way in a tree of `visits` visits, for a backend that takes `batch` of them at once and has
-/// `queues` batches at once; 0 if an evaluation needs a core.
+/// Returns how many leaves may be under way in a tree of `visits` visits. `queues` is 0 if an evaluation needs a core.
 pub(crate) fn leaves_under_way(visits: u32, batch: u32, queues: usize) -> u32 {
     match queues {
         0 => visits / VISITS_PER_LEAF,
@@ -627,8 +616,7 @@ pub(crate) fn leaves_that_may_begin(context: &SearchContext, under_way: u32, que
     leaves_under_way(context.root_visits(), context.batch_size(), queues).saturating_sub(under_way)
 }
 
-/// Returns what each of `leaves` visits that don't know of each other's results is worth in a tree of `visits` visits: 1 is a visit
-/// that knows all of them.
+/// Returns the worth of each of `leaves` visits that don't know of each other's results. 1 is a visit that knows all.
 pub(crate) fn worth_under_way(leaves: u32, visits: u32) -> f32 {
     1.0 - LOSS_UNDER_WAY * (leaves as f32 / visits.max(1) as f32).min(1.0)
 }
@@ -644,8 +632,7 @@ fn leaves_on_device(visits: u32, latency: u32) -> u32 {
 }
 
 impl CollisionScaling {
-    /// Returns the visits that one gathering may lose in a tree of `nodes` visits, where it may lose `max` in the largest
-    /// trees.
+    /// Returns the visits that one gathering may lose in a tree of `nodes` visits, `max` in the largest.
     fn allowed(&self, max: u32, nodes: u32) -> u32 {
         if nodes >= self.end {
             return max;
@@ -686,8 +673,7 @@ struct Quota {
 }
 
 impl Quota {
-    /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits, for a device that has `queues` batches
-    /// at once.
+    /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits.
     pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
         let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
         let usual = per_leaves.min(MOST_COLLISIONS);

@@ -32,15 +32,12 @@ fn approximate_ln(x: f32) -> f32 {
     std::f32::consts::LN_2 * (f * (LINEAR - SQUARE * f) + n as f32)
 }
 
-/// Returns what a child's policy is multiplied by in its `u`: the exploration constant times the square root of
-/// `children_visits`, the finished visits of the node's children.
+/// Returns the factor on a child's policy: the exploration constant times the root of the children's finished visits.
 pub(crate) fn exploration(params: &Exploration, children_visits: u32) -> f32 {
     cpuct(params, children_visits + 1) * (children_visits.max(1) as f32).sqrt()
 }
 
-/// Returns the first-play urgency: the value taken for an unvisited child.
-///
-/// `parent_q` is the parent's value for its side to move, `visited_policy` the policy of all visited siblings.
+/// Returns the value taken for an unvisited child. `visited_policy` is the policy of all visited siblings.
 pub(crate) fn fpu(strategy: FirstPlayUrgency, parent_q: f32, visited_policy: f32) -> f32 {
     match strategy {
         FirstPlayUrgency::Reduction(reduction) => parent_q - reduction * visited_policy.sqrt(),
@@ -83,8 +80,7 @@ pub(crate) struct MovesLeftUtility<'a> {
 }
 
 impl<'a> MovesLeftUtility<'a> {
-    /// Returns the utility for the children of a node with the mean `parent`; `None` where the game is not decided enough, or
-    /// the network has no such head.
+    /// Returns the utility for the children of a node with the mean `parent`. `None` where the game is not decided enough.
     #[inline]
     pub(crate) fn new(
         params: &'a SearchParams,
@@ -146,8 +142,7 @@ impl UnvisitedTerms {
         self.fpu = fpu(self.strategy, self.parent_q, self.visited_policy);
     }
 
-    /// Gives `candidate`, which has none, its first visit: from now on it counts as visited, with the value that is expected of
-    /// it.
+    /// Gives `candidate` its first visit: it counts as visited, with the value that is expected of it.
     pub(super) fn begin_first_visit(&mut self, candidate: &mut Candidate) {
         // Without exploration there is no policy to be had from `pu`, and none counts.
         let policy = if self.exploration > 0.0 { candidate.pu / self.exploration } else { 0.0 };
@@ -265,8 +260,7 @@ mod tests {
         assert_eq!(fpu(FirstPlayUrgency::Absolute(-0.7), 0.25, 0.49), -0.7);
     }
 
-    /// A regression: a move whose first visit was under way kept the first-play urgency, which did not fall for its siblings
-    /// either, so that one batch spread over moves that single visits would not have gone to.
+    /// A regression: a first visit under way did not lower the first-play urgency of its siblings, and one batch spread too widely.
     #[test]
     fn a_first_visit_under_way_counts_as_visited() {
         let strategy = SearchParams::default().fpu();

@@ -49,8 +49,7 @@ fn draw_candidates(
     ranked.iter().map(candidate).collect()
 }
 
-/// Returns the expected line that begins with `first`, a move of `snapshot`, that move included. It goes on to a mate that was found
-/// at its leaf.
+/// Returns the expected line that begins with `first`. It goes on to a mate that was found at its leaf.
 pub(crate) fn principal_variation(
     context: &SearchContext,
     snapshot: &RootSnapshot,

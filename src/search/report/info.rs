@@ -14,8 +14,7 @@ use crate::search::leaf::select::MovesLeftUtility;
 use crate::search::state::SearchContext;
 use crate::search::tree::{NodeValue, Proof, ProofOutcome};
 
-/// A line with its value, from the point of view of the side to move at the root. `wl`, `d` and `mu` are free of
-/// contempt, as far as the objectivity goes.
+/// A line with its value for the side to move. `wl`, `d` and `mu` are free of contempt, as far as the objectivity goes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PvLine {
     /// Expected result as the search sees it, `-1..=1`.
@@ -24,8 +23,7 @@ pub struct PvLine {
     pub wl: f32,
     /// Draw probability.
     pub d: f32,
-    /// Mean advantage at the end of the game, where 1 is an even chance to win; `None` where the network knows no
-    /// draws or the result is nearly certain.
+    /// Mean advantage, where 1 is an even chance to win. `None` without draws or where the result is nearly certain.
     pub mu: Option<f32>,
     /// Visits of the first move.
     pub nodes: u64,
@@ -66,8 +64,7 @@ pub struct SearchInfo {
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
-    /// Returns whether something has changed since `other` that a spectator wants to see at once. Without a new visit nothing
-    /// has: a line of moves is read from the tree a little later than the numbers, and may be ahead of them.
+    /// Returns whether a spectator wants to see what has changed since `other`. Without a new visit nothing has.
     pub(crate) fn differs_from(&self, other: &SearchInfo) -> bool {
         let head = |info: &SearchInfo| {
             let lines = info.lines.iter().map(|line| (line.mate, line.moves.clone())).collect::<Vec<_>>();
@@ -83,8 +80,7 @@ impl SearchInfo {
     }
 }
 
-/// Returns the information of `snapshot`, a reported one, without the figures of the root moves; `None` before the root is evaluated. `ranked` are
-/// the snapshot's root moves, best first.
+/// Returns the information of `snapshot` without move figures. `None` before the root is evaluated. `ranked` are its moves, best first.
 pub(crate) fn search_info(
     context: &SearchContext,
     snapshot: &RootSnapshot,
@@ -142,8 +138,7 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
     }
 }
 
-/// The mean of a node's visits, free of contempt as far as the objectivity goes, from the point of view of the side to move
-/// at the root.
+/// The mean of a node's visits for the side to move at the root, free of contempt as far as the objectivity goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     pub(crate) wl: f32,

@@ -113,8 +113,7 @@ impl RootMove {
         RootMove { child: Some(id), node, q, ..RootMove::unvisited(edge.mv(), edge.policy()) }
     }
 
-    /// Returns the move that mates at the last position of `history`, where that was found when `leaf`, its node, was opened,
-    /// with the visits that ended there.
+    /// Returns the move that mates at the last position of `history`, if `leaf`, its node, was proven so.
     fn mating(history: &History, leaf: &NodeReading) -> Option<RootMove> {
         let loss = leaf.proof.filter(|proof| proof.is_loss() && proof.is_mate)?;
         let mate = FoundMate::by_checks(history, moves_to_mate(loss.plies))?;
@@ -151,8 +150,7 @@ impl RootSnapshot {
         snapshot
     }
 
-    /// Reads the present state without the moves that have no child. The stoppers don't need those, and are asked after every
-    /// batch.
+    /// Reads the present state without the moves that have no child. The stoppers are asked after every batch.
     pub(crate) fn read_children(
         context: &SearchContext,
         root: &SearchRoot,
@@ -190,8 +188,7 @@ impl RootSnapshot {
         }
     }
 
-    /// Returns what is reported of the search: all this, or while pondering what there is of it after the expected move.
-    /// `None` while nothing is known of that.
+    /// Returns what is reported: all this, or while pondering what follows the expected move. `None` while nothing is known of that.
     pub(crate) fn reported(&self, context: &SearchContext) -> Option<Cow<'_, RootSnapshot>> {
         match context.expected_move {
             None => Some(Cow::Borrowed(self)),
@@ -248,8 +245,7 @@ impl RootSnapshot {
         self.children.iter().filter(|child| child.is_visited()).map(|child| child.policy).sum()
     }
 
-    /// Returns the root moves that may be searched, best first: certain wins, then by visits, Q, policy, then those without
-    /// visits by policy, then certain losses. There are none before the root is evaluated.
+    /// Returns the root moves that may be searched, best first: wins, then by visits, Q, policy, then unvisited, then certain losses.
     pub(crate) fn ranked_moves(&self) -> Vec<&RootMove> {
         let allowed = self.moves().filter(|root_move| root_move.is_allowed);
         let (mut visited, mut others): (Vec<_>, Vec<_>) =
@@ -267,8 +263,7 @@ impl RootSnapshot {
     }
 }
 
-/// Tells `children`, the root's moves that have a child, of the mate that was found at the root, once that is evaluated and unless the
-/// tree knows one as near.
+/// Tells `children` of the mate at the root, unless the tree knows one as near.
 fn tell_mate(context: &SearchContext, root: &SearchRoot, children: &mut Vec<RootMove>) {
     let is_evaluated = context.has_evaluated_root();
     let Some(mate) = root.mate.filter(|mate| is_evaluated && root.allows(mate.mv)) else {
@@ -296,8 +291,7 @@ fn unvisited_moves(context: &SearchContext, root: &SearchRoot) -> Vec<RootMove> 
     moves.collect()
 }
 
-/// Returns the certain result of the root, from the point of view of the side that moved last, where those of its moves that may
-/// be searched decide it; `children` are the moves that have a child.
+/// Returns the certain result of the root for the side that moved last, where moves that may be searched decide it.
 fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove]) -> Option<Proof> {
     let (tree, node) = (&context.tree, context.root_node());
     // A move that becomes a child at this moment is in neither list.
@@ -338,8 +332,7 @@ pub(super) struct MoveRank {
     policy: f32,
 }
 
-/// Classes of moves by what is proven of them, from worst to best: a certain loss is worst, by mate before by the endgame
-/// tables; a certain win is best.
+/// Classes of moves by what is proven of them, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ProofClass {
     Mated,
@@ -350,8 +343,7 @@ enum ProofClass {
 }
 
 impl MoveRank {
-    /// Returns the rank of the move that leads to `node`. `q` is its value and `policy` its policy, for the side that
-    /// chooses.
+    /// Returns the rank of the move that leads to `node`, whose value is `q`.
     pub(crate) fn new(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
         let (class, delay) = match node.proof {
             Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }) => (ProofClass::Mate, -plies),
@@ -403,9 +395,7 @@ const LINE_SHARE: f64 = 1.0 / 16.0;
 /// … and the number of plies for which it is.
 const LINE_PLIES: u32 = 6;
 
-/// Returns the standard deviation of the plies left over the lines of the searched tree, by visits. What is below a line's end counts
-/// with its mean, so that asking costs the same for a tree of any size. While the tree is being pruned, for which nobody waits
-/// here, only the root's moves count: they stay.
+/// Returns the standard deviation of the plies left over the lines of the tree. In a tree that is being pruned only root moves count.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     let inside = tree.try_enter();
     let mut lines = MovesLeftSums {

@@ -138,8 +138,7 @@ impl Rescale {
         Advantage { mu: mu + self.shift(viewer) * s * s, s: s * self.ratio }.result()
     }
 
-    /// Returns the tree's `result` for `viewer` as it is shown: with the tree's accuracy of play, but without favour, as far
-    /// as the objectivity goes.
+    /// Returns the tree's `result` for `viewer` as it is shown: without favour, as far as the objectivity goes.
     pub(crate) fn shown(&self, result: ExpectedResult, viewer: Color) -> ShownValue {
         let ExpectedResult { wl, d } = result;
         let Some(Advantage { mu, s }) = Advantage::of(result) else { return ShownValue { wl, d, mu: None } };
@@ -303,8 +302,7 @@ const ELO_SLOPE: f64 = 425.0;
 /// The Elo at which it falls, in units of that slope.
 const ELO_OFFSET: f64 = 6.75;
 
-/// Turns the Elo of games into that of pairs of games from unbalanced openings, which grows evenly even where most
-/// games are drawn.
+/// Turns the Elo of games into that of pairs of games, which grows evenly even where most games are drawn.
 fn game_pair_elo(elo: f64) -> f64 {
     const SHARPNESS: f64 = 250.0;
     const MIDPOINT: f64 = 2737.0;

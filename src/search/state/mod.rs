@@ -76,8 +76,7 @@ impl Default for SearchHints {
     }
 }
 
-/// The things that a search works on: the tree, the game, the parameters and the evaluations. Nothing here changes while the search
-/// runs, but the tree and the cache are written through their own atomics and locks.
+/// What a search works on. Nothing here changes while it runs, but tree and cache are written through their own atomics and locks.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
     pub(crate) tree: Arc<Tree>,
@@ -94,8 +93,7 @@ pub(crate) struct SearchContext {
     /// The change of the network's values for accuracy of play and contempt.
     pub(crate) rescale: Rescale,
     pub(crate) cache: Arc<EvalCache>,
-    /// Endgame tables for leaves; `None` also when the root moves were chosen by distance and every leaf would be
-    /// the same win.
+    /// Endgame tables for leaves, `None` also where root moves were chosen by distance.
     pub(crate) tablebase: Option<Arc<Tablebase>>,
     /// Positions found in the endgame tables before the search.
     pub(crate) tablebase_hits: u64,
@@ -135,8 +133,7 @@ impl SearchContext {
         chosen.unwrap_or(preferred_batch).clamp(1, max_batch) as u32
     }
 
-    /// Returns whether figures of every root move are reported on this occasion, [`MoveStatsWhen::AtEnd`] or
-    /// [`MoveStatsWhen::Always`]. They are not while pondering, where the root's moves are the opponent's.
+    /// Returns whether figures of every root move are reported on this occasion. They are not while pondering.
     pub(crate) fn reports_move_stats(&self, occasion: MoveStatsWhen) -> bool {
         let wanted = self.reporting.move_stats;
         let is_wanted = wanted == MoveStatsWhen::Always || wanted == occasion;
@@ -227,8 +224,7 @@ pub struct CounterValues {
     pub(crate) evaluations: u64,
     /// Visits whose evaluation was in the cache.
     pub(crate) cache_hits: u64,
-    /// Visits that ended where the result is certain, or taken to be: in finished games, repetitions, proven nodes, at mates found
-    /// at a leaf, and in endgame tables.
+    /// Visits that ended where the result is certain, or taken to be, tables included.
     pub(crate) terminals: u64,
     /// Positions found in the endgame tables, leaves and root moves.
     pub tablebase_hits: u64,
@@ -309,8 +305,7 @@ impl CounterValues {
     }
 }
 
-/// The visits that a search may make. Workers take theirs before they descend and give back what they could not use, so
-/// that the limit is kept exactly on any number of threads.
+/// The visits that a search may make. Workers take theirs before they descend, so that the limit is kept exactly.
 #[derive(Debug)]
 pub(crate) struct VisitBudget {
     total: u64,
@@ -389,8 +384,7 @@ impl WorkerProgress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a change, counts it as the next epoch, and wakes those who wait for one: nobody, as a rule, and then the system
-    /// is not asked.
+    /// Makes a change, counts it as the next epoch, and wakes those who wait for one.
     fn change(&self, change: impl FnOnce(&mut ProgressState)) {
         let mut state = self.state();
         change(&mut state);
@@ -458,8 +452,7 @@ impl WorkerProgress {
         drop(self.wait_while(timeout, |state| state.epoch == seen));
     }
 
-    /// Lets a worker in unless the search has been stopped; returns whether it is in. It must then call
-    /// [`WorkerProgress::leave`]. Once a stopped search is idle, it stays so.
+    /// Lets a worker in unless the search has been stopped. It must then call [`WorkerProgress::leave`].
     pub(crate) fn try_enter(&self) -> bool {
         let mut state = self.state();
         // The flag is set before `stop` takes the lock: whoever is let in here is counted before that.
@@ -482,8 +475,7 @@ impl WorkerProgress {
         self.wait_idle_unless(timeout, || false);
     }
 
-    /// Waits as [`WorkerProgress::wait_idle`] does, but no longer than until `is_urgent`, which is asked again after
-    /// [`WorkerProgress::stop`].
+    /// Waits as [`WorkerProgress::wait_idle`] does, but no longer than until `is_urgent`.
     pub(crate) fn wait_idle_unless(&self, timeout: Duration, is_urgent: impl Fn() -> bool) {
         drop(self.wait_while(timeout, |state| state.workers > 0 && !is_urgent()));
     }

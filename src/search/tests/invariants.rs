@@ -120,8 +120,7 @@ impl OwnVisits {
     }
 }
 
-/// Checks that each open node's own visit is worth what the backend says of its position, in a tree that one search has made
-/// from nothing: then every sum in it is what its visits add up to.
+/// Checks that each open node's own visit is worth what the backend says of its position.
 pub(super) fn check_own_visits(search: &Search, evaluator: Box<dyn Evaluator>) {
     let mut history = search.state.context.history.clone();
     let mut walk = OwnVisitsWalk { search, evaluator, path: vec![search.state.context.root], checked: 0 };
@@ -282,8 +281,7 @@ fn count(search: &Search, is_counted: impl Fn(&Node) -> bool) -> usize {
     counted
 }
 
-/// A regression: a draw by repetition was searched again once the root had moved past, but the visits that it had as a
-/// draw went on to count for its whole line.
+/// A regression: the visits that a draw by repetition had went on to count once the root had moved past.
 #[test]
 fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     for threads in [1, 3, 8] {
@@ -303,8 +301,7 @@ fn visits_to_two_fold_draws_are_taken_back_once_the_root_has_moved_past() {
     }
 }
 
-/// A regression: a node that was proven while visits below it were under way took their results into its mean, and with
-/// them its distance from the mate.
+/// A regression: a node that was proven while visits were under way took their results into its mean.
 #[test]
 fn visits_under_way_leave_a_proven_mate_where_it_is() {
     let mut bench = TestBench::new("random", 1, "fen 6k1/5ppp/8/8/8/8/Q4PPP/3R2K1 b - - 0 1");

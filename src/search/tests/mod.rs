@@ -35,8 +35,7 @@ fn visits_are_exact_on_any_number_of_threads() {
     }
 }
 
-/// A regression: root moves were sorted by figures that workers changed meanwhile; the sort noticed, panicked, and no move was
-/// played.
+/// A regression: root moves were sorted by figures that workers changed meanwhile. The sort panicked, and no move was played.
 #[test]
 fn a_search_is_reported_while_workers_change_it() {
     let bench = TestBench::new("random", 4, KIWIPETE);
@@ -56,8 +55,7 @@ fn a_search_is_reported_while_workers_change_it() {
     assert_eq!(search.snapshot().ranked_moves().len(), search.state.root.moves().len());
 }
 
-/// A regression: the last information, the move to play and the figures for benchmarks were read one after the other, and
-/// could differ where workers were still backing up their batches.
+/// A regression: information, move and figures were read one after the other, and could differ.
 #[test]
 fn the_move_to_play_is_the_first_of_the_last_line() {
     let bench = TestBench::new("random", 4, KIWIPETE);
@@ -86,8 +84,7 @@ fn one_thread_is_deterministic() {
     assert_eq!(visits(), visits());
 }
 
-/// A regression: each thread took up to an eighth of the tree's visits, so that eight threads could have as many under way as
-/// the tree had.
+/// A regression: eight threads could have as many visits under way as the tree had.
 #[test]
 fn threads_share_the_visits_that_may_be_under_way() {
     let bench = TestBench::new("random", 1, KIWIPETE);
@@ -322,8 +319,7 @@ fn the_spread_of_moves_left_is_that_of_the_lines_searched() {
     assert_eq!((found.m_spread, found.d), (None, None), "no heads, no figures");
 }
 
-/// A regression: the controller's tick asked the chain in the middle of a batch, and the same game under nodestime, or the same
-/// `go depth`, ended a search elsewhere on a loaded machine.
+/// A regression: the controller's tick asked the chain in the middle of a batch, which made searches without a clock depend on load.
 #[test]
 fn rules_without_a_clock_are_asked_by_workers_only() {
     use crate::time::{Millis, NodesTimeOptions, StopReason};

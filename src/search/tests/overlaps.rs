@@ -43,8 +43,7 @@ impl TestBench {
     }
 }
 
-/// The next search begins below a move of the root while batches of the last one are under evaluation; they are backed up
-/// through nodes that are searched, and through others that wait to be freed.
+/// Batches of the last search are backed up through nodes that are searched, and through others that wait to be freed.
 #[test]
 fn batches_that_come_back_after_the_game_has_moved_on_count_in_the_kept_part() {
     let mut bench = TestBench::new("simulated(latency-us=20000,per-position-ns=1000)", 3, KIWIPETE);

@@ -15,8 +15,7 @@ fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     tree.children(tree.node(bench.tree.root())).find(|(_, child)| child.edge().mv() == mv).unwrap().1
 }
 
-/// A regression: a move that certainly loses kept its policy. It was visited on and on, pulled its position's value down, and
-/// lowered the first-play urgency of its siblings.
+/// A regression: a move that certainly loses was visited on and on, and lowered the first-play urgency of its siblings.
 #[test]
 fn a_move_that_certainly_loses_has_no_policy() {
     // After Kh1 Black mates.
@@ -39,8 +38,7 @@ fn a_move_that_certainly_loses_has_no_policy() {
     assert!(others().all(|node| node.edge().policy() > 1e-9));
 }
 
-/// A regression: the root's proof was kept in the tree, whichever moves it came from, so that a search of other moves ended
-/// at once.
+/// A regression: the root's proof was kept, whichever moves it came from, and a search of other moves ended at once.
 #[test]
 fn the_root_is_decided_by_the_moves_that_may_be_searched() {
     let bench = TestBench::new("random", 1, MATE_IN_ONE);
@@ -160,8 +158,7 @@ fn a_node_keeps_the_first_of_two_proofs() {
     assert_eq!(node.proof(), Some(tables));
 }
 
-/// A regression: a mate that one of several visits gathered together found, after another of them had proven the position by a slower
-/// one, was played but not told of: the score said mate in 4 before a line that mates in 3.
+/// A regression: a nearer mate, found after a slower one had proven the position, was played but not told of.
 #[test]
 fn a_nearer_mate_counts_that_is_found_after_the_first() {
     let bench = TestBench::new("random", 1, KIWIPETE);

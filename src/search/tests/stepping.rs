@@ -88,8 +88,7 @@ fn a_tree_that_is_short_of_memory_keeps_nothing_of_the_past() {
     assert_eq!(bench.root_visits(), 0);
 }
 
-/// A regression: outside of an analysis, or where memory was short, a step back kept the visits that the position had got as the
-/// root, and the move that led there was played.
+/// A regression: a step back kept the visits that the position had got as the root, and the move that led there was played.
 #[test]
 fn what_was_searched_below_does_not_count_above_where_the_past_is_released_either() {
     for (visits, past) in [(5_000, Past::Release), (50_000, Past::Keep)] {
@@ -111,8 +110,7 @@ fn what_was_searched_below_does_not_count_above_where_the_past_is_released_eithe
     }
 }
 
-/// A regression: where the game came to a position whose tree had been pruned, its visits counted as nodes. None were left for
-/// the root's moves under `go nodes 1`, and `bestmove` waited for them for a minute.
+/// A regression: the visits of a position whose tree had been pruned counted as nodes, and `bestmove` waited a minute for moves.
 #[test]
 fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     let mut bench = TestBench::new("random", 1, KIWIPETE);
@@ -134,8 +132,7 @@ fn a_position_whose_tree_was_pruned_is_searched_from_nothing() {
     assert_eq!((result.best.is_some(), result.summary.nodes), (true, 1));
 }
 
-/// A regression: a visit to a root whose policy found no room was the only one of `go nodes 1`, and `bestmove` waited for a
-/// minute for moves.
+/// A regression: a visit to a root without room for its policy was the only one, and `bestmove` waited a minute for moves.
 #[test]
 fn a_root_without_room_for_its_policy_is_evaluated_again_once_there_is_some() {
     let bench = TestBench::new("random", 1, "startpos");

@@ -278,8 +278,7 @@ fn visits_of_a_draw_are_taken_back_once() {
     expect(&tree, root, &[(1, OWN), (1, OTHER.at_parent())]);
 }
 
-/// A regression: one thread made a draw by repetition a leaf again while another one looked at it, which then took it for the
-/// end of the game and ended its visits there.
+/// A regression: a thread took a draw that another one was just opening again for the end of the game.
 fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     let (tree, [root, child, grandchild]) = line();
     assert!(tree.node(grandchild).claim());
@@ -329,8 +328,7 @@ impl Ledger {
     }
 }
 
-/// Two runs are free; one thread takes one while the other takes both and gives the one that was on top back (the ABA
-/// problem).
+/// One of two threads takes both free runs and gives the upper one back (the ABA problem).
 fn a_free_run_that_is_taken_has_one_owner() {
     let ledger = Ledger::new();
     let next = ledger.slab.allocate(CLASS, LEN).unwrap();
@@ -432,8 +430,7 @@ fn a_descent_and_pruning_keep_apart() {
     assert_eq!(tree.bytes(), reachable(&tree, root) + root_bytes(), "all that is in use can be reached");
 }
 
-/// A worker of an earlier search is still below the old root when the game moves on to the root's first child; its nodes are freed once
-/// it has left, while a search below the new root takes others.
+/// A worker of an earlier search is still below the old root when the game moves on. Its nodes are freed once it has left.
 fn what_the_game_has_left_is_freed_beside_a_search() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let (kept, left) = (inner(&tree, root), inner(&tree, root));

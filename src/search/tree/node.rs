@@ -107,8 +107,7 @@ impl Proof {
 /// The difference between what the visits of a node that was proven are worth now and what they were worth before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
-    /// Difference of the sums of values, in units of a node's sum, from the point of view of the side that moved into the
-    /// node.
+    /// Difference of the sums of values, in units of a node's sum.
     value_sum: i64,
     d_sum: f32,
     m_sum: f32,
@@ -325,8 +324,7 @@ impl Node {
         Edge(self.edge.load(Ordering::Relaxed))
     }
 
-    /// Returns what the node is. Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw`
-    /// the value.
+    /// Acquire: a thread that sees `Expanded` sees the edges, and with `Terminal` or `TwoFoldDraw` the value.
     #[inline]
     pub(crate) fn state(&self) -> NodeState {
         let meta = self.meta.load(Ordering::Acquire);
@@ -390,8 +388,7 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Ordering::Relaxed);
     }
 
-    /// Takes the lock of the sums and returns the number of finished visits. Acquire: sums and proof are seen as whoever held
-    /// it last has left them.
+    /// Takes the lock of the sums and returns the finished visits. Acquire: sums and proof are seen as their last holder left them.
     #[inline]
     fn lock_sums(&self) -> u32 {
         let mut counts = self.counts.load(Ordering::Relaxed);
@@ -429,8 +426,7 @@ impl Node {
         self.value_sum.store(self.value_sum.load(Ordering::Relaxed).wrapping_add(sum), Ordering::Relaxed);
     }
 
-    /// Ends visits that were under way with the results in `sum`, or, where the node's result is certain, with that. Returns
-    /// how they have ended.
+    /// Ends visits that were under way with `sum`, or with the node's certain result. Returns how they have ended.
     #[inline]
     pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
@@ -454,8 +450,7 @@ impl Node {
         sum
     }
 
-    /// Takes back `visits` finished visits, all of which had the result `value`, or the certain one of this node. Returns
-    /// the result.
+    /// Takes back `visits` finished visits, all of which had the result `value`, or this node's certain one. Returns the result.
     pub(super) fn take_back_visits(&self, visits: u32, value: NodeValue) -> NodeValue {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -546,8 +541,7 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
     }
 
-    /// Makes an expanded node a leaf again; its visits stay what they were. The caller has released what it led to, and
-    /// nobody else uses the tree.
+    /// Makes an expanded node a leaf again, with its visits. The caller has released what it led to, and is alone in the tree.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Ordering::Relaxed);
         self.meta.store(meta::UNEXPANDED, Ordering::Release);
@@ -561,8 +555,7 @@ impl Node {
         self.meta.store(meta::TERMINAL | proof_bits(proof), Ordering::Release);
     }
 
-    /// Takes the policy of the move into the node away if it certainly loses: exploring it is no use, and as a visited move
-    /// it would lower the first-play urgency of its siblings.
+    /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play urgency of its siblings.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
             self.edge.store(self.edge().without_policy().0, Ordering::Relaxed);
@@ -579,9 +572,7 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition within the tree an ordinary leaf again: the root has moved past the position that
-    /// it repeats. Returns the visits that it had as a draw, which are to be taken back; `None` if another thread has
-    /// done it.
+    /// Makes a draw by repetition a leaf again. Returns its visits, which are to be taken back, `None` if another thread has done it.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Ordering::Relaxed);
@@ -622,8 +613,7 @@ impl Node {
         }
     }
 
-    /// Marks results of an expanded node as impossible, those outside of `bounds`. Returns whether any of them was taken to be
-    /// possible until now.
+    /// Marks results outside of `bounds` as impossible. Returns whether any of them was taken to be possible until now.
     pub(crate) fn narrow(&self, bounds: Bounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss { meta::CANNOT_LOSE } else { 0 };
         let cannot_win = if bounds.best < ProofOutcome::Win { meta::CANNOT_WIN } else { 0 };
@@ -631,8 +621,7 @@ impl Node {
         self.meta.fetch_or(bits, Ordering::Relaxed) & bits != bits
     }
 
-    /// Marks an expanded node as decided: its visits so far get the certain value. Returns what that changes for its
-    /// ancestors; `None` if another thread has decided it, whose proof stays.
+    /// Gives the visits so far the certain value. Returns the change for ancestors, `None` if another thread has proven the node.
     pub(crate) fn prove(&self, proof: Proof) -> Option<Correction> {
         let value = proof.value();
         let visits = self.lock_sums();
@@ -656,8 +645,7 @@ impl Node {
         correction
     }
 
-    /// Brings the certain win or loss of a proven node nearer, if `proof` has it nearer. Returns what that changes for its ancestors, `None`
-    /// if nothing.
+    /// Brings the certain win or loss of a proven node nearer. Returns the change for ancestors, if there is one.
     pub(crate) fn shorten(&self, proof: Proof) -> Option<Correction> {
         let visits = self.lock_sums();
         let is_nearer = self.proof().is_some_and(|old| {
@@ -691,8 +679,7 @@ impl Node {
         self.unlock_with_visits(visits, sum.finished);
     }
 
-    /// Revalues the visits of a descendant, as this node sees them. Nothing changes for this node and its ancestors where
-    /// its own result is certain; returns whether that is not so.
+    /// Revalues the visits of a descendant. Returns whether ancestors change too, as they do unless this node's result is certain.
     pub(crate) fn correct(&self, by: Correction) -> bool {
         let n = self.lock_sums().max(1) as f32;
         let is_open = self.proof().is_none();
@@ -744,8 +731,7 @@ impl Node {
         self.unlock_with_visits(visits, before.visits);
     }
 
-    /// Gives the node all visits of its `children` and one of its own, if it has fewer: they were made when it was the root.
-    /// Nobody else changes it or its children meanwhile.
+    /// Gives the node all visits of its `children` and one of its own, if it has fewer. The caller is alone with them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(self.mean(), children);
         if sum.finished > self.visits() && self.proof().is_none() {
@@ -757,8 +743,7 @@ impl Node {
     }
 }
 
-/// Returns one visit with the result `own` of a node, and those of its `children` as the node sees them. Nobody else changes
-/// them meanwhile.
+/// Returns one visit with the result `own`, and those of `children` as their parent sees them.
 fn with_visits_below<'a>(own: NodeValue, children: impl Iterator<Item = &'a Node>) -> VisitSum {
     children.fold(VisitSum::finished(1, own), |sum, child| {
         let NodeValue { d, m, .. } = child.mean();

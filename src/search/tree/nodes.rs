@@ -39,8 +39,7 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if something found no room since the tree was last pruned.
     pub(super) full: AtomicBool,
-    /// True if the tree was pruned since the game last let go of all that lies outside of the root. Relaxed: only who moves the
-    /// root asks.
+    /// True if the tree was pruned since the game last let go of its past. Relaxed: only who moves the root asks.
     pub(super) pruned: AtomicBool,
     /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
     damaged: AtomicBool,
@@ -156,8 +155,7 @@ impl Tree {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
     }
 
-    /// Sets the limit of the memory that the tree takes from the system, `bytes` (but a minimum in any case). What it has
-    /// taken already it keeps; [`u64::MAX`] is no limit.
+    /// Sets the limit of the memory that the tree takes from the system. What it has taken already it keeps.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store((bytes - bytes / PRUNING_PART).max(MIN_LIMIT), Ordering::Relaxed);
     }
@@ -325,8 +323,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// Returns the first child of the run that holds child `index`, and the length of that run: children whose indices have
-/// the same length and the same two highest bits lie together.
+/// Returns the first child of the run that holds child `index`, and the length of that run.
 #[inline]
 fn run_of_child(index: usize) -> (usize, usize) {
     if index < 4 {
@@ -345,8 +342,7 @@ fn starts_run(index: usize) -> bool {
 }
 
 impl Tree {
-    /// Makes the child of an unvisited move; `mv` is that move. Returns `None` if another worker is appending to this node
-    /// right now, or has made this child.
+    /// Makes the child of an unvisited move. `None` if another worker is appending here right now, or has made this child.
     pub(crate) fn new_child(
         &self,
         node: &Node,

@@ -118,8 +118,7 @@ impl Tree {
         node.visits() <= most_visits && node.in_flight() == 0 && node.proof().is_none()
     }
 
-    /// Returns the number of visits up to which nodes are to be pruned, so that enough of their children are freed. It is
-    /// found out from nodes at equal distances in memory.
+    /// Returns the number of visits up to which nodes are to be pruned, by nodes at equal distances in memory.
     fn visits_to_prune(&self) -> u32 {
         // Children by the visits of their parents.
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
@@ -220,8 +219,7 @@ enum ReleaseStep {
     Nodes(Run),
 }
 
-/// Gives back everything below `root`, which becomes a leaf, but not `keep`, what is below it, and the run that holds it.
-/// Returns how many nodes those were.
+/// Gives back everything below `root`, which becomes a leaf, but not `keep` and what is below it. Returns how many nodes.
 fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
     let mut steps = vec![ReleaseStep::Below(root)];
     let mut released = 0;
@@ -315,8 +313,7 @@ mod tests {
         assert!(prunings > 3, "{prunings}");
     }
 
-    /// A regression: where all indices of policies were in use, pruning made room that was never used again, so that every
-    /// further expansion pruned in vain.
+    /// A regression: where all indices of policies were in use, pruning made room that was never used again.
     #[test]
     fn a_tree_whose_indices_are_all_in_use_is_pruned_and_grows_on() {
         // Five cells for each policy: room for 26,000 of them.
@@ -352,8 +349,7 @@ mod tests {
         root
     }
 
-    /// A regression: a pruning that heard at its first look that the search was over took that for a tree in which everything
-    /// was to be pruned, and freed thousands of subtrees.
+    /// A regression: a pruning that heard at once that the search was over freed thousands of subtrees.
     #[test]
     fn nothing_is_pruned_once_the_search_is_over() {
         let tree = Tree::new();
@@ -363,8 +359,7 @@ mod tests {
         assert_eq!((tree.bytes(), tree.is_full()), (used, true));
     }
 
-    /// A regression: a quarter of all memory in use was to be freed, and that of trees which the game had left and nobody had
-    /// released yet counted too, so that most of the present tree was pruned.
+    /// A regression: memory that the game had left counted too, and most of the present tree was pruned.
     #[test]
     fn what_the_game_has_left_costs_the_present_tree_nothing() {
         let tree = Tree::new();

@@ -20,8 +20,7 @@ const MAX_KEPT: usize = 8;
 /// What becomes of the parts of a tree that lie outside of its new root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// They stay, unless the tree is short of memory: the game may come back to them. No worker of an earlier
-    /// search may take part any more.
+    /// They stay while there is memory, as the game may come back. No worker of an earlier search may take part any more.
     Keep,
     Release,
 }
@@ -158,8 +157,7 @@ impl GameTree {
         Ok(())
     }
 
-    /// Prepares the nodes on the way to the present root that are not on the way to the next one to be visited from above again:
-    /// those that were searched as roots get their visits of before, and what was proven below them is known above.
+    /// Prepares the nodes on the way to the present root, but not on the way to the next one, to be visited from above again.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
         let _alone = self.tree.traffic.write().unwrap_or_else(PoisonError::into_inner);

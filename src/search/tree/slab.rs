@@ -17,8 +17,7 @@ use crate::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 use crate::search::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, MutexGuard, OnceLock, REGIONS, zeroed_block};
 
-/// Slots that a thread takes for itself at once. Neighbours on a cache line are written by one thread then, and threads
-/// seldom meet where slots are given out.
+/// Slots that a thread takes for itself at once, so that threads seldom write to the same cache line.
 const CHUNK: u32 = 4096;
 /// The number of chunks that threads take slots from at the same time; more threads than that share them.
 const SHARES: usize = 16;
@@ -104,8 +103,7 @@ pub(super) struct Slab<T> {
     chunks: [CachePadded<AtomicU64>; SHARES],
     /// Slots in runs that were given back and wait for their next use.
     idle: AtomicU64,
-    /// One stack of free runs per region and class: index of the top, and above it a counter that changes with every push
-    /// and pop, so that a compare-and-swap never mistakes a run that was taken and given back for an untouched one.
+    /// A stack of free runs per region and class: the index of the top, and above it a counter against the ABA problem.
     free: Box<[AtomicU64]>,
     /// For each class a bit for every region whose stack may hold runs.
     filled: [AtomicU64; CLASSES],
@@ -340,8 +338,7 @@ impl<T: Slot> Slab<T> {
         Some(start)
     }
 
-    /// Takes `len` slots off the longest chunk of those that were joined. A leftover that is too short for them is put aside
-    /// if the next one is not.
+    /// Takes `len` slots off the longest joined chunk. A leftover that is too short is put aside.
     fn cut_chunk(&self, len: u32) -> Option<u32> {
         let mut joined = self.joined();
         let Joined { chunks, leftovers, .. } = &mut *joined;
@@ -591,8 +588,7 @@ mod tests {
         assert_eq!((again(&slab, 4, 4), again(&slab, 3, 3)), (None, Some(run + 17)));
     }
 
-    /// A regression: short runs were cut off the longest chunk while there were free runs of their length, until nothing was
-    /// left for long ones.
+    /// A regression: short runs were cut off the longest chunk until nothing was left for long ones.
     #[test]
     fn short_runs_leave_long_chunks_alone() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
