@@ -52,6 +52,15 @@ fn models_hold_on_real_threads() {
     }
 }
 
+/// Lets another thread work on the tree.
+fn beside<R: Send + 'static>(
+    tree: &Arc<Tree>,
+    work: impl FnOnce(&Tree) -> R + Send + 'static,
+) -> thread::JoinHandle<R> {
+    let tree = tree.clone();
+    thread::spawn(move || work(&tree))
+}
+
 /// Returns a tree with a root that has these policies.
 pub(super) fn expanded(policy: &[f32]) -> (Arc<Tree>, NodeId) {
     let tree = Tree::new();
@@ -96,10 +105,7 @@ fn whoever_sees_a_node_expanded_sees_its_policy() {
         }
         is_claimed
     };
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || work(&tree))
-    };
+    let other = beside(&tree, move |tree| work(tree));
     let claims = [work(&tree), other.join().unwrap()];
     assert!(claims[0] != claims[1], "one worker evaluates a leaf");
 }
@@ -107,13 +113,10 @@ fn whoever_sees_a_node_expanded_sees_its_policy() {
 /// One thread makes children, another walks through them.
 fn a_child_is_whole_once_it_is_counted() {
     let (tree, root) = expanded(&[0.5, 0.25, 0.25]);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || {
-            let made = [append(&tree, root), append(&tree, root)];
-            made.into_iter().flatten().count()
-        })
-    };
+    let other = beside(&tree, move |tree| {
+        let made = [append(tree, root), append(tree, root)];
+        made.into_iter().flatten().count()
+    });
     let seen = moves(&tree, root, 3);
     assert_eq!(seen, (1..=3).take(seen.len()).collect::<Vec<_>>(), "in the order of their policies");
     let node = tree.node(root);
@@ -134,10 +137,7 @@ fn no_child_is_lost_or_made_twice() {
         let made = [append(tree, root), append(tree, root)];
         made.into_iter().flatten().filter(|&child| tree.node(child).claim()).count()
     };
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || work(&tree))
-    };
+    let other = beside(&tree, move |tree| work(tree));
     let made = work(&tree) + other.join().unwrap();
     let mut found = moves(&tree, root, 3);
     assert_eq!(found.len(), made);
@@ -210,10 +210,7 @@ fn expect(tree: &Tree, id: NodeId, results: &[(u32, NodeValue)]) {
 /// Two threads end visits at one node, while a third visit is begun and cancelled.
 fn visits_that_end_at_once_count_for_what_they_are() {
     let (tree, root) = expanded(&[0.5, 0.5]);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || visit(&tree, &[root], 3, OTHER))
-    };
+    let other = beside(&tree, move |tree| visit(tree, &[root], 3, OTHER));
     tree.node(root).start_visits(2);
     visit(&tree, &[root], 1, OWN);
     tree.node(root).cancel_visits(2);
@@ -226,10 +223,7 @@ fn a_proof_revalues_all_visits() {
     let (tree, [root, child, grandchild]) = line();
     visit(&tree, &[root], 1, OWN);
     visit(&tree, &[root, child], 1, OTHER);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || visit(&tree, &[root, child, grandchild], 2, OWN))
-    };
+    let other = beside(&tree, move |tree| visit(tree, &[root, child, grandchild], 2, OWN));
     prove(&tree, &[root, child], MATE);
     other.join().unwrap();
     expect(&tree, grandchild, &[(2, OWN)]);
@@ -243,10 +237,7 @@ fn of_two_proofs_one_counts() {
     let (tree, [root, child, _]) = line();
     visit(&tree, &[root], 1, OWN);
     visit(&tree, &[root, child], 2, OTHER);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || prove(&tree, &[root, child], MATE))
-    };
+    let other = beside(&tree, move |tree| prove(tree, &[root, child], MATE));
     prove(&tree, &[root, child], TABLE_LOSS);
     // Whoever sees a proof sees the whole of it.
     let proof = tree.node(child).proof().unwrap();
@@ -264,13 +255,10 @@ fn visits_of_a_draw_are_taken_back_once() {
     tree.node(grandchild).set_two_fold_draw(2);
     visit(&tree, &[root, child], 1, OTHER);
     visit(&tree, &[root, child, grandchild], 3, NodeValue::DRAW);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || {
-            visit(&tree, &[root], 1, OWN);
-            tree.revert_two_fold_draw(&[root, child, grandchild])
-        })
-    };
+    let other = beside(&tree, move |tree| {
+        visit(tree, &[root], 1, OWN);
+        tree.revert_two_fold_draw(&[root, child, grandchild])
+    });
     let reverted = tree.revert_two_fold_draw(&[root, child, grandchild]);
     assert_eq!(reverted + other.join().unwrap(), 3);
     assert_eq!(end_state(&tree, grandchild).0, 0);
@@ -284,17 +272,13 @@ fn a_draw_that_is_none_any_more_does_not_end_the_game() {
     assert!(tree.node(grandchild).claim());
     tree.node(grandchild).set_two_fold_draw(2);
     visit(&tree, &[root, child, grandchild], 1, NodeValue::DRAW);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || tree.node(grandchild).state())
-    };
+    let other = beside(&tree, move |tree| tree.node(grandchild).state());
     assert_eq!(tree.revert_two_fold_draw(&[root, child, grandchild]), 1);
     let seen = other.join().unwrap();
     assert!(matches!(seen, NodeState::TwoFoldDraw(2) | NodeState::Unexpanded), "{seen:?}");
 }
 
-/// The size class of the runs, and their length.
-const CLASS: usize = 1;
+/// The length of the runs.
 const LEN: u32 = 1;
 
 /// A slab, and for each of its first slots a mark of the thread that owns it; 0 for none.
@@ -312,7 +296,7 @@ impl Ledger {
     }
 
     fn take(&self, thread: u32) -> Option<u32> {
-        let start = self.slab.allocate(CLASS, LEN)?;
+        let start = self.slab.allocate(LEN)?;
         let owner = &self.owners[start as usize];
         // Relaxed: that the last owner took its mark away is seen because the slab orders what owners do.
         assert_eq!(owner.load(Ordering::Relaxed), 0, "a run has two owners");
@@ -324,15 +308,15 @@ impl Ledger {
         let owner = &self.owners[start as usize];
         assert_eq!(owner.load(Ordering::Relaxed), thread, "a run has two owners");
         owner.store(0, Ordering::Relaxed);
-        self.slab.release(CLASS, start, LEN);
+        self.slab.release(Run { start, len: LEN });
     }
 }
 
 /// One of two threads takes both free runs and gives the upper one back (the ABA problem).
 fn a_free_run_that_is_taken_has_one_owner() {
     let ledger = Ledger::new();
-    let next = ledger.slab.allocate(CLASS, LEN).unwrap();
-    [next, 1].into_iter().for_each(|run| ledger.slab.release(CLASS, run, LEN));
+    let next = ledger.slab.allocate(LEN).unwrap();
+    [next, 1].into_iter().for_each(|run| ledger.slab.release(Run { start: run, len: LEN }));
     let other = {
         let ledger = ledger.clone();
         thread::spawn(move || {
@@ -352,8 +336,7 @@ fn a_free_run_that_is_taken_has_one_owner() {
 /// Two threads take more than is left of the chunk that they share, so that both may replace it.
 fn threads_that_share_a_chunk_cut_it_at_different_places() {
     const LONG: u32 = 7;
-    let take =
-        |slab: &Slab<AtomicU32>| slab.allocate(LONG as usize, LONG).or_else(|| slab.grow(LONG)).unwrap();
+    let take = |slab: &Slab<AtomicU32>| slab.allocate(LONG).or_else(|| slab.grow(LONG)).unwrap();
     let ledger = Ledger::new();
     // On real threads the chunks are much longer, and each thread has its own.
     let other = {
@@ -373,22 +356,6 @@ fn inner(tree: &Tree, parent: NodeId) -> NodeId {
     tree.node(child).start_visits(1);
     tree.node(child).end_visits(VisitSum::finished(1, NodeValue::DRAW));
     child
-}
-
-/// Returns the nodes that can be reached from `root`, in runs as they were allocated, and the cells with their policies.
-fn reachable(tree: &Tree, root: NodeId) -> u64 {
-    let (mut open, mut bytes) = (vec![root], 0);
-    while let Some(id) = open.pop() {
-        let node = tree.node(id);
-        if node.state() == NodeState::Expanded {
-            bytes += u64::from(crate::search::tree::nodes::policy_class(node.edge_count()).1)
-                * size_of::<AtomicU32>() as u64;
-        }
-        let slots: u64 = tree.runs(node).map(|siblings| u64::from(siblings.run.len)).sum();
-        bytes += slots * size_of::<crate::search::tree::Node>() as u64;
-        open.extend(tree.children(node).map(|(child, _)| child));
-    }
-    bytes
 }
 
 /// Descends from `root` to its first child and makes a child there, or, where the child has become a leaf, expands it.
@@ -418,16 +385,17 @@ fn a_descent_and_pruning_keep_apart() {
     tree.node(root).start_visits(10);
     tree.node(root).end_visits(VisitSum::finished(10, NodeValue::DRAW));
     tree.full.store(true, Ordering::Relaxed);
-    let other = {
-        let tree = tree.clone();
-        thread::spawn(move || descend(&tree, root))
-    };
+    let other = beside(&tree, move |tree| descend(tree, root));
     tree.prune(root, || false);
     other.join().unwrap();
     assert!(!tree.is_full());
     let node = tree.node(child);
     assert_eq!((node.visits(), node.in_flight(), node.child_count()), (2, 0, 0));
-    assert_eq!(tree.bytes(), reachable(&tree, root) + root_bytes(), "all that is in use can be reached");
+    assert_eq!(
+        tree.bytes(),
+        tree.bytes_below(vec![root]) + root_bytes(),
+        "all that is in use can be reached"
+    );
 }
 
 /// A worker of an earlier search is still below the old root when the game moves on. Its nodes are freed once it has left.
@@ -435,17 +403,11 @@ fn what_the_game_has_left_is_freed_beside_a_search() {
     let (tree, root) = expanded(&[0.5, 0.5]);
     let (kept, left) = (inner(&tree, root), inner(&tree, root));
     append(&tree, left).unwrap();
-    let late = {
-        let tree = tree.clone();
-        thread::spawn(move || descend(&tree, root))
-    };
-    let search = {
-        let tree = tree.clone();
-        thread::spawn(move || {
-            let _inside = tree.enter();
-            append(&tree, kept);
-        })
-    };
+    let late = beside(&tree, move |tree| descend(tree, root));
+    let search = beside(&tree, move |tree| {
+        let _inside = tree.enter();
+        append(tree, kept);
+    });
     let discard = Discard {
         tree: tree.clone(),
         parts: vec![(root, Run::single(root.0))],
@@ -456,7 +418,11 @@ fn what_the_game_has_left_is_freed_beside_a_search() {
     search.join().unwrap();
     let node = tree.node(kept);
     assert_eq!((node.state(), node.child_count(), node.visits()), (NodeState::Expanded, 1, 2));
-    assert_eq!(tree.bytes(), reachable(&tree, kept) + root_bytes(), "all that is in use can be reached");
+    assert_eq!(
+        tree.bytes(),
+        tree.bytes_below(vec![kept]) + root_bytes(),
+        "all that is in use can be reached"
+    );
 }
 
 fn root_bytes() -> u64 {

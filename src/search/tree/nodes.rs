@@ -150,6 +150,22 @@ impl Tree {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
 
+    /// Returns the bytes of the nodes below `roots`, in runs as they were allocated, and of all policies.
+    #[cfg(test)]
+    pub(super) fn bytes_below(&self, roots: Vec<NodeId>) -> u64 {
+        let (mut open, mut bytes) = (roots, 0);
+        while let Some(id) = open.pop() {
+            let node = self.node(id);
+            let is_expanded = node.state() == super::node::NodeState::Expanded;
+            let cells = if is_expanded { policy_cells(node.edge_count()) } else { 0 };
+            let slots: u32 = self.runs(node).map(|siblings| siblings.run.len).sum();
+            bytes += u64::from(cells) * size_of::<AtomicU32>() as u64
+                + u64::from(slots) * size_of::<Node>() as u64;
+            open.extend(self.children(node).map(|(child, _)| child));
+        }
+        bytes
+    }
+
     /// Returns the bytes taken from the system: those in use, and those that wait to be used again.
     pub(crate) fn reserved_bytes(&self) -> u64 {
         self.nodes.reserved_bytes() + self.policies.reserved_bytes()
@@ -186,25 +202,25 @@ impl Tree {
     }
 
     /// Takes a run from `slab`; at the limit, and where all indices are in use, only what was given back before.
-    fn allocate<T: Slot>(&self, slab: &Slab<T>, class: usize, len: u32) -> Result<u32, TreeFull> {
+    fn allocate<T: Slot>(&self, slab: &Slab<T>, len: u32) -> Result<u32, TreeFull> {
         let fits = || self.reserved_bytes() + slab.growth_bytes() <= self.limit.load(Ordering::Relaxed);
         let grown = || if fits() { slab.grow(len) } else { None };
-        slab.allocate(class, len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
+        slab.allocate(len).or_else(grown).or_else(|| slab.carve(len)).ok_or_else(|| {
             self.full.store(true, Ordering::Relaxed);
             TreeFull
         })
     }
 
     pub(super) fn new_root(&self) -> Result<NodeId, TreeFull> {
-        let id = NodeId(self.allocate_nodes(1)?);
+        let id = NodeId(self.allocate(&self.nodes, 1)?);
         self.node(id).reset(Edge(0));
         Ok(id)
     }
 
     /// Gives a claimed node the policy of its legal moves, in their order, and ends the claim.
     pub(crate) fn expand(&self, id: NodeId, policy: &[f32]) -> Result<(), TreeFull> {
-        let (class, len) = policy_class(policy.len());
-        let start = self.allocate(&self.policies, class, len)?;
+        let len = policy_cells(policy.len());
+        let start = self.allocate(&self.policies, len)?;
         let cells = self.policies.run(start, len as usize);
         for (cell, pair) in cells.iter().zip(policy.chunks(2)) {
             let high = u32::from(pair.get(1).map_or(TAKEN, |&p| cache::compress(p)));
@@ -264,10 +280,6 @@ impl Tree {
         node.become_root(self.children(node).map(|(_, child)| child));
     }
 
-    fn allocate_nodes(&self, len: u32) -> Result<u32, TreeFull> {
-        self.allocate(&self.nodes, len.ilog2() as usize, len)
-    }
-
     /// Joins free runs of nodes and policies. Returns whether that has made room for much.
     pub(super) fn join_free_runs(&self) -> bool {
         let nodes = self.nodes.join_free_runs();
@@ -276,20 +288,14 @@ impl Tree {
         nodes >= wanted(self.nodes.extent()) && cells >= wanted(self.policies.extent())
     }
 
-    pub(super) fn release_nodes(&self, run: Run) {
-        self.nodes.release(run.len.ilog2() as usize, run.start, run.len);
-    }
-
     pub(super) fn release_policy(&self, node: &Node) {
-        let (class, len) = policy_class(node.edge_count());
-        self.policies.release(class, node.policy_start(), len);
+        self.policies.release(Run { start: node.policy_start(), len: policy_cells(node.edge_count()) });
     }
 }
 
-/// Returns the size class and the number of cells for the policy of `moves` moves.
-pub(super) fn policy_class(moves: usize) -> (usize, u32) {
-    let cells = moves.div_ceil(2).max(1);
-    (cells, cells as u32)
+/// Returns the number of cells for the policy of `moves` moves.
+pub(super) fn policy_cells(moves: usize) -> u32 {
+    moves.div_ceil(2).max(1) as u32
 }
 
 pub(super) struct ChildRun {
@@ -376,7 +382,7 @@ impl Tree {
             // The run has room behind the last child.
             return last.map(|(NodeId(last), _)| NodeId(last + 1)).ok_or(TreeFull);
         }
-        let run = self.allocate_nodes(len as u32)?;
+        let run = self.allocate(&self.nodes, len as u32)?;
         match last {
             None => node.set_first_child(run),
             Some((_, last)) => last.set_next_run(run),

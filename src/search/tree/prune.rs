@@ -206,7 +206,7 @@ impl Discard {
         (self.quiescence)();
         for (root, run) in self.parts {
             release_subtree(&self.tree, root, self.keep);
-            self.tree.release_nodes(run);
+            self.tree.nodes.release(run);
         }
     }
 }
@@ -227,7 +227,7 @@ fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
         let id = match step {
             ReleaseStep::Below(id) => id,
             ReleaseStep::Nodes(run) => {
-                tree.release_nodes(run);
+                tree.nodes.release(run);
                 released += u64::from(run.len);
                 continue;
             }
@@ -439,12 +439,12 @@ mod tests {
         let (kept, _) = tree.children(tree.node(root)).next().unwrap();
         let before = tree.bytes();
         release_subtree(&tree, root, kept);
-        tree.release_nodes(Run::single(root.0));
+        tree.nodes.release(Run::single(root.0));
         let between = tree.bytes();
         assert!(between < before && between > 0);
         assert_eq!(tree.node(kept).state(), NodeState::Expanded, "the kept part is untouched");
         release_subtree(&tree, kept, NodeId(0));
-        tree.release_nodes(Run::single(kept.0));
+        tree.nodes.release(Run::single(kept.0));
         assert_eq!(tree.bytes(), 0);
     }
 }

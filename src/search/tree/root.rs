@@ -83,20 +83,11 @@ impl GameTree {
         &self.history
     }
 
-    /// Returns the bytes of all nodes and policies that can be reached.
     #[cfg(test)]
     pub(crate) fn reachable_bytes(&self) -> u64 {
-        let (mut nodes, mut cells) = (self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>(), 0);
-        let mut open: Vec<NodeId> = self.kept.iter().map(|kept| kept.top).collect();
-        while let Some(id) = open.pop() {
-            let node = self.tree.node(id);
-            if node.state() == NodeState::Expanded {
-                cells += u64::from(super::nodes::policy_class(node.edge_count()).1);
-            }
-            nodes += self.tree.runs(node).map(|siblings| u64::from(siblings.run.len)).sum::<u64>();
-            open.extend(self.tree.children(node).map(|(child, _)| child));
-        }
-        nodes * size_of::<Node>() as u64 + cells * size_of::<u32>() as u64
+        let tops =
+            self.kept.iter().map(|kept| u64::from(kept.run.len)).sum::<u64>() * size_of::<Node>() as u64;
+        tops + self.tree.bytes_below(self.kept.iter().map(|kept| kept.top).collect())
     }
 
     /// Makes the last position of `history` the root. If the game can have come there through what is kept, its visits are

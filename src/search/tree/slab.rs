@@ -93,7 +93,7 @@ struct Joined {
 
 /// Slots that are handed out and taken back in runs. Index 0 is never handed out: it means "none".
 pub(super) struct Slab<T> {
-    blocks: Blocks<T>,
+    blocks: [OnceLock<Box<[T]>>; BLOCKS],
     /// The number of indices that may be handed out.
     end: u32,
     classes: RunClasses,
@@ -125,7 +125,7 @@ impl<T: Slot> Slab<T> {
     /// Returns a slab without memory that has no indices from `end` on.
     pub(super) fn ending_at(end: u32, classes: RunClasses) -> Slab<T> {
         Slab {
-            blocks: Blocks::new(),
+            blocks: std::array::from_fn(|_| OnceLock::new()),
             end,
             classes,
             next: CachePadded::new(AtomicU32::new(1)),
@@ -138,27 +138,45 @@ impl<T: Slot> Slab<T> {
     }
 
     #[inline]
+    pub(super) fn slot(&self, index: u32) -> &T {
+        let (block, place) = place(index);
+        &self.block(block)[place]
+    }
+
+    /// Returns the slots of one run.
+    #[inline]
     pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
-        self.blocks.run(start, len)
+        let (block, place) = place(start);
+        &self.block(block)[place..place + len]
     }
 
     #[inline]
-    pub(super) fn slot(&self, index: u32) -> &T {
-        self.blocks.slot(index)
+    fn block(&self, block: usize) -> &[T] {
+        self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// Asks the processor to fetch the cache lines of a slot.
+    /// Asks the processor to fetch the cache lines of a slot, whose block exists. Nothing waits for it.
     #[inline]
     pub(super) fn fetch(&self, index: u32) {
-        self.blocks.fetch(index);
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let slot = std::slice::from_ref(self.slot(index)).as_ptr_range();
+            // SAFETY: hints; they read and write nothing.
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(slot.start.cast());
+                _mm_prefetch::<_MM_HINT_T0>(slot.end.cast::<i8>().wrapping_sub(1));
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = index;
     }
 
-    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was there before.
-    /// `class` must be the same number for the same `len`, always. `None` if nothing fits in what was given back and in
-    /// the calling thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
+    /// Takes a run of `len` slots (fewer than [`CHUNK`]) and returns its start. Its content is whatever was there before. `None` if
+    /// nothing fits in what was given back and in the thread's chunk: then [`Slab::grow`] and [`Slab::carve`] may help.
     #[inline]
-    pub(super) fn allocate(&self, class: usize, len: u32) -> Option<u32> {
-        if let Some(start) = self.pop(class) {
+    pub(super) fn allocate(&self, len: u32) -> Option<u32> {
+        if let Some(start) = self.pop((self.classes.within)(len)) {
             self.idle.fetch_sub(len.into(), Ordering::Relaxed);
             return Some(start);
         }
@@ -190,12 +208,12 @@ impl<T: Slot> Slab<T> {
 
     /// Returns the memory taken from the system, bytes.
     pub(super) fn reserved_bytes(&self) -> u64 {
-        Blocks::<T>::resident_bytes(self.extent())
+        resident_bytes::<T>(self.extent())
     }
 
     /// Returns how much more [`Slab::grow`] would take, bytes.
     pub(super) fn growth_bytes(&self) -> u64 {
-        Blocks::<T>::resident_bytes(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
+        resident_bytes::<T>(self.extent() + u64::from(CHUNK)) - self.reserved_bytes()
     }
 
     pub(super) fn extent(&self) -> u64 {
@@ -203,10 +221,10 @@ impl<T: Slot> Slab<T> {
     }
 
     /// Gives a run back. Nobody may use its index any more.
-    pub(super) fn release(&self, class: usize, start: u32, len: u32) {
+    pub(super) fn release(&self, run: Run) {
         // Counted first, so that nobody takes the run off the count before it is on it.
-        self.idle.fetch_add(len.into(), Ordering::Relaxed);
-        self.push(class, start);
+        self.idle.fetch_add(run.len.into(), Ordering::Relaxed);
+        self.push((self.classes.within)(run.len), run.start);
     }
 
     fn stack(&self, region: usize, class: usize) -> &AtomicU64 {
@@ -427,11 +445,6 @@ const LARGE: usize = 4 << 20;
 /// A value whose bytes are all zero must be valid and the same as the default.
 pub(super) unsafe trait Zeroed: Default {}
 
-/// Slots addressed by 32-bit index.
-struct Blocks<T> {
-    blocks: [OnceLock<Box<[T]>>; BLOCKS],
-}
-
 /// Returns the block of a slot, and its place there.
 #[inline]
 fn place(index: u32) -> (usize, usize) {
@@ -453,50 +466,9 @@ fn share_block(a: u32, b: u32) -> bool {
 
 pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
-impl<T: Zeroed> Blocks<T> {
-    pub(super) fn new() -> Blocks<T> {
-        Blocks { blocks: std::array::from_fn(|_| OnceLock::new()) }
-    }
-
-    #[inline]
-    pub(super) fn slot(&self, index: u32) -> &T {
-        let (block, place) = place(index);
-        &self.block(block)[place]
-    }
-
-    /// Returns the slots `start..start + len`, which lie in one block.
-    #[inline]
-    pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
-        let (block, place) = place(start);
-        &self.block(block)[place..place + len]
-    }
-
-    #[inline]
-    fn block(&self, block: usize) -> &[T] {
-        self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
-    }
-
-    /// Asks the processor to fetch the cache lines of a slot, whose block exists. Nothing waits for it.
-    #[inline]
-    pub(super) fn fetch(&self, index: u32) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            let slot = std::slice::from_ref(self.slot(index)).as_ptr_range();
-            // SAFETY: hints; they read and write nothing.
-            unsafe {
-                _mm_prefetch::<_MM_HINT_T0>(slot.start.cast());
-                _mm_prefetch::<_MM_HINT_T0>(slot.end.cast::<i8>().wrapping_sub(1));
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = index;
-    }
-
-    /// Returns an upper bound of the memory that is resident once `slots` slots are in use, bytes.
-    fn resident_bytes(slots: u64) -> u64 {
-        (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
-    }
+/// Returns an upper bound of the memory that is resident once `slots` slots are in use, bytes.
+fn resident_bytes<T>(slots: u64) -> u64 {
+    (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)
 }
 
 #[cold]
@@ -525,87 +497,87 @@ mod tests {
 
     #[test]
     fn slots_are_zero_at_first_and_keep_what_is_written() {
-        let blocks = Blocks::<AtomicU32>::new();
+        let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         // Into the first block that is put on large pages.
         let indices = (0..40 * FIRST).step_by(4001);
         for index in indices.clone() {
-            assert_eq!(blocks.slot(index).swap(index + 1, Ordering::Relaxed), 0);
+            assert_eq!(slab.slot(index).swap(index + 1, Ordering::Relaxed), 0);
         }
         for index in indices {
-            assert_eq!(blocks.run(index, 1)[0].load(Ordering::Relaxed), index + 1);
+            assert_eq!(slab.run(index, 1)[0].load(Ordering::Relaxed), index + 1);
         }
-        assert_eq!(Blocks::<AtomicU32>::resident_bytes(1), HUGE_PAGE as u64);
+        assert_eq!(resident_bytes::<AtomicU32>(1), HUGE_PAGE as u64);
     }
 
     const ANY_LENGTH: RunClasses =
         RunClasses { len: |class| class as u32, within: |len| (len as usize).min(CLASSES - 1) };
 
-    fn take(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
-        slab.allocate(class, len).or_else(|| slab.grow(len))
+    fn take(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
+        slab.allocate(len).or_else(|| slab.grow(len))
     }
 
     /// Takes a run, but only from slots that were given back.
-    fn again(slab: &Slab<AtomicU32>, class: usize, len: u32) -> Option<u32> {
-        slab.pop(class).or_else(|| slab.carve(len))
+    fn again(slab: &Slab<AtomicU32>, len: u32) -> Option<u32> {
+        slab.pop((slab.classes.within)(len)).or_else(|| slab.carve(len))
     }
 
     #[test]
     fn runs_never_overlap_and_come_back() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let first = take(&slab, 1, 4).unwrap();
-        let second = take(&slab, 1, 4).unwrap();
+        let first = take(&slab, 4).unwrap();
+        let second = take(&slab, 4).unwrap();
         assert!(first != 0 && second >= first + 4);
-        slab.release(1, first, 4);
+        slab.release(Run { start: first, len: 4 });
         assert_eq!(slab.used(), 4);
-        assert_eq!(take(&slab, 1, 4), Some(first));
-        assert_eq!(take(&slab, 2, 8), Some(second + 4));
+        assert_eq!(take(&slab, 4), Some(first));
+        assert_eq!(take(&slab, 8), Some(second + 4));
     }
 
     #[test]
     fn free_runs_are_joined_and_cut_anew() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4, 4).unwrap()).collect();
-        assert_eq!(again(&slab, 8, 8), None);
-        runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(4, run, 4));
-        assert_eq!(again(&slab, 8, 8), None);
+        let runs: Vec<u32> = (0..100).map(|_| take(&slab, 4).unwrap()).collect();
+        assert_eq!(again(&slab, 8), None);
+        runs[..40].iter().chain(&runs[50..90]).for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        assert_eq!(again(&slab, 8), None);
         assert_eq!(slab.join_free_runs(), 320);
-        let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7, 7)).collect();
+        let mut taken: Vec<u32> = std::iter::from_fn(|| again(&slab, 7)).collect();
         assert_eq!(taken.len(), 2 * (160 / 7));
         taken.sort();
         assert!(taken.windows(2).all(|pair| pair[0] + 7 <= pair[1]));
         assert!(taken.iter().all(|run| (1..161).contains(run) || (201..361).contains(run)), "{taken:?}");
         // Six slots are left of each chunk, at 155 and at 355.
-        assert!(matches!(again(&slab, 3, 3), Some(155 | 355)));
+        assert!(matches!(again(&slab, 3), Some(155 | 355)));
     }
 
     #[test]
     fn longer_runs_are_cut_where_none_of_the_length_is_free() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let run = take(&slab, 20, 20).unwrap();
-        slab.release(20, run, 20);
-        assert_eq!(again(&slab, 21, 21), None);
-        assert_eq!([again(&slab, 12, 12), again(&slab, 5, 5)], [Some(run), Some(run + 12)]);
-        assert_eq!((again(&slab, 4, 4), again(&slab, 3, 3)), (None, Some(run + 17)));
+        let run = take(&slab, 20).unwrap();
+        slab.release(Run { start: run, len: 20 });
+        assert_eq!(again(&slab, 21), None);
+        assert_eq!([again(&slab, 12), again(&slab, 5)], [Some(run), Some(run + 12)]);
+        assert_eq!((again(&slab, 4), again(&slab, 3)), (None, Some(run + 17)));
     }
 
     /// A regression: short runs were cut off the longest chunk until nothing was left for long ones.
     #[test]
     fn short_runs_leave_long_chunks_alone() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let runs: Vec<u32> = (0..50).map(|_| take(&slab, 4, 4).unwrap()).collect();
-        runs[..40].iter().chain(&runs[45..46]).for_each(|&run| slab.release(4, run, 4));
+        let runs: Vec<u32> = (0..50).map(|_| take(&slab, 4).unwrap()).collect();
+        runs[..40].iter().chain(&runs[45..46]).for_each(|&run| slab.release(Run { start: run, len: 4 }));
         assert_eq!(slab.join_free_runs(), 160);
-        assert_eq!((again(&slab, 3, 3), again(&slab, 1, 1)), (Some(runs[45]), Some(runs[45] + 3)));
-        assert_eq!(again(&slab, 127, 127), Some(runs[0]));
+        assert_eq!((again(&slab, 3), again(&slab, 1)), (Some(runs[45]), Some(runs[45] + 3)));
+        assert_eq!(again(&slab, 127), Some(runs[0]));
     }
 
     /// A regression: of very many free runs those that had been freed last were joined, over and over, neighbours or not.
     #[test]
     fn neighbours_are_joined_however_many_runs_are_free() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
-        let runs: Vec<u32> = (0..600_000).map(|_| take(&slab, 1, 1).unwrap()).collect();
+        let runs: Vec<u32> = (0..600_000).map(|_| take(&slab, 1).unwrap()).collect();
         let [even, odd] = [0, 1].map(|first| runs.iter().skip(first).step_by(2));
-        even.chain(odd).for_each(|&run| slab.release(1, run, 1));
+        even.chain(odd).for_each(|&run| slab.release(Run { start: run, len: 1 }));
         let joined = (0..4).map(|_| slab.join_free_runs()).last();
         assert!(joined > Some(590_000), "{joined:?}");
     }
@@ -613,20 +585,20 @@ mod tests {
     #[test]
     fn a_slab_at_its_end_still_hands_out_what_came_back() {
         let slab = Slab::<AtomicU32>::ending_at(3 * CHUNK, ANY_LENGTH);
-        let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4, 4)).collect();
+        let runs: Vec<u32> = std::iter::from_fn(|| take(&slab, 4)).collect();
         // The first slot and the last chunk, which has no room behind it, are never handed out.
         assert_eq!(runs.len() as u32, (2 * CHUNK) / 4);
-        runs[..100].iter().for_each(|&run| slab.release(4, run, 4));
-        assert_eq!(take(&slab, 8, 8), None, "nothing of that class");
+        runs[..100].iter().for_each(|&run| slab.release(Run { start: run, len: 4 }));
+        assert_eq!(take(&slab, 8), None, "nothing of that class");
         assert_eq!(slab.join_free_runs(), 400);
-        assert_eq!(std::iter::from_fn(|| again(&slab, 8, 8)).count(), 50);
+        assert_eq!(std::iter::from_fn(|| again(&slab, 8)).count(), 50);
     }
 
     #[test]
     fn runs_stay_inside_a_block() {
         let slab = Slab::<AtomicU32>::new(ANY_LENGTH);
         for _ in 0..5000 {
-            let start = take(&slab, 0, 100).unwrap();
+            let start = take(&slab, 100).unwrap();
             assert!(share_block(start, start + 99));
         }
     }
@@ -640,7 +612,7 @@ mod tests {
                 scope.spawn(move || {
                     let mut held = Vec::new();
                     for round in 0..20_000u32 {
-                        let start = take(slab, 1, 4).unwrap();
+                        let start = take(slab, 4).unwrap();
                         slab.run(start, 4).iter().for_each(|slot| slot.store(thread, Ordering::Relaxed));
                         held.push(start);
                         if round % 3 != 0 {
@@ -648,7 +620,7 @@ mod tests {
                             for slot in slab.run(start, 4) {
                                 assert_eq!(slot.load(Ordering::Relaxed), thread, "a run has two owners");
                             }
-                            slab.release(1, start, 4);
+                            slab.release(Run { start: start, len: 4 });
                         }
                     }
                 });
