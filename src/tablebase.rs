@@ -390,46 +390,30 @@ impl TablesInForce {
 mod tests {
     use super::*;
 
+    fn folder_with(files: &[(&str, usize)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in files {
+            fs::write(folder.path().join(name), vec![0; *bytes]).unwrap();
+        }
+        folder
+    }
+
     #[test]
-    fn a_missing_folder_is_named() {
+    fn what_cannot_be_used_is_named() {
         let error = Tablebase::open("/no/such/folder").unwrap_err().to_string();
         assert!(error.contains("/no/such/folder") && error.contains(".rtbw"), "{error}");
-    }
-
-    #[test]
-    fn a_folder_without_tables_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("README"), "").unwrap();
-        let error = Tablebase::open(folder.path().to_str().unwrap()).unwrap_err();
+        let empty = folder_with(&[("README", 0)]);
+        let error = Tablebase::open(empty.path().to_str().unwrap()).unwrap_err();
         assert!(matches!(error, TablebaseError::Empty(_)), "{error}");
-    }
-
-    #[test]
-    fn truncated_tables_are_named_and_the_others_used() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("KQvK.rtbw"), [0; 80]).unwrap();
-        fs::write(folder.path().join("KRvK.rtbw"), [0; 79]).unwrap();
-        let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
+        // The second file is cut short.
+        let folder = folder_with(&[("KQvK.rtbw", 80), ("KRvK.rtbw", 79)]);
+        let folders = std::env::join_paths([Path::new("/no/such/folder"), folder.path()]).unwrap();
+        let tables = Tablebase::open(folders.to_str().unwrap()).unwrap();
         let description = tables.description();
         assert!(description.starts_with("1 Syzygy tables (1 WDL, 0 DTZ), up to 3 pieces\n"), "{description}");
         assert!(description.contains("KRvK.rtbw"), "{description}");
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_read_does_not_hide_the_others() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("KQvK.rtbw"), [0; 80]).unwrap();
-        let folders = std::env::join_paths([Path::new("/no/such/folder"), folder.path()]).unwrap();
-        let tables = Tablebase::open(folders.to_str().unwrap()).unwrap();
-        assert_eq!(tables.max_pieces(), 3);
-        assert!(tables.description().contains("\ncannot read the folder /no/such/folder"));
-    }
-
-    #[test]
-    fn a_damaged_table_gives_no_result_but_a_fault() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("KQvK.rtbw"), [0; 80]).unwrap();
-        let tables = Tablebase::open(folder.path().to_str().unwrap()).unwrap();
+        assert!(description.contains("\ncannot read the folder /no/such/folder"), "{description}");
+        // The first one is damaged, which is noticed when it is needed.
         let position = Position::from_fen("8/8/8/4k3/8/8/8/KQ6 w - - 0 1").unwrap();
         assert_eq!((tables.read_error(), tables.probe(&position)), (None, None));
         assert!(tables.read_error().unwrap().contains("KQvK"), "{:?}", tables.read_error());

@@ -91,8 +91,8 @@ impl Engine {
         let reporter = SearchReporter {
             listener,
             wants_reply: self.settings.ponder,
-            backend: network.backend().clone(),
-            threads: network.workers().len(),
+            backend: network.backend.clone(),
+            threads: network.workers.len(),
         };
         self.active = Some(ActiveSearch::start(search, order, game, reporter));
         Ok(())
@@ -138,7 +138,7 @@ impl Engine {
             settings: &self.settings,
             tables: &self.tables,
             cache: &self.cache,
-            backend: network.backend(),
+            backend: &network.backend,
             draining: &self.draining,
         };
         let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
@@ -146,7 +146,7 @@ impl Engine {
             listener.note(&notice);
         }
         self.draining.push(search.state.progress.clone());
-        network.workers().assign(&search);
+        network.workers.assign(&search);
         Ok((search, game))
     }
 

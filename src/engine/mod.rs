@@ -161,7 +161,7 @@ impl Engine {
             }
         };
         self.finish();
-        let info = network.info().clone();
+        let info = network.backend.info().clone();
         self.network = Some(network);
         // What another network thought is of no use.
         self.game = None;
@@ -176,7 +176,9 @@ impl Engine {
 
     pub(crate) fn describe_load_error(&self, error: &EngineError) -> String {
         match &self.network {
-            Some(network) => format!("ERROR: {error}; still in force: {}", network.info().description),
+            Some(network) => {
+                format!("ERROR: {error}; still in force: {}", network.backend.info().description)
+            }
             None => format!("ERROR: {error}; without a network there is no bestmove"),
         }
     }
@@ -234,32 +236,34 @@ impl Engine {
     }
 
     pub(crate) fn backend(&self) -> Option<&BackendInfo> {
-        self.network.as_ref().map(LoadedNetwork::info)
+        self.network.as_ref().map(|network| network.backend.info())
     }
 
     pub(crate) fn network_sha256(&self) -> Option<&str> {
-        self.network.as_ref().and_then(LoadedNetwork::network_sha256)
+        self.network.as_ref()?.network_sha256.as_deref()
     }
 
     /// Returns news of the backend since the last call. While a search runs, its listener hears them.
     pub(crate) fn take_notes(&self) -> Vec<String> {
-        self.network.as_ref().map(|network| network.backend().take_notes()).unwrap_or_default()
+        self.network.as_ref().map(|network| network.backend.take_notes()).unwrap_or_default()
     }
 
     /// Returns the number of search threads of the network in force; 0 if there is none.
     pub fn threads(&self) -> usize {
-        self.network.as_ref().map_or(0, |network| network.workers().len())
+        self.network.as_ref().map_or(0, |network| network.workers.len())
     }
 
     /// Returns the number of positions per batch that searches ask for, by option or by the backend's choice; 0 if there is no network.
     pub(crate) fn batch_size(&self) -> usize {
         let chosen = self.settings.search.minibatch_size.map(NonZero::get);
-        chosen.or_else(|| self.network.as_ref().map(|network| network.info().preferred_batch)).unwrap_or(0)
+        chosen
+            .or_else(|| self.network.as_ref().map(|network| network.backend.info().preferred_batch))
+            .unwrap_or(0)
     }
 
     /// Returns how long the device in force has computed so far, if it knows.
     pub fn busy_time(&self) -> Option<Duration> {
-        self.network.as_ref()?.busy_time()
+        self.network.as_ref()?.backend.busy_time()
     }
 }
 
@@ -290,7 +294,7 @@ fn wait_for(searches: Vec<Draining>) {
 #[derive(Debug, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum EngineError {
-    #[error("{}{}", .0, option_error_suffix(.0))]
+    #[error("{0}{old}", old = if matches!(.0, OptionError::Value { .. }) { "; the old value stays" } else { "" })]
     Option(#[from] OptionError),
     #[error("{0}; the old value stays")]
     Params(#[from] ParamError),
@@ -309,7 +313,7 @@ pub enum EngineError {
     #[error("no result for {position}: {reason}")]
     NoResult { position: String, reason: String },
     #[error("{0}; send ucinewgame")]
-    Tree(String),
+    Tree(#[from] TreeFull),
     #[error(transparent)]
     Workers(#[from] WorkerPoolError),
 }
@@ -318,18 +322,5 @@ impl EngineError {
     /// Returns whether there is no position to search, whatever it would be searched with.
     pub(crate) fn is_of_position(&self) -> bool {
         matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
-    }
-}
-
-fn option_error_suffix(error: &OptionError) -> &'static str {
-    match error {
-        OptionError::Unknown { .. } => "",
-        OptionError::Value { .. } => "; the old value stays",
-    }
-}
-
-impl From<TreeFull> for EngineError {
-    fn from(full: TreeFull) -> Self {
-        EngineError::Tree(full.to_string())
     }
 }

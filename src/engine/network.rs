@@ -4,7 +4,6 @@ use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -14,7 +13,7 @@ use crate::network::backends::{BackendConfig, BackendName, Fallback};
 use crate::network::discover::Discovered;
 use crate::network::instrumented::Instrumented;
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
-use crate::network::{Backend, BackendInfo, BatchEvaluator, EvalSlot, backends, discover};
+use crate::network::{Backend, BatchEvaluator, EvalSlot, backends, discover};
 use crate::options::option_group;
 use crate::search::WorkerPool;
 
@@ -91,9 +90,9 @@ pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, En
 #[derive(Debug)]
 pub(super) struct LoadedNetwork {
     options: NetworkOptions,
-    backend: Arc<dyn Backend>,
-    network_sha256: Option<String>,
-    workers: WorkerPool,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) network_sha256: Option<String>,
+    pub(super) workers: WorkerPool,
 }
 
 impl LoadedNetwork {
@@ -116,26 +115,6 @@ impl LoadedNetwork {
         let threads = options.threads.map_or(backend.info().preferred_threads, NonZero::get);
         let workers = WorkerPool::new(&*backend, threads)?;
         Ok(Some(LoadedNetwork { options: options.clone(), backend, network_sha256, workers }))
-    }
-
-    pub(super) fn network_sha256(&self) -> Option<&str> {
-        self.network_sha256.as_deref()
-    }
-
-    pub(super) fn info(&self) -> &BackendInfo {
-        self.backend.info()
-    }
-
-    pub(super) fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
-    }
-
-    pub(super) fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time()
-    }
-
-    pub(super) fn workers(&self) -> &WorkerPool {
-        &self.workers
     }
 }
 
@@ -214,9 +193,9 @@ impl Engine {
         let game = self.accepted_position()?;
         let Some(network) = &self.network else { return Ok(None) };
         let legal = game.legal_moves();
-        let mut batch = BatchEvaluator::new(&**network.backend(), self.settings.search.history_fill, 1)?;
+        let mut batch = BatchEvaluator::new(&*network.backend, self.settings.search.history_fill, 1)?;
         batch.push((), game, &legal);
-        let has_moves_left = network.info().has_moves_left;
+        let has_moves_left = network.backend.info().has_moves_left;
         let evaluated = batch.evaluate()?.next();
         Ok(evaluated.map(|((), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)))
     }

@@ -373,12 +373,6 @@ mod tests {
         assert!(!parse(&["zeitnot", "--show-wdl=false"]).unwrap().info.show_wdl);
     }
 
-    #[test]
-    fn bad_values_are_refused_with_the_range() {
-        let error = parse(&["zeitnot", "--threads=900"]).unwrap_err().to_string();
-        assert!(error.contains("an integer from 0 to 256"), "{error}");
-    }
-
     fn weakening(elo: u32) -> Weakening {
         let options = StrengthOptions { limit_strength: true, elo, ..StrengthOptions::default() };
         options.weakening(&GoLimits::default()).unwrap()

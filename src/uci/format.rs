@@ -262,12 +262,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn no_legal_move_is_0000() {
-        let answer = SearchAnswer { best: None, ponder: None, result: None };
-        assert_eq!(best_move(&History::start(), &answer), "bestmove 0000");
-    }
-
     proptest! {
         #[test]
         fn wdl_sums_to_a_thousand(q in -1f32..=1.0, d in 0f32..=1.0) {
@@ -284,32 +278,6 @@ mod tests {
 
     fn score(name: &str, line: &PvLine) -> i32 {
         score_in(ScoreType::from_name(name).unwrap(), line)
-    }
-
-    #[test]
-    fn every_form_worked_by_hand() {
-        for (name, tenth, half) in [
-            // 90 · tan(0.156375) = 14.19; 90 · tan(0.781877) = 89.37
-            ("centipawn", 14, 89),
-            ("centipawn_with_drawscore", 14, 89),
-            // 295 · 0.1 = 29.5; 147.5 / (1 − 0.976953 / 16384) = 147.51
-            ("centipawn_2019", 29, 147),
-            // 290.68 · tan(0.154809) = 45.36; 290.68 · tan(0.774045) = 284.15
-            ("centipawn_2018", 45, 284),
-            ("win_percentage", 5500, 7500),
-            ("Q", 1000, 5000),
-            ("W-L", 1000, 5000),
-            // Without a mean: 45 · tan(0.156728) = 7.11; 45 · tan(0.783640) = 44.84
-            ("WDL_mu", 7, 44),
-        ] {
-            assert_eq!(
-                (score(name, &line(0.1, 0.0, None)), score(name, &line(0.5, 0.0, None))),
-                (tenth, half)
-            );
-            if name != "win_percentage" {
-                assert_eq!(score(name, &line(-0.5, 0.0, None)), -half, "{name}");
-            }
-        }
     }
 
     #[test]

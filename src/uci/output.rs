@@ -20,7 +20,7 @@ struct Channel {
     sink: Box<dyn Write + Send>,
     /// True once a line could not be written, because the reader has gone.
     is_broken: bool,
-    log: Option<SessionLog>,
+    log: Option<Box<dyn Write + Send>>,
     /// The value of `LogFile` for which the log was opened, or could not be.
     log_name: String,
     /// The bytes that may still be written to stderr: many hosts never read it, and a full pipe would stop the engine.
@@ -92,7 +92,7 @@ impl UciOutput {
         if name.is_empty() {
             return;
         }
-        match SessionLog::open(name) {
+        match open_log(name) {
             Ok(log) => channel.log = Some(log),
             Err(error) => channel.report_lost_log(&error),
         }
@@ -100,23 +100,23 @@ impl UciOutput {
     }
 
     pub(super) fn log_received(&self, line: &str) {
-        self.channel().log(Direction::Received, line.trim_end());
+        self.channel().log(RECEIVED, line.trim_end());
     }
 
     pub(super) fn log_remark(&self, text: &str) {
-        self.channel().log(Direction::Remark, text);
+        self.channel().log(REMARK, text);
     }
 }
 
 impl Channel {
     fn write(&mut self, line: &str) {
         self.is_broken |= writeln!(self.sink, "{line}").is_err();
-        self.log(Direction::Sent, line);
+        self.log(SENT, line);
     }
 
-    fn log(&mut self, direction: Direction, line: &str) {
+    fn log(&mut self, mark: &str, line: &str) {
         if let Some(log) = &mut self.log
-            && let Err(error) = log.write(direction, line)
+            && let Err(error) = write_entry(&mut **log, mark, line)
         {
             self.log = None;
             self.report_lost_log(&error);
@@ -143,57 +143,26 @@ impl Channel {
 /// The value of `LogFile` that stands for the console.
 const STDERR: &str = "<stderr>";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Received,
-    Sent,
-    /// The line is for the log alone.
-    Remark,
-}
+/// What stands before a line of the log that the GUI has sent …
+const RECEIVED: &str = ">>";
+/// … one that the GUI was sent …
+const SENT: &str = "<<";
+/// … and one for the log alone.
+const REMARK: &str = "--";
 
-/// An open log. Lines are written to the file at once, so that nothing is missing after a crash.
-struct SessionLog {
-    sink: Box<dyn Write + Send>,
-}
-
-impl SessionLog {
-    /// Opens the file `name` for appending, or the console if the name is `<stderr>`.
-    pub(super) fn open(name: &str) -> io::Result<SessionLog> {
-        let sink: Box<dyn Write + Send> = match name {
-            STDERR => Box::new(io::stderr()),
-            path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
-        };
-        let mut log = SessionLog { sink };
-        log.write(Direction::Remark, &format!("Zeitnot {VERSION} begins to log"))?;
-        Ok(log)
-    }
-
-    /// Adds a line with the present time (UTC, ms).
-    pub(super) fn write(&mut self, direction: Direction, line: &str) -> io::Result<()> {
-        self.sink.write_all(entry(Timestamp::now(), direction, line).as_bytes())
-    }
-}
-
-fn entry(time: Timestamp, direction: Direction, line: &str) -> String {
-    let mark = match direction {
-        Direction::Received => ">>",
-        Direction::Sent => "<<",
-        Direction::Remark => "--",
+/// Opens the file `name` for appending, or the console if the name is `<stderr>`. Lines are written at once, so that nothing is missing
+/// after a crash.
+fn open_log(name: &str) -> io::Result<Box<dyn Write + Send>> {
+    let mut log: Box<dyn Write + Send> = match name {
+        STDERR => Box::new(io::stderr()),
+        path => Box::new(OpenOptions::new().create(true).append(true).open(path)?),
     };
-    format!("{time:.3} {mark} {line}\n")
+    let beginning = format!("Zeitnot {VERSION} begins to log");
+    write_entry(&mut *log, REMARK, &beginning)?;
+    Ok(log)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_begin_with_the_time() {
-        let time = Timestamp::from_millisecond(1_700_000_000_042).unwrap();
-        assert_eq!(
-            entry(time, Direction::Received, "go nodes 5"),
-            "2023-11-14T22:13:20.042Z >> go nodes 5\n"
-        );
-        assert_eq!(entry(time, Direction::Sent, "readyok"), "2023-11-14T22:13:20.042Z << readyok\n");
-    }
+/// Writes a line with the present time (UTC, ms).
+fn write_entry(log: &mut dyn Write, mark: &str, line: &str) -> io::Result<()> {
+    log.write_all(format!("{:.3} {mark} {line}\n", Timestamp::now()).as_bytes())
 }

@@ -27,7 +27,7 @@ pub(crate) struct NodeId(pub(super) u32);
 /// The error that no memory is left for the tree's next node: it has grown to its limit, or all 2³² indices are in use.
 #[derive(Clone, Copy, Debug, Error)]
 #[error("the search tree has no room for another node")]
-pub(crate) struct TreeFull;
+pub struct TreeFull;
 
 /// The nodes of all searches of a game. Shared by all threads.
 #[derive(Debug)]
@@ -464,31 +464,6 @@ mod tests {
         let policies: Vec<_> = walk.map(Unvisited::policy).collect();
         assert_eq!(policies.len(), 33);
         assert!(policies.is_sorted_by(|a, b| a >= b));
-    }
-
-    #[test]
-    fn one_worker_makes_and_claims_each_child() {
-        let tree = Tree::new();
-        for _ in 0..200 {
-            let root = tree.node(expanded(&tree, 40));
-            let claims = AtomicU32::new(0);
-            std::thread::scope(|scope| {
-                for _ in 0..3 {
-                    scope.spawn(|| {
-                        while let Some(best) = tree.best_unvisited(root, None) {
-                            let child =
-                                tree.new_child(root, best, Move::from_bits(best.index.into())).unwrap();
-                            if child.is_some_and(|child| tree.node(child).claim()) {
-                                claims.fetch_add(1, Ordering::Relaxed);
-                            }
-                        }
-                    });
-                }
-            });
-            let moves: std::collections::HashSet<_> =
-                tree.children(root).map(|(_, child)| child.edge().mv()).collect();
-            assert_eq!((moves.len(), claims.into_inner()), (40, 40));
-        }
     }
 
     #[test]

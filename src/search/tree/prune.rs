@@ -412,30 +412,10 @@ mod tests {
         assert_eq!((tree.node(idle).visits(), tree.node(idle).q()), (2, 0.5));
     }
 
-    /// Expands nodes breadth first until there are `nodes`; returns the root.
-    fn grow_to(tree: &Tree, root: NodeId, nodes: usize) {
-        let mut queue = std::collections::VecDeque::from([root]);
-        let mut made = 1;
-        while made < nodes {
-            let id = queue.pop_front().unwrap();
-            let node = tree.node(id);
-            assert!(node.claim());
-            let moves = 1 + made % 37;
-            tree.expand(id, &vec![0.5; moves]).unwrap();
-            for _ in 0..moves {
-                let best = tree.best_unvisited(node, None).unwrap();
-                let child = tree.new_child(node, best, Move::from_bits(best.index.into()));
-                queue.push_back(child.unwrap().unwrap());
-                made += 1;
-            }
-        }
-    }
-
     #[test]
     fn all_memory_comes_back() {
-        let tree = Arc::new(Tree::new());
-        let root = tree.new_root().unwrap();
-        grow_to(&tree, root, 5_000);
+        let tree = Tree::new();
+        let root = grown(&tree, 5_000);
         let (kept, _) = tree.children(tree.node(root)).next().unwrap();
         let before = tree.bytes();
         release_subtree(&tree, root, kept);
