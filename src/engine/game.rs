@@ -99,7 +99,7 @@ impl GameState {
         if limits.mover_clock().is_some() {
             self.renew_timekeeper_in_a_new_game(position, resources.settings)?;
         }
-        let chain = self.start_move(request, tables.choices, resources);
+        let chain = self.make_chain(request, tables.choices, resources);
         let affordable = [chain.max_new_nodes(), weakening.map(|weakening| weakening.nodes)];
         let affordable = affordable.into_iter().flatten().min().unwrap_or(Nodes::MAX);
         let visits = new_visits(limits, settings, reused, affordable);
@@ -185,7 +185,7 @@ impl GameState {
     }
 
     /// Makes the chain of stoppers. `choices` is the number of moves that the endgame tables leave, if they know the position.
-    fn start_move(
+    fn make_chain(
         &mut self,
         request: &GoRequest,
         choices: Option<usize>,

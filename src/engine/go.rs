@@ -81,12 +81,16 @@ impl Engine {
             }
             return Ok(());
         }
-        self.start(SearchOrder { position, request }, listener)
+        self.start_search(SearchOrder { position, request }, listener)
     }
 
     /// Starts the search of a position with a legal move; no other one may be running.
-    fn start(&mut self, order: SearchOrder, mut listener: Box<dyn Listener>) -> Result<(), EngineError> {
-        let (search, game) = self.begin(&order, &mut *listener)?;
+    fn start_search(
+        &mut self,
+        order: SearchOrder,
+        mut listener: Box<dyn Listener>,
+    ) -> Result<(), EngineError> {
+        let (search, game) = self.prepare_search(&order, &mut *listener)?;
         let Some(network) = &self.network else { unreachable!("the search has begun with one") };
         let reporter = SearchReporter {
             listener,
@@ -98,11 +102,38 @@ impl Engine {
         Ok(())
     }
 
-    fn begin(
+    /// Makes everything ready for a search and lets the workers begin.
+    fn prepare_search(
         &mut self,
         order: &SearchOrder,
         listener: &mut dyn Listener,
     ) -> Result<(Arc<Search>, GameState), EngineError> {
+        self.make_ready(listener)?;
+        let mut game = self.take_game()?;
+        self.draining.retain(|progress| !progress.is_idle());
+        let has_contempt = !self.settings.strength.analyse_mode;
+        if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
+            listener.note("contempt has no side in infinite search; ContemptMode can choose one");
+        }
+        let Some(network) = &self.network else { unreachable!("made ready above") };
+        let resources = SearchResources {
+            settings: &self.settings,
+            tables: &self.tables,
+            cache: &self.cache,
+            backend: &network.backend,
+            draining: &self.draining,
+        };
+        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
+        if let Some(notice) = game.take_message() {
+            listener.note(&notice);
+        }
+        self.draining.push(search.state.progress.clone());
+        network.workers.assign(&search);
+        Ok((search, game))
+    }
+
+    /// Makes network, tables and cache as the options ask for, and tells what is new.
+    fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
         match self.prepare() {
             Ok(Some(info)) => {
                 listener.note(&info.description);
@@ -118,36 +149,19 @@ impl Engine {
         if self.cache_settings != CacheSettings::of(&self.settings) {
             self.new_cache();
         }
-        let Some(network) = &self.network else { unreachable!("prepared above") };
+        Ok(())
+    }
+
+    /// Takes the present game, or a new one, for a search.
+    fn take_game(&mut self) -> Result<GameState, EngineError> {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
         }
-        let mut game = match self.game.take() {
-            Some(game) => game,
-            None => GameState::new(&self.settings)?,
-        };
+        let mut game = self.game.take().map_or_else(|| GameState::new(&self.settings), Ok)?;
         if mem::take(&mut self.wants_empty_tree) {
             game.release_tree();
         }
-        self.draining.retain(|progress| !progress.is_idle());
-        let has_contempt = !self.settings.strength.analyse_mode;
-        if has_contempt && self.settings.contempt.lacks_side(order.request.limits.infinite)? {
-            listener.note("contempt has no side in infinite search; ContemptMode can choose one");
-        }
-        let resources = SearchResources {
-            settings: &self.settings,
-            tables: &self.tables,
-            cache: &self.cache,
-            backend: &network.backend,
-            draining: &self.draining,
-        };
-        let search = Arc::new(game.begin_search(&order.position, &order.request, &resources)?);
-        if let Some(notice) = game.take_message() {
-            listener.note(&notice);
-        }
-        self.draining.push(search.state.progress.clone());
-        network.workers.assign(&search);
-        Ok((search, game))
+        Ok(game)
     }
 
     /// Answers a search without a legal move, if its answer waits.
@@ -176,7 +190,7 @@ impl Engine {
         let end = active.hand_over();
         self.game = end.game;
         match end.unanswered {
-            Some((order, listener)) => self.start(order.after_ponder_hit(received), listener),
+            Some((order, listener)) => self.start_search(order.after_ponder_hit(received), listener),
             None => Ok(()),
         }
     }

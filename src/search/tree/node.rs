@@ -704,7 +704,7 @@ fn proof_bits(proof: Proof) -> u32 {
 
 /// The visits of a node, their worth, and what is proven of it, at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+pub(super) struct SavedNode {
     visits: u32,
     value_sum: i64,
     means: (f32, f32),
@@ -713,8 +713,8 @@ pub(super) struct Standing {
 
 impl Node {
     /// Returns what the node is to those above it.
-    pub(super) fn standing(&self) -> Standing {
-        Standing {
+    pub(super) fn save(&self) -> SavedNode {
+        SavedNode {
             visits: self.visits(),
             value_sum: self.value_sum.load(Ordering::Relaxed),
             means: self.means.get(),
@@ -723,7 +723,7 @@ impl Node {
     }
 
     /// Makes the node what it was to those above it. Visits under way go on.
-    pub(super) fn restore(&self, before: Standing) {
+    pub(super) fn restore(&self, before: SavedNode) {
         let visits = self.lock_sums();
         self.value_sum.store(before.value_sum, Ordering::Relaxed);
         self.means.set(before.means.0, before.means.1);

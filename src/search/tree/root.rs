@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use super::node::{Node, NodeState, Standing};
+use super::node::{Node, NodeState, SavedNode};
 use super::nodes::{NodeId, Tree, TreeFull};
 use super::prune::{Discard, Reclaimer};
 use super::slab::Run;
@@ -36,7 +36,7 @@ pub(crate) struct GameTree {
     /// The nodes from its top to the root.
     way: Vec<NodeId>,
     /// Those of them that were searched as roots below others, with what they had been to these, from the top on.
-    stepped_into: Vec<(NodeId, Standing)>,
+    stepped_into: Vec<(NodeId, SavedNode)>,
 }
 
 /// Nodes that can be reached from one.
@@ -155,8 +155,8 @@ impl GameTree {
         let shared = self.way.iter().zip(next).take_while(|(a, b)| a == b).count();
         // Nothing is above a top.
         for depth in (shared.max(1)..self.way.len()).rev() {
-            if let Some((id, standing)) = self.stepped_into.pop_if(|(id, _)| *id == self.way[depth]) {
-                self.tree.node(id).restore(standing);
+            if let Some((id, before)) = self.stepped_into.pop_if(|(id, _)| *id == self.way[depth]) {
+                self.tree.node(id).restore(before);
             }
             // Visits to a root don't count above it, and what becomes of their worth does not either.
             let root = self.stepped_into.last().map(|(id, _)| *id);
@@ -171,7 +171,7 @@ impl GameTree {
         let is_below_others = way.nodes.len() > 1;
         if is_below_others && self.stepped_into.iter().all(|(id, _)| *id != way.end()) {
             let root = tree.node(way.end());
-            self.stepped_into.push((way.end(), root.standing()));
+            self.stepped_into.push((way.end(), root.save()));
             root.count_visits_below(tree.children(root).map(|(_, child)| child));
         }
         self.way = way.nodes;
