@@ -135,7 +135,6 @@ impl Tablebase {
         self.found(self.tables.probe_wdl_after_zeroing(position.chess()))
     }
 
-    /// Returns what was found, if anything, and keeps the reason if a file failed.
     fn found<T>(&self, probed: Result<T, SyzygyError>) -> Option<T> {
         if let Err(SyzygyError::ProbeFailed { .. }) = &probed {
             self.read_error
@@ -352,7 +351,6 @@ impl TablesInForce {
         }
     }
 
-    /// Returns the message about a file that could not be read, once.
     fn take_read_error(&mut self) -> Option<String> {
         let error = self.tablebase.as_ref()?.read_error()?;
         let is_news = !std::mem::replace(&mut self.read_error_reported, true);

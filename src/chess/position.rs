@@ -47,7 +47,6 @@ impl Position {
         Position { king_en_prise, is_move_ahead, ..Position::from_chess(chess) }
     }
 
-    /// Returns the same position, but legal moves may take any king.
     pub(super) fn with_king_to_be_taken(self) -> Position {
         Position { king_en_prise: None, ..self }
     }

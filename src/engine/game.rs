@@ -285,7 +285,6 @@ impl SearchTarget {
     }
 }
 
-/// Returns the game before its last move, and that move; all of the game where it has none.
 fn before_last_move(game: &History) -> (History, Option<Move>) {
     let mut before = game.clone();
     before.pop();

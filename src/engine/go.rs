@@ -228,7 +228,6 @@ struct SearchOrder {
 }
 
 impl SearchOrder {
-    /// Returns the search of the move that was pondered on, now that it has been played, as was read at `received`.
     fn after_ponder_hit(self, received: Instant) -> SearchOrder {
         let limits = GoLimits { ponder: false, ..self.request.limits };
         SearchOrder { request: GoRequest { limits, received, ..self.request }, ..self }

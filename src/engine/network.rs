@@ -51,7 +51,6 @@ impl NetworkOptions {
         HeadChoice { policy: self.policy_head, value: self.value_head }
     }
 
-    /// Returns true if both ask for the very same backend with the same network.
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
         NetworkOptions { threads: other.threads, ..self.clone() } == *other
     }
@@ -140,7 +139,6 @@ struct MovePolicy {
 }
 
 impl PositionEvaluation {
-    /// Returns what `slot`, once evaluated, says of the current position of `game`, whose `legal` moves it was filled with.
     pub(crate) fn of(
         game: &History,
         legal: &[Move],

@@ -202,7 +202,6 @@ const LEVELS: [Level; 5] = [
 ];
 
 impl StrengthOptions {
-    /// Returns how a search within `limits` is weakened, if it is.
     pub(super) fn weakening(&self, limits: &GoLimits) -> Option<Weakening> {
         if !self.limit_strength || self.analyse_mode || limits.infinite {
             return None;

@@ -116,7 +116,6 @@ impl GoCommand {
     }
 }
 
-/// Returns true if `word` is a parameter of `go` that may follow another one.
 fn is_go_parameter(word: &str) -> bool {
     matches!(
         word,

@@ -82,7 +82,6 @@ fn moves(root: &History, moves: &[Move]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the `bestmove` line; the move is `0000` where there is no legal one.
 pub(super) fn best_move(root: &History, answer: &SearchAnswer) -> String {
     let Some(best) = answer.best else { return "bestmove 0000".into() };
     let line: Vec<_> = [Some(best), answer.ponder].into_iter().flatten().collect();

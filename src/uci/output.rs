@@ -33,7 +33,6 @@ const ERROR: &str = "ERROR";
 const MAX_STDERR: usize = 16 << 10;
 
 impl UciOutput {
-    /// Returns an output that writes to `sink`, and logs to `log_name` unless that is empty.
     pub(super) fn new(sink: impl Write + Send + 'static, log_name: &str) -> UciOutput {
         let channel = Channel {
             sink: Box::new(sink),

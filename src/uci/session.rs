@@ -92,7 +92,6 @@ struct Session {
 }
 
 impl Session {
-    /// Returns a session before its first command.
     fn new(settings: Settings, audience: Audience, output: UciOutput) -> Result<Session, EngineError> {
         Ok(Session {
             command_line: settings.clone(),
@@ -473,7 +472,6 @@ mod tests {
         }
     }
 
-    /// Returns what is said in a session with these lines of input.
     fn said(is_person: bool, input: &str) -> String {
         let mut settings = Settings::default();
         settings.network.backend = "random".into();

@@ -102,7 +102,6 @@ impl Device {
         self.queues
     }
 
-    /// Returns whether nothing is under way, so that any batch is worth sending.
     pub(super) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }

@@ -25,7 +25,6 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Returns a search of at most `visits` new visits, which `chain` ends, and nobody takes part in yet.
     pub(crate) fn new(context: SearchContext, chain: Chain, visits: u64) -> Search {
         let stop_controller = StopController::new(chain, context.clock.started().is_none());
         Search { state: SearchState::new(context, visits), stop_controller }

@@ -91,7 +91,6 @@ impl StopController {
         has_clock && self.ask(stats, visits_left, hints).1
     }
 
-    /// Returns what the chain says, and whether the search is over.
     fn ask(&self, stats: &SearchStats, visits_left: u64, hints: &SearchHints) -> (Hints, bool) {
         let mut said = Hints::default();
         let mut state = self.state();
@@ -179,7 +178,6 @@ fn ready_at(state: &StopState) -> Option<Duration> {
     Some(if state.is_virtual { deadline } else { deadline - WAKEUP_LATENCY.margin(deadline) })
 }
 
-/// Returns whether `bestmove` may go out once the search is over.
 fn may_report(state: &StopState) -> bool {
     state.stop_requested || !state.chain.is_open_ended()
 }

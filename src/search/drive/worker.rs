@@ -151,7 +151,6 @@ fn take_part(search: &Search, device: &mut Device) {
     search.note_busy_time(device);
 }
 
-/// Returns whether a search has made more visits than `NodesPerSecondLimit` allows up to now.
 fn is_ahead_of_its_pace(SearchState { context, counters, .. }: &SearchState) -> bool {
     let limit = context.params.nps_limit;
     limit > 0.0 && counters.visits() as f64 > limit * context.clock.elapsed().as_secs_f64()

@@ -233,7 +233,6 @@ impl Batch {
         &self.slots[..self.leaves.len() + self.extra]
     }
 
-    /// Returns the same slots, for the evaluator.
     pub(crate) fn slots_mut(&mut self) -> &mut [EvalSlot] {
         let len = self.leaves.len() + self.extra;
         &mut self.slots[..len]

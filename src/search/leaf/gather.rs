@@ -58,7 +58,6 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    /// Returns a gatherer for searches from the last position of `history`, with a device that has `queues` batches at once.
     pub(crate) fn new(history: History, queues: usize) -> Gatherer {
         Gatherer {
             history,
@@ -673,7 +672,6 @@ struct Quota {
 }
 
 impl Quota {
-    /// Returns the bounds of a gathering of `leaves` leaves in a tree of `nodes` visits.
     pub(super) fn new(params: &SearchParams, leaves: u32, nodes: u32, queues: usize) -> Quota {
         let per_leaves = if queues == 0 { leaves.div_ceil(LEAVES_PER_COLLISION) } else { u32::MAX };
         let usual = per_leaves.min(MOST_COLLISIONS);
@@ -686,13 +684,11 @@ impl Quota {
         }
     }
 
-    /// Returns the places of the batch that are still free after `found` leaves.
     pub(super) fn places(&self, found: u32, counts: &GatherCounts) -> u32 {
         let known = if self.known_take_places { counts.known } else { 0 };
         self.leaves.saturating_sub(found + known)
     }
 
-    /// Returns whether the gathering ends because so many visits ended in what is known.
     fn has_enough_known(&self, counts: &GatherCounts) -> bool {
         counts.known >= self.known
     }

@@ -126,7 +126,6 @@ pub(super) struct UnvisitedTerms {
 }
 
 impl UnvisitedTerms {
-    /// Returns the terms at a node with the value `parent_q` for its side to move, before any move counts as visited.
     pub(crate) fn new(
         strategy: FirstPlayUrgency,
         parent_q: f32,
@@ -176,7 +175,6 @@ pub(crate) enum CandidateMove {
 }
 
 impl Candidate {
-    /// Returns a candidate for `target` that has begun `started` visits.
     #[inline]
     pub(crate) fn new(q: f32, pu: f32, started: u32, target: CandidateMove) -> Candidate {
         Candidate { q, pu, score: score(q, pu, started), started, taken: 0, target }
@@ -201,7 +199,6 @@ impl Candidate {
     }
 }
 
-/// Returns `q + u` of a child with `started` visits.
 #[inline]
 fn score(q: f32, pu: f32, started: u32) -> f32 {
     q + pu / (1 + started) as f32

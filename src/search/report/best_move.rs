@@ -104,7 +104,6 @@ fn best_child<'a>(tree: &'a Tree, node: &'a Node, draw_score: f32) -> Option<(No
 }
 
 impl TemperatureParams {
-    /// Returns the temperature of a move after `game_ply` plies of the game.
     fn at(&self, game_ply: u32) -> f32 {
         let moves = game_ply / 2;
         if self.cutoff_move > 0 && moves + 1 >= self.cutoff_move {

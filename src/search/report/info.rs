@@ -127,7 +127,6 @@ fn line(context: &SearchContext, snapshot: &RootSnapshot, root_move: &RootMove) 
     }
 }
 
-/// Returns the moves to the mate that a root move with this proof leads to, as [`PvLine::mate`].
 fn mate(proof: Option<Proof>) -> Option<i32> {
     let proof = proof.filter(|proof| proof.is_mate)?;
     let moves = moves_to_mate(proof.plies + 1.0) as i32;
@@ -263,7 +262,6 @@ fn root_node_stats(context: &SearchContext, snapshot: &RootSnapshot) -> NodeStat
     }
 }
 
-/// Returns a mean, for the side to move at the root, as it is shown.
 fn mean_stats(context: &SearchContext, mean: NodeValue, draw_score: f32) -> MeanStats {
     let SearchContext { rescale, history, .. } = context;
     let shown = rescale.shown(mean.into(), history.current().turn());

@@ -106,7 +106,6 @@ impl RootMove {
         RootMove { mv, child: None, node, q: 0.0, network_policy: policy, policy, is_allowed: true }
     }
 
-    /// Returns the move that leads to `child`, with the network's policy and no noise.
     fn of_child(id: NodeId, child: &Node, draw_score: f32) -> RootMove {
         let (edge, node) = (child.edge(), NodeReading::of(child));
         let q = select::child_q(node.mean, draw_score);
@@ -310,12 +309,10 @@ fn root_proof(context: &SearchContext, root: &SearchRoot, children: &[RootMove])
 }
 
 impl RootMove {
-    /// Returns whether a visit has ended below the move.
     pub(super) fn is_visited(&self) -> bool {
         self.node.visits > 0
     }
 
-    /// Returns what the move is judged by as one to play.
     fn rank(&self) -> MoveRank {
         MoveRank::new(&self.node, self.q, self.network_policy)
     }
@@ -343,7 +340,6 @@ enum ProofClass {
 }
 
 impl MoveRank {
-    /// Returns the rank of the move that leads to `node`, whose value is `q`.
     pub(crate) fn new(node: &NodeReading, q: f32, policy: f32) -> MoveRank {
         let (class, delay) = match node.proof {
             Some(Proof { outcome: ProofOutcome::Win, plies, is_mate: true }) => (ProofClass::Mate, -plies),
@@ -374,7 +370,6 @@ pub(super) fn moves_to_mate(plies: f32) -> u32 {
     (plies as u32).div_ceil(2)
 }
 
-/// Returns the mean at `root`, for the side to move; `None` without visits.
 pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) -> Option<RootEvaluation> {
     let node = tree.node(root);
     if node.visits() == 0 {
@@ -440,7 +435,6 @@ impl MovesLeftSums<'_> {
 /// The value at or below which a move loses nearly for certain, as Lc0 has it.
 const RESIGNABLE_Q: f32 = -0.98;
 
-/// Returns the figures of `snapshot` that the stoppers are asked with.
 pub(crate) fn stats(snapshot: &RootSnapshot) -> SearchStats {
     let RootSnapshot { elapsed, counts, root, children, .. } = snapshot;
     let allowed = || children.iter().filter(|root_move| root_move.is_allowed);
@@ -506,7 +500,6 @@ pub struct SearchSummary {
     pub root_visits: Vec<(Move, u32)>,
 }
 
-/// Returns the figures of the search that `snapshot` is of; `tree_bytes` is the memory of its tree.
 pub(crate) fn summary(snapshot: &RootSnapshot, tree_bytes: u64) -> SearchSummary {
     SearchSummary {
         nodes: snapshot.nodes.into(),

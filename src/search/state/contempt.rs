@@ -87,7 +87,6 @@ pub struct Rescale {
 }
 
 impl Default for Rescale {
-    /// Returns the rescaling that changes nothing.
     fn default() -> Self {
         let ContemptOptions { max_s, objectivity, .. } = ContemptOptions::default();
         Rescale { ratio: 1.0, diff: 0.0, favoured: None, max_s, objectivity }
@@ -108,7 +107,6 @@ impl Rescale {
         self.ratio == 1.0 && (self.diff == 0.0 || self.favoured.is_none())
     }
 
-    /// Returns whether one side would be favoured, if there were one to favour.
     pub(crate) fn has_contempt(&self) -> bool {
         self.diff != 0.0
     }
@@ -249,12 +247,10 @@ impl ContemptOptions {
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
     }
 
-    /// Returns the Elo by which the favoured side is the stronger one.
     pub(crate) fn advantage(&self) -> Result<f64, ContemptError> {
         advantage_over(&self.opponent, &self.advantages, self.rating_advantage)
     }
 
-    /// Returns the rescaling for this advantage in Elo, in favour of `favoured` if there is such a side.
     fn rescale_for(&self, favoured: Option<Color>, advantage: f64) -> Rescale {
         let advantage = advantage.clamp(-self.max_advantage, self.max_advantage);
         let (ratio, diff) = match self.calibration_elo {
@@ -266,7 +262,6 @@ impl ContemptOptions {
         Rescale { ratio, diff, favoured, max_s: self.max_s, objectivity: self.objectivity }
     }
 
-    /// Returns ratio and diff from the draw rates of the network and of the players.
     fn by_draw_rates(&self, advantage: f64) -> (f64, f64) {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let target = match self.draw_rate_target {
@@ -281,7 +276,6 @@ impl ContemptOptions {
         (target / reference, diff)
     }
 
-    /// Returns ratio and diff from the Elo of the favoured side and of its opponent.
     fn by_elo(&self, own: f64, opponent: f64) -> (f64, f64) {
         let reference = scale_of_draw_rate(self.draw_rate_reference);
         let (own, opponent) = (game_pair_elo(own), game_pair_elo(opponent));

@@ -70,7 +70,6 @@ impl SearchState {
 }
 
 impl Default for SearchHints {
-    /// Returns the hints of stoppers that limit nothing.
     fn default() -> SearchHints {
         SearchHints { batch_cap: AtomicU32::new(u32::MAX), decisive_lead: AtomicU32::new(u32::MAX) }
     }
@@ -171,7 +170,6 @@ pub(crate) enum SearchClock {
 }
 
 impl SearchClock {
-    /// Returns a clock of virtual time that stands at 0.
     pub(crate) fn new_virtual() -> SearchClock {
         SearchClock::Virtual(AtomicU64::new(0))
     }
@@ -248,7 +246,6 @@ pub struct CounterValues {
 }
 
 impl SearchCounters {
-    /// Returns counters of which `tablebase_hits` root moves were found in the endgame tables before the search.
     pub(crate) fn new(tablebase_hits: u64) -> SearchCounters {
         SearchCounters { tablebase_hits: tablebase_hits.into(), ..SearchCounters::default() }
     }
@@ -341,7 +338,6 @@ impl VisitBudget {
         self.left.fetch_add(visits.into(), Ordering::Relaxed);
     }
 
-    /// Returns the leaves that are gathered and not backed up yet.
     pub(crate) fn leaves_under_way(&self) -> u32 {
         self.leaves_under_way.load(Ordering::Relaxed)
     }

@@ -197,7 +197,6 @@ impl SearchParams {
         side.fold_wb(self.draw_score, -self.draw_score)
     }
 
-    /// Returns the exploration constant below the root.
     pub(crate) fn exploration(&self) -> Exploration {
         Exploration { init: self.cpuct, base: self.cpuct_base, factor: self.cpuct_factor }
     }
@@ -214,7 +213,6 @@ impl SearchParams {
         }
     }
 
-    /// Returns the first-play urgency below the root.
     pub(crate) fn fpu(&self) -> FirstPlayUrgency {
         self.fpu_strategy.with(self.fpu_value)
     }

@@ -83,7 +83,6 @@ impl SearchRoot {
         }
     }
 
-    /// Returns the policy of a root move without a child, with this search's noise.
     pub(crate) fn policy_of_unvisited(&self, edge: Unvisited) -> f32 {
         let policy = edge.policy();
         self.noise.as_ref().map_or(policy, |noise| noise.mix(edge.index.into(), policy))
@@ -137,7 +136,6 @@ impl RootNoise {
         Some(RootNoise { epsilon: params.epsilon, parts })
     }
 
-    /// Returns the policy of the legal move at this place, with its noise.
     fn mix(&self, index: usize, policy: f32) -> f32 {
         let part = self.parts.get(index).copied().unwrap_or_default();
         policy * (1.0 - self.epsilon) + part * self.epsilon

@@ -116,7 +116,6 @@ impl TestBench {
         self.root().visits()
     }
 
-    /// Returns the nodes below the root.
     fn nodes(&self) -> Vec<&Node> {
         let (tree, mut open, mut found) = (self.tree.tree(), vec![self.root()], Vec::new());
         while let Some(node) = open.pop() {

@@ -61,7 +61,6 @@ fn beside<R: Send + 'static>(
     thread::spawn(move || work(&tree))
 }
 
-/// Returns a tree with a root that has these policies.
 pub(super) fn expanded(policy: &[f32]) -> (Arc<Tree>, NodeId) {
     let tree = Tree::new();
     let root = tree.new_root().unwrap();

@@ -93,7 +93,6 @@ impl Proof {
         self.outcome == ProofOutcome::Loss
     }
 
-    /// Returns the value of every visit.
     pub(crate) fn value(self) -> NodeValue {
         let (v, d) = match self.outcome {
             ProofOutcome::Loss => (-1.0, 0.0),
@@ -114,7 +113,6 @@ pub(crate) struct Correction {
 }
 
 impl Correction {
-    /// Returns the same correction one ply nearer to the root, seen by the other side.
     pub(crate) fn at_parent(self) -> Correction {
         Correction { value_sum: self.value_sum.wrapping_neg(), ..self }
     }

@@ -88,7 +88,6 @@ pub(crate) struct Unvisited {
 }
 
 impl Unvisited {
-    /// Returns the policy of the move, without noise.
     #[inline]
     pub(crate) fn policy(self) -> f32 {
         cache::expand(self.policy)
@@ -145,7 +144,6 @@ impl Tree {
         self.nodes.slot(id.0)
     }
 
-    /// Returns the bytes that nodes and policies in use take.
     pub(crate) fn bytes(&self) -> u64 {
         self.nodes.used() * size_of::<Node>() as u64 + self.policies.used() * size_of::<AtomicU32>() as u64
     }
@@ -181,7 +179,6 @@ impl Tree {
         self.pruned.load(Ordering::Relaxed) || self.bytes() >= self.limit.load(Ordering::Relaxed) / 2
     }
 
-    /// Returns whether anything has found no room since the tree was last pruned.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
@@ -293,7 +290,6 @@ impl Tree {
     }
 }
 
-/// Returns the number of cells for the policy of `moves` moves.
 pub(super) fn policy_cells(moves: usize) -> u32 {
     moves.div_ceil(2).max(1) as u32
 }
@@ -402,14 +398,12 @@ impl Tree {
         self.policies.fetch(node.policy_start());
     }
 
-    /// Returns all children that exist, in the order in which they were made.
     #[inline]
     pub(crate) fn children(&self, node: &Node) -> Children<'_> {
         let count = node.child_count();
         Children { tree: self, id: node.first_child(), index: 0, count }
     }
 
-    /// Returns the runs of a node's children, each with the number of its slots that hold children.
     pub(super) fn runs(&self, node: &Node) -> impl Iterator<Item = ChildRun> {
         let count = node.child_count();
         self.children(node).enumerate().filter_map(move |(index, (id, _))| {

@@ -63,7 +63,6 @@ impl Way {
 }
 
 impl GameTree {
-    /// Returns a tree without visits for the last position of `history`.
     pub(crate) fn new(history: History) -> Result<GameTree, TreeFull> {
         let tree = Arc::new(Tree::new());
         let root = tree.new_root()?;

@@ -39,7 +39,6 @@ pub(super) const CLASSES: usize = 128;
 /// The lengths of the runs of a slab's classes. A run of a higher class is longer.
 #[derive(Clone, Copy)]
 pub(super) struct RunClasses {
-    /// Returns the length of a class's runs.
     pub(super) len: fn(usize) -> u32,
     /// Returns the highest class whose runs are no longer than this, which is not 0.
     pub(super) within: fn(u32) -> usize,
@@ -143,7 +142,6 @@ impl<T: Slot> Slab<T> {
         &self.block(block)[place]
     }
 
-    /// Returns the slots of one run.
     #[inline]
     pub(super) fn run(&self, start: u32, len: usize) -> &[T] {
         let (block, place) = place(start);
@@ -459,7 +457,6 @@ pub(super) fn room(index: u32) -> u32 {
     ((u64::from(FIRST) << block) - place as u64) as u32
 }
 
-/// Returns whether both slots are in one block.
 fn share_block(a: u32, b: u32) -> bool {
     place(a).0 == place(b).0
 }

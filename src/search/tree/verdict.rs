@@ -80,7 +80,6 @@ pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     }
 }
 
-/// Returns what `moves`, all of a position's legal moves, say of it.
 pub(crate) fn verdict(moves: impl Iterator<Item = MoveProof>) -> Verdict {
     let (mut worst, mut best) = (ProofOutcome::Loss, ProofOutcome::Loss);
     let mut nearest_win: Option<Proof> = None;
