@@ -65,12 +65,6 @@ impl Engine {
         self.read_until(start).pop().unwrap()
     }
 
-    /// Sends commands, and returns all lines up to `bestmove`.
-    pub fn answer(&mut self, commands: &[&str]) -> Vec<String> {
-        commands.iter().for_each(|command| self.send(command));
-        self.read_until("bestmove")
-    }
-
     pub fn best_move(&mut self, commands: &[&str]) -> String {
         let line = self.ask(commands, "bestmove");
         line.split(' ').nth(1).unwrap().to_string()
@@ -106,19 +100,6 @@ impl Engine {
         assert!(self.process.wait().unwrap().success());
         rest
     }
-}
-
-/// Returns the last line of information about a search.
-pub fn last_info(lines: &[String]) -> &str {
-    lines.iter().rfind(|line| line.starts_with("info depth")).unwrap_or_else(|| panic!("{lines:#?}"))
-}
-
-/// Returns the word after `key`, as a number.
-pub fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
-    let mut words =
-        line.split([' ', '=']).filter(|word| !word.is_empty()).skip_while(|word| *word != key).skip(1);
-    let word = words.next().unwrap_or_else(|| panic!("no {key} in {line}"));
-    word.trim_end_matches([')', '%']).parse().unwrap()
 }
 
 impl Drop for Engine {

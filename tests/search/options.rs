@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::common::engine::{Engine, last_info, number};
+use crate::common::engine::Engine;
 
 const MIDDLEGAME: &str = "fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1";
 const ENDGAME: &str = "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1";
@@ -27,7 +27,10 @@ fn set(engine: &mut Engine, name: &str, value: &str) {
 
 /// Returns what a search of a fresh tree finds, without times and speeds.
 fn search(engine: &mut Engine, position: &str, go: &str) -> Vec<String> {
-    let lines = engine.answer(&["ucinewgame", &format!("position {position}"), go]);
+    engine.send("ucinewgame");
+    engine.send(&format!("position {position}"));
+    engine.send(go);
+    let lines = engine.read_until("bestmove");
     lines
         .into_iter()
         .filter(|line| line.starts_with("info string ") || line.starts_with("bestmove"))
@@ -168,7 +171,9 @@ fn a_policy_out_of_the_cache_is_of_the_present_temperature() {
 #[test]
 fn a_search_of_the_root_alone_plays_the_move_with_the_largest_policy() {
     let mut engine = repeatable();
-    let lines = engine.answer(&["position startpos", "go nodes 1"]);
+    engine.send("position startpos");
+    engine.send("go nodes 1");
+    let lines = engine.read_until("bestmove");
     let policy = |line: &String| {
         let percent = line.split_once("(P: ")?.1.split_once('%')?.0.trim().parse::<f32>().unwrap();
         line.strip_prefix("info string ")
@@ -274,8 +279,11 @@ fn every_option_of_the_temperature_holds_draws_back() {
 fn nodes_per_second_can_be_limited() {
     let mut engine = repeatable();
     let nodes = |engine: &mut Engine| {
-        let lines = engine.answer(&["ucinewgame", "go movetime 700"]);
-        number::<u64>(last_info(&lines), "nodes")
+        engine.send("ucinewgame");
+        engine.send("go movetime 700");
+        let lines = engine.read_until("bestmove");
+        let last = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+        last.split(' ').skip_while(|word| *word != "nodes").nth(1).unwrap().parse::<u64>().unwrap()
     };
     set(&mut engine, "MoveOverheadMs", "0");
     set(&mut engine, "SmartPruningFactor", "0");

@@ -12,7 +12,8 @@ fn figure(report: &str, key: &str) -> f64 {
 
 /// Searches and returns the report on the use of the time.
 fn time_report(engine: &mut Engine, go: &str) -> String {
-    let lines = engine.answer(&[go]);
+    engine.send(go);
+    let lines = engine.read_until("bestmove");
     let report = lines.iter().rfind(|line| line.starts_with("info string time "));
     report.unwrap_or_else(|| panic!("{lines:#?}")).clone()
 }
@@ -45,7 +46,8 @@ fn slowmover_can_be_set_by_a_gui_that_sends_the_default_manager_too() {
     {
         let answer = engine.ask(&commands, "info string");
         assert!(answer.contains("Slowmover chooses the time manager legacy"), "{answer}");
-        let lines = engine.answer(&["go wtime 1000 btime 1000"]);
+        engine.send("go wtime 1000 btime 1000");
+        let lines = engine.read_until("bestmove");
         assert!(!lines.iter().any(|line| line.contains("ERROR")), "{lines:#?}");
         assert!(lines.iter().any(|line| line.contains("manager=legacy")), "{lines:#?}");
         engine.send("setoption name Slowmover value 1");

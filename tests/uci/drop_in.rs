@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::engine::{Engine, last_info, number};
+use crate::common::engine::Engine;
 use crate::common::{network, stderr, zeitnot};
 
 /// The options of Lc0 0.33 as `uci` lists them, without defaults that depend on its build. Those behind the empty line are listed
@@ -75,7 +75,9 @@ fn settings_of_lichess_bot_and_fastchess_are_taken() {
     ] {
         engine.send(&format!("setoption name {name} value {value}"));
     }
-    let lines = engine.answer(&["position startpos", "go nodes 100"]);
+    engine.send("position startpos");
+    engine.send("go nodes 100");
+    let lines = engine.read_until("bestmove");
     let complaints: Vec<_> = lines
         .iter()
         .filter(|line| line.to_lowercase().contains("error") || line.contains("unknown option"))
@@ -105,7 +107,9 @@ fn figures_of_all_moves_come_as_often_as_from_lc0() {
     for (name, value) in [("VerboseMoveStats", "true"), ("LogLiveStats", "true"), ("MultiPV", "500")] {
         engine.send(&format!("setoption name {name} value {value}"));
     }
-    let lines = engine.answer(&["position startpos", "go movetime 3000"]);
+    engine.send("position startpos");
+    engine.send("go movetime 3000");
+    let lines = engine.read_until("bestmove");
     let reports = lines.iter().filter(|line| line.starts_with("info string node ")).count();
     assert!((6..=25).contains(&reports), "{reports}");
 }
@@ -124,7 +128,12 @@ fn the_name_can_be_another() {
 #[test]
 fn clear_tree_makes_the_next_search_begin_anew() {
     let mut engine = Engine::start(&["--backend=random", "--threads=1"]);
-    let nodes = |engine: &mut Engine| -> u64 { number(last_info(&engine.answer(&["go nodes 1"])), "nodes") };
+    let nodes = |engine: &mut Engine| -> u64 {
+        engine.send("go nodes 1");
+        let lines = engine.read_until("bestmove");
+        let info = lines.iter().rfind(|line| line.starts_with("info depth")).unwrap();
+        info.split(" nodes ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+    };
     engine.best_move(&["position startpos", "go nodes 300"]);
     assert!(nodes(&mut engine) > 100);
     engine.send("setoption name ClearTree");
@@ -312,10 +321,17 @@ fn strength_can_be_limited_but_not_that_of_an_analysis() {
     }
     // One visit is enough; nobody waits for the time to pass.
     let lines = engine.read_until_within("bestmove", Duration::from_secs(15));
-    let infos = lines.iter().filter(|line| line.starts_with("info depth"));
-    assert!(infos.map(|line| number::<u64>(line, "nodes")).all(|nodes| nodes <= 2), "{lines:?}");
-    let lines = engine.answer(&["setoption name UCI_AnalyseMode value true", "go nodes 300"]);
-    assert!(number::<u64>(last_info(&lines), "nodes") >= 300, "{lines:?}");
+    let visits = |lines: &[String]| {
+        let info =
+            lines.iter().rev().find(|line| line.starts_with("info depth")).cloned().unwrap_or_default();
+        let nodes = info.split(' ').skip_while(|word| *word != "nodes").nth(1).map(str::to_owned);
+        nodes.and_then(|nodes| nodes.parse::<u64>().ok())
+    };
+    assert!(visits(&lines).is_none_or(|nodes| nodes <= 2), "{lines:?}");
+    engine.send("setoption name UCI_AnalyseMode value true");
+    engine.send("go nodes 300");
+    let lines = engine.read_until("bestmove");
+    assert!(visits(&lines).is_some_and(|nodes| nodes >= 300), "{lines:?}");
     engine.send("setoption name UCI_Elo value 99");
     assert!(engine.read_until("info string ERROR").last().unwrap().contains("99"));
 }
@@ -326,7 +342,10 @@ fn an_analysis_favours_nobody_and_leaves_the_settings_as_they_were() {
     // The figures of all moves and the move: they show each of these options.
     let mut search = |options: &[&str]| -> Vec<String> {
         options.iter().for_each(|option| engine.send(&format!("setoption name {option}")));
-        let mut lines = engine.answer(&["ucinewgame", "position startpos", "go nodes 100"]);
+        engine.send("ucinewgame");
+        engine.send("position startpos");
+        engine.send("go nodes 100");
+        let mut lines = engine.read_until("bestmove");
         lines.retain(|line| line.contains("(P: ") || line.starts_with("bestmove"));
         lines
     };

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::engine::{Engine, number};
+use crate::common::engine::Engine;
 use crate::common::{run, run_json, stdout, zeitnot};
 
 fn one_thread() -> Engine {
@@ -23,7 +23,16 @@ fn set(engine: &mut Engine, options: &[(&str, &str)]) {
 
 /// Returns what a search of a fresh tree says, `bestmove` last.
 fn search(engine: &mut Engine, go: &str) -> Vec<String> {
-    engine.answer(&["ucinewgame", "position startpos", go])
+    engine.send("ucinewgame");
+    engine.send("position startpos");
+    engine.send(go);
+    engine.read_until("bestmove")
+}
+
+/// Returns the word after `key`, as a number.
+fn number<T: std::str::FromStr<Err: std::fmt::Debug>>(line: &str, key: &str) -> T {
+    let word = line.split_whitespace().skip_while(|word| *word != key).nth(1);
+    word.unwrap_or_else(|| panic!("no {key} in {line}")).trim_end_matches([')', '%']).parse().unwrap()
 }
 
 fn is_info(line: &&String) -> bool {
@@ -148,7 +157,9 @@ fn options_that_only_lc0_needs_are_accepted_and_explained() {
 fn finished_games_are_marked() {
     let mut engine = one_thread();
     set(&mut engine, &[("VerboseMoveStats", "true")]);
-    let lines = engine.answer(&["position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", "go nodes 200"]);
+    engine.send("position fen 6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1");
+    engine.send("go nodes 200");
+    let lines = engine.read_until("bestmove");
     let mate = move_stats(&lines).into_iter().find(|line| line.starts_with("d1d8")).unwrap();
     assert!(mate.ends_with("(V:  1.0000) (T) "), "{mate}");
 }
@@ -246,7 +257,9 @@ fn contempt_needs_a_side_in_infinite_search_and_a_number() {
     engine.best_move(&["stop"]);
     // A regression: in an analysis, where contempt has no effect, there was the same advice.
     set(&mut engine, &[("UCI_AnalyseMode", "true")]);
-    let lines = engine.answer(&["go infinite", "stop"]);
+    engine.send("go infinite");
+    engine.send("stop");
+    let lines = engine.read_until("bestmove");
     assert!(!lines.iter().any(|line| line.contains("ContemptMode")), "{lines:#?}");
 }
 
