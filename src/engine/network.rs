@@ -1,16 +1,19 @@
-//! The network in force: its backend and the threads that search with it.
+//! The network in force: its backend, the threads that search with it, and what it alone makes of a position.
 
+use std::fmt;
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::EngineError;
-use crate::network::backends::{self, BackendConfig, BackendName, Fallback};
-use crate::network::discover::{self, Discovered};
+use serde::Serialize;
+
+use super::{Engine, EngineError};
+use crate::chess::{History, Move};
+use crate::network::backends::{BackendConfig, BackendName, Fallback};
+use crate::network::discover::Discovered;
 use crate::network::instrumented::Instrumented;
 use crate::network::weights::{HeadChoice, NetworkError, PolicyHeadName, ValueHeadName};
-use crate::network::{Backend, BackendInfo};
+use crate::network::{Backend, BatchEvaluator, EvalSlot, backends, discover};
 use crate::options::option_group;
 use crate::search::WorkerPool;
 
@@ -39,44 +42,35 @@ const AUTODISCOVER: &str = "<autodiscover>";
 
 impl NetworkOptions {
     /// Returns the network file that is named; `None` if it is to be found.
-    pub fn named_file(&self) -> Option<&Path> {
+    pub(crate) fn named_file(&self) -> Option<&Path> {
         let file = &self.weights_file;
         (!file.is_empty() && file != AUTODISCOVER).then(|| Path::new(file))
     }
 
-    /// Returns the heads that are asked for.
-    pub fn heads(&self) -> HeadChoice {
+    pub(crate) fn heads(&self) -> HeadChoice {
         HeadChoice { policy: self.policy_head, value: self.value_head }
     }
 
-    /// Returns true if both ask for the very same backend with the same network.
     pub(super) fn has_backend_of(&self, other: &NetworkOptions) -> bool {
         NetworkOptions { threads: other.threads, ..self.clone() } == *other
     }
 }
 
 /// Reads the network that `options` name, or else the one that is found.
-///
-/// # Errors
-/// Fails if the network cannot be read.
-pub fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
+pub(crate) fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
     discover::load(options.named_file(), options.heads())
 }
 
 /// A backend with what identifies its network.
 #[derive(Clone, Debug)]
 pub struct OpenedBackend {
-    /// The backend, ready to evaluate.
-    pub backend: Arc<dyn Backend>,
+    pub(crate) backend: Arc<dyn Backend>,
     /// SHA-256 of the network's file, in hexadecimal; `None` without a network.
-    pub network_sha256: Option<String>,
+    pub(crate) network_sha256: Option<String>,
 }
 
 /// Makes the backend that `options` ask for, with the network that they name or that is found.
-///
-/// # Errors
-/// Fails if the network cannot be read, or the backend cannot be made.
-pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
+pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);
     if !config.needs_network() {
@@ -92,21 +86,16 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
     Ok(OpenedBackend { backend: backends::create(&config, Some(network))?, network_sha256 })
 }
 
-/// A loaded network with its workers.
 #[derive(Debug)]
 pub(super) struct LoadedNetwork {
-    /// The options with which it was loaded.
     options: NetworkOptions,
-    backend: Arc<dyn Backend>,
-    network_sha256: Option<String>,
-    workers: WorkerPool,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) network_sha256: Option<String>,
+    pub(super) workers: WorkerPool,
 }
 
 impl LoadedNetwork {
     /// Loads what `options` ask for. Returns `None` if that is what `old` is.
-    ///
-    /// # Errors
-    /// Fails if the network cannot be read, or its backend or threads cannot be made.
     pub(super) fn load_if_changed(
         options: &NetworkOptions,
         old: Option<&LoadedNetwork>,
@@ -126,29 +115,86 @@ impl LoadedNetwork {
         let workers = WorkerPool::new(&*backend, threads)?;
         Ok(Some(LoadedNetwork { options: options.clone(), backend, network_sha256, workers }))
     }
+}
 
-    /// Returns the SHA-256 of the network's file, if the backend takes one.
-    pub(super) fn network_sha256(&self) -> Option<&str> {
-        self.network_sha256.as_deref()
+/// The evaluation of one position, from the point of view of the side to move.
+#[derive(Clone, Debug, Serialize)]
+pub struct PositionEvaluation {
+    q: f32,
+    w: f32,
+    d: f32,
+    l: f32,
+    /// Plies to the end; `None` without a Moves Left Head.
+    m: Option<f32>,
+    /// Legal moves, likeliest first.
+    policy: Vec<MovePolicy>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct MovePolicy {
+    r#move: String,
+    index: u16,
+    logit: f32,
+    p: f32,
+}
+
+impl PositionEvaluation {
+    pub(crate) fn of(
+        game: &History,
+        legal: &[Move],
+        slot: &EvalSlot,
+        has_moves_left: bool,
+    ) -> PositionEvaluation {
+        let evaluation = slot.evaluation;
+        let mut policy: Vec<MovePolicy> = legal
+            .iter()
+            .zip(&slot.moves)
+            .zip(slot.logits.iter().zip(slot.policy()))
+            .map(|((&m, &index), (&logit, p))| MovePolicy { r#move: game.format_move(m), index, logit, p })
+            .collect();
+        policy.sort_by(|a, b| b.p.total_cmp(&a.p));
+        PositionEvaluation {
+            q: evaluation.q,
+            w: (1.0 + evaluation.q - evaluation.d) / 2.0,
+            d: evaluation.d,
+            l: (1.0 - evaluation.q - evaluation.d) / 2.0,
+            m: has_moves_left.then_some(evaluation.m),
+            policy,
+        }
     }
 
-    /// Returns what the backend is.
-    pub(super) fn info(&self) -> &BackendInfo {
-        self.backend.info()
+    #[must_use]
+    pub(crate) fn with_best_moves(mut self, count: usize) -> PositionEvaluation {
+        self.policy.truncate(count);
+        self
     }
+}
 
-    /// Returns the backend with its network.
-    pub(super) fn backend(&self) -> &Arc<dyn Backend> {
-        &self.backend
+impl fmt::Display for PositionEvaluation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "q {:+.4}  w {:.4}  d {:.4}  l {:.4}", self.q, self.w, self.d, self.l)?;
+        match self.m {
+            Some(plies) => writeln!(f, "  m {plies:.1} plies")?,
+            None => writeln!(f)?,
+        }
+        writeln!(f, "  move   index     logit         p")?;
+        for m in &self.policy {
+            writeln!(f, "  {:<6} {:>5} {:>9.4} {:>7.2} %", m.r#move, m.index, m.logit, 100.0 * m.p)?;
+        }
+        Ok(())
     }
+}
 
-    /// Returns how long the device has computed so far, if it knows.
-    pub(super) fn busy_time(&self) -> Option<Duration> {
-        self.backend.busy_time()
-    }
-
-    /// Returns the search threads.
-    pub(super) fn workers(&self) -> &WorkerPool {
-        &self.workers
+impl Engine {
+    /// Returns what the network in force makes of the present position; `None` if there is no network.
+    pub(crate) fn evaluate(&self) -> Result<Option<PositionEvaluation>, EngineError> {
+        let game = self.accepted_position()?;
+        let Some(network) = &self.network else { return Ok(None) };
+        let legal = game.legal_moves();
+        let mut batch = BatchEvaluator::new(&*network.backend, self.settings.search.history_fill, 1)?;
+        batch.push((), game, &legal);
+        let has_moves_left = network.backend.info().has_moves_left;
+        let evaluated = batch.evaluate()?.next();
+        Ok(evaluated.map(|((), slot)| PositionEvaluation::of(game, &legal, slot, has_moves_left)))
     }
 }
