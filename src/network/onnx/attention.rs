@@ -4,8 +4,7 @@
 //! weights as they lie in the file.
 
 use super::graph::{AxisRange, Graph, Value};
-use super::heads::dense;
-use super::tower;
+use super::{dense, tower};
 use crate::network::PLANES;
 use crate::network::policy_map::ATTENTION_CELLS;
 use crate::network::weights::{
@@ -21,7 +20,7 @@ const EMBEDDING_EPSILON: f32 = 1e-3;
 const BOARD: i64 = SQUARES as i64;
 
 /// Adds an attention body: `[batch, 112, 8, 8]` → `[batch · 64, embedding]`.
-pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
+pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
     let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
     let mut pieces = None;
@@ -67,7 +66,7 @@ pub fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: 
 }
 
 /// Reorders a board into rows of squares: `[batch, channels, 8, 8]` → `[batch · 64, channels]`.
-pub fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
+pub(crate) fn squares(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
     let x = graph.transpose(&format!("{name}/transpose"), board, &[0, 2, 3, 1]);
     graph.reshape(name, &x, &[-1, channels as i64])
 }
@@ -217,7 +216,7 @@ fn smolgen_logits(
 }
 
 /// Adds the attention policy: `[batch · 64, channels]` → 1858 logits, as the model's output.
-pub fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
+pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) -> Value {
     let width = head.query.outputs;
     let mut x = dense(graph, "/policy/embedding", squares, head.embedding);
     x = graph.activation("/policy/embedding", &x, head.activation);

@@ -12,6 +12,10 @@ use crate::network::policy_map::MOVES;
 pub const SQUARES: usize = 64;
 /// Planes of a convolution policy that stand for moves; files usually have 80.
 pub const CONVOLUTION_POLICY_PLANES: usize = 73;
+/// Width of the rows of the constant table of [`Embedding::Table`].
+pub(crate) const TABLE_WIDTH: usize = 64;
+/// Planes of the current pieces: the first of the 112.
+pub(crate) const PIECE_PLANES: usize = 12;
 
 /// A nonlinearity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
