@@ -15,9 +15,9 @@ use object::elf::{DT_NEEDED, FileHeader64};
 use object::read::ReadCache;
 use object::read::elf::{Dyn, FileHeader};
 
-use super::library::{Library, LibraryError};
+use super::fetch::site_folders;
+use super::finder::{Library, LibraryError};
 use super::provider::Provider;
-use super::python;
 
 /// The driver's part that programs call.
 const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
@@ -106,7 +106,7 @@ fn folders(library_folder: &Path) -> Vec<PathBuf> {
     // A wheel has the library in site-packages/onnxruntime/capi.
     let beside = library_folder.ancestors().nth(2).map(Path::to_path_buf);
     let mut folders = Vec::new();
-    for site in beside.into_iter().chain(python::site_folders()) {
+    for site in beside.into_iter().chain(site_folders()) {
         folders.push(site.join("tensorrt_libs"));
         let wheels = fs::read_dir(site.join("nvidia")).into_iter().flatten().flatten();
         folders.extend(wheels.map(|wheel| wheel.path().join("lib")));
