@@ -178,10 +178,3 @@ fn formats_that_give_only_repeated_positions_stop_at_the_start_of_the_game() {
         }
     }
 }
-
-#[test]
-fn history_fill_names() {
-    assert_eq!("always".parse(), Ok(HistoryFill::Always));
-    let error = "sometimes".parse::<HistoryFill>().unwrap_err().to_string();
-    assert!(error.contains("no, fen_only, always"), "{error}");
-}

@@ -5,9 +5,9 @@
 //! made here: [`super::create`] does that.
 
 use super::aliases::{self, Resolved};
+use super::multiplexing::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::native;
 use super::onnxruntime::{self, Provider};
-use super::several::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::synthetic::{random, simulated};
 use super::{AUTO, NAMES, SYNTHETIC};
 use crate::network::BackendError;

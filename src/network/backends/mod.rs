@@ -13,7 +13,7 @@
 //! | `trivial` | material and a uniform policy, no network ([`synthetic::trivial`]) |
 //! | `random` | numbers drawn from a hash of the position ([`synthetic::random`]) |
 //! | `simulated` | `random`, or a network, at the pace of an accelerator ([`synthetic::simulated`]) |
-//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`several`]) |
+//! | `demux`, `multiplexing`, `roundrobin` | several devices as one ([`multiplexing`]) |
 //!
 //! [`config`] reads which one the user wants; [`aliases`] knows short names and Lc0's.
 
@@ -21,23 +21,23 @@ pub mod aliases;
 mod auto_backend;
 mod backend_name;
 pub mod config;
+pub mod multiplexing;
 pub mod native;
 pub mod onnxruntime;
-pub mod several;
 pub mod synthetic;
-mod with_notes;
 
 use std::sync::Arc;
 
+use super::instrumented::with_notes;
 use super::onnx;
 use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::params::Params;
 pub use backend_name::BackendName;
 pub use config::{BackendConfig, Fallback};
+use multiplexing::Device;
 use native::Native;
 use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime};
-use several::Device;
 use synthetic::simulated;
 
 /// The name of the choice that is made for the user.
@@ -49,9 +49,9 @@ pub const NAMES: [&str; 9] = [
     AUTO,
     native::NAME,
     onnxruntime::NAME,
-    several::DEMUX,
-    several::MULTIPLEXING,
-    several::ROUND_ROBIN,
+    multiplexing::DEMUX,
+    multiplexing::MULTIPLEXING,
+    multiplexing::ROUND_ROBIN,
     SYNTHETIC[0],
     SYNTHETIC[1],
     SYNTHETIC[2],
@@ -84,7 +84,7 @@ pub fn create(
         }
         (made, _) => made?,
     };
-    Ok(with_notes::with_notes(backend, notes))
+    Ok(with_notes(backend, notes))
 }
 
 /// Makes the backend that `config` asks for, or fails.
@@ -135,7 +135,7 @@ fn several_devices(
     }
     match last_error {
         Some(error) if devices.is_empty() => Err(error),
-        _ => several::join(&config.name, devices, left_out),
+        _ => multiplexing::join(&config.name, devices, left_out),
     }
 }
 
@@ -187,7 +187,7 @@ fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<St
             format!("the device takes {} with {inputs} only ({reason})", device.precision)
         }
     };
-    with_notes::with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
+    with_notes(Arc::new(backend), refused.map(note).into_iter().collect())
 }
 
 #[cfg(test)]

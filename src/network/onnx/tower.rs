@@ -47,7 +47,6 @@ fn residual_block(
     graph.activation(name, &y, activation)
 }
 
-/// Adds a convolution with its weights.
 pub(crate) fn convolution(graph: &mut Graph, name: &str, x: &Value, layer: Convolution) -> Value {
     let dims = [layer.outputs, layer.inputs, layer.kernel, layer.kernel];
     let weights = graph.floats(&format!("{name}/w"), &dims, layer.weights);

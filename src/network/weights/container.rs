@@ -38,7 +38,6 @@ pub(crate) enum FileKind {
 /// An opened file.
 #[derive(Debug)]
 pub(crate) struct Content {
-    /// The kind of file, by its first bytes.
     pub(crate) kind: FileKind,
     pub(crate) chunks: Chunks,
     /// SHA-256 of the file as it is on disk, in hexadecimal.

@@ -137,14 +137,12 @@ impl fmt::Display for ValueHeadName {
     }
 }
 
-/// Returns the policy heads in a file.
 pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };
     let present = [&heads.vanilla, &heads.optimistic_st, &heads.soft, &heads.opponent];
     PolicyHeadName::ALL.into_iter().zip(present).filter(|(_, head)| head.is_some()).map(|(n, _)| n).collect()
 }
 
-/// Returns the value heads in a file.
 pub(crate) fn value_heads(weights: &Weights) -> Vec<ValueHeadName> {
     let Some(heads) = &weights.value_heads else { return vec![ValueHeadName::Winner] };
     let present = [&heads.winner, &heads.q, &heads.st];

@@ -276,7 +276,6 @@ pub(crate) mod onnx {
         Graph {
             node: Vec<Node> [message, repeated] = 1,
             name: Option<String> [string, optional] = 2,
-            /// Constants.
             initializer: Vec<Tensor> [message, repeated] = 5,
             input: Vec<ValueInfo> [message, repeated] = 11,
             output: Vec<ValueInfo> [message, repeated] = 12,

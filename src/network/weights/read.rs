@@ -156,7 +156,6 @@ fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
 struct Shape<'a> {
     /// `weights`, `biases`, …
     what: &'a str,
-    /// The number of numbers.
     len: usize,
     /// The shape in words, like `64→64 3x3`.
     words: &'a str,
@@ -199,7 +198,6 @@ fn layer_norm((gammas, betas): Pair, part: &str, size: usize) -> Read<LayerNorm>
     Ok(LayerNorm { gammas, betas })
 }
 
-/// The shape that a convolution must have.
 #[derive(Clone, Copy, Debug)]
 struct ConvolutionShape {
     inputs: usize,

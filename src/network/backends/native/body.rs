@@ -13,7 +13,6 @@ const EMBEDDING_EPSILON: f32 = 1e-3;
 /// often.
 const GROUP_BYTES: usize = 2 << 20;
 
-/// A body with its weights packed.
 #[derive(Debug)]
 pub(crate) struct AttentionBody {
     /// Channels of a square, as the file says.
@@ -79,7 +78,6 @@ pub(crate) struct BodyScratch {
 }
 
 impl AttentionBody {
-    /// Packs the weights.
     pub(crate) fn new(
         arithmetic: Arithmetic,
         body: &weights::AttentionBody,

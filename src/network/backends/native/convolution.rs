@@ -16,7 +16,6 @@ const BLOCK: usize = 64;
 /// tile would fall into the same few lines of the first cache.
 const SKEW: usize = 16;
 
-/// A 3×3 convolution with its weights packed.
 #[derive(Debug)]
 pub(crate) enum Convolution {
     /// Winograd's algorithm, in fp32.
@@ -91,7 +90,6 @@ impl Convolution {
 /// Boards that a convolution or a head reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Boards<'a> {
-    /// Number of boards.
     pub(crate) positions: usize,
     /// `[positions][10][10][channels]`
     pub(crate) boards: &'a [f32],
@@ -202,7 +200,6 @@ pub(crate) struct TiledConvolution {
 }
 
 impl TiledConvolution {
-    /// Rounds and packs the weights.
     fn new(tiles: Tiles, convolution: &weights::Convolution) -> TiledConvolution {
         let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
         let depths = inputs.div_ceil(TILE_DEPTH);

@@ -10,7 +10,6 @@ use super::layers::{
 };
 use crate::network::weights::{self, Activation, Dense, SQUARES};
 
-/// An encoder with its weights packed.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     heads: usize,
@@ -40,7 +39,6 @@ pub(crate) struct EncoderScratch {
     projected: Buffer,
     /// The heads' results side by side.
     attended: Buffer,
-    /// The output of a branch, to be added.
     branch: Buffer,
     hidden: Buffer,
     pub(crate) compressed: Buffer,
@@ -126,7 +124,6 @@ impl EncoderScratch {
 }
 
 impl Encoder {
-    /// Packs the weights.
     pub(crate) fn new(arithmetic: Arithmetic, encoder: &weights::Encoder) -> Encoder {
         Encoder {
             heads: encoder.heads,
@@ -236,7 +233,6 @@ impl Encoder {
 }
 
 impl FeedForward {
-    /// Packs the weights.
     pub(crate) fn new(arithmetic: Arithmetic, ffn: &weights::FeedForward) -> FeedForward {
         FeedForward {
             hidden: Layer::new(arithmetic, &ffn.hidden),
@@ -329,7 +325,6 @@ pub(crate) struct SharedMatrix<'a> {
 }
 
 impl Smolgen {
-    /// Packs the weights.
     pub(crate) fn new(arithmetic: Arithmetic, smolgen: &weights::Smolgen) -> Smolgen {
         let channels = smolgen.channels;
         let compress = Dense {

@@ -10,7 +10,6 @@ use crate::network::weights::{
 };
 use crate::network::{EvalSlot, POLICY_SIZE};
 
-/// A policy head with its weights packed.
 #[derive(Debug)]
 pub(crate) enum Policy {
     /// `dense(act(convolution(x)))`
@@ -215,7 +214,6 @@ pub(crate) struct AttentionScratch {
 }
 
 impl AttentionHead {
-    /// Packs the weights.
     pub(crate) fn new(arithmetic: Arithmetic, head: &AttentionPolicy) -> AttentionHead {
         let key = Layer::new(arithmetic, &head.key);
         let width = head.key.outputs;
@@ -327,7 +325,6 @@ impl HeadScratch {
 }
 
 impl Head {
-    /// Packs the weights.
     pub(crate) fn new(kernels: Kernels, head: &ScalarHead, activation: Activation) -> Head {
         let (input, order) = match &head.input {
             HeadInput::Convolution(convolution) => {

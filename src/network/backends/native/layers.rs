@@ -245,7 +245,6 @@ pub(crate) fn room(rows: usize) -> usize {
 /// A dense layer with its weights packed: rows of `inputs` numbers to rows of `outputs`.
 #[derive(Debug)]
 pub(crate) enum Layer {
-    /// A layer in fp32.
     Single(Linear),
     /// Products in bf16, sums in fp32.
     Half(HalfLayer),
@@ -267,13 +266,11 @@ pub(crate) struct HalfLayer {
 /// Rows of numbers that a layer reads, each with its padding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows<'a> {
-    /// Number of rows.
     pub(crate) count: usize,
     /// `[count][inputs]`
     pub(crate) numbers: &'a [f32],
 }
 
-/// The size of the inputs of a layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputSize {
     /// Rows at once, at most.
@@ -398,7 +395,6 @@ impl HalfLayer {
     }
 }
 
-/// A layer norm.
 #[derive(Debug)]
 pub(crate) struct Norm {
     pub(crate) size: usize,
@@ -410,13 +406,11 @@ pub(crate) struct Norm {
 /// Rows that are added to others before the norm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Branch<'a> {
-    /// The rows, as many as those that they are added to.
     pub(crate) rows: &'a [f32],
     pub(crate) factor: f32,
 }
 
 impl Norm {
-    /// Makes a norm with its numbers padded.
     pub(crate) fn new(norm: &LayerNorm, epsilon: f32) -> Norm {
         let size = norm.gammas.len();
         let row = |numbers: &[f32]| {
@@ -427,7 +421,6 @@ impl Norm {
         Norm { size, gammas: row(&norm.gammas), betas: row(&norm.betas), epsilon }
     }
 
-    /// Returns the length of a row with its padding.
     pub(crate) fn row_length(&self) -> usize {
         self.gammas.len()
     }

@@ -187,7 +187,6 @@ enum Body {
     Attention(Box<AttentionBody>),
 }
 
-/// Scratch memory of a body.
 #[derive(Debug)]
 enum BodyScratch {
     Tower(Box<TowerScratch>),

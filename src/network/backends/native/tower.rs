@@ -16,7 +16,6 @@ use super::layers::{Arithmetic, Buffer, Linear, activate, activate_boards, padde
 use crate::network::weights::{self, Activation, Dense};
 use crate::network::{EvalSlot, InputPlanes, PLANES};
 
-/// A tower with its weights packed.
 #[derive(Debug)]
 pub(crate) struct Tower {
     filters: usize,
@@ -49,7 +48,6 @@ pub(crate) struct TowerScratch {
     pub(crate) boards: Buffer,
     /// Boards of the same size: outputs of a block's first convolution; free for heads afterwards.
     pub(crate) inner: Buffer,
-    /// Scratch memory of all convolutions.
     pub(crate) convolution: convolution::Scratch,
     update: Buffer,
     class_sums: ClassSums,
@@ -80,7 +78,6 @@ impl Tower {
         self.filters
     }
 
-    /// Returns the number of residual blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.blocks.len()
     }

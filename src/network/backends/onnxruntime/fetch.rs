@@ -30,7 +30,6 @@ use crate::network::folders;
 pub(super) struct Release {
     os: &'static str,
     arch: &'static str,
-    /// Its platform tag.
     platform: &'static str,
     /// SHA-256 of the wheel: of that for CPython 3.12, or the only one there is.
     sha256: &'static str,
@@ -48,7 +47,6 @@ macro_rules! releases {
 pub(super) struct Package {
     /// Its name on PyPI.
     pub(super) name: &'static str,
-    /// The version that is fetched.
     version: &'static str,
     /// Megabytes to download, at most.
     size_mb: u32,
@@ -158,9 +156,6 @@ impl Package {
     }
 
     /// Returns the file for this machine.
-    ///
-    /// # Errors
-    /// Returns [`FetchError::NoRelease`] if there is none.
     fn release(&self) -> Result<&'static Release, FetchError> {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let fits =
@@ -232,9 +227,6 @@ fn check_permission(provider: Provider, package: &Package) -> Result<(), FetchEr
 
 /// Fetches `package`, which has `provider`, into its [`destination`](Package::destination) and returns that folder, unless one is there for
 /// which `usable` holds: another process may have brought it meanwhile. A damaged one is replaced.
-///
-/// # Errors
-/// Returns [`FetchError`]; the cache then holds nothing new.
 pub(super) fn fetch(
     package: &Package,
     provider: Provider,
@@ -471,9 +463,6 @@ impl fmt::Display for DownloadError {
 
 /// Downloads one wheel, whatever this Python's version and platform are, into `folder`; pip shows the progress on
 /// stderr.
-///
-/// # Errors
-/// Fails if none of the Pythons could do it.
 fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
     let mut errors = DownloadError::default();
     for name in NAMES {

@@ -25,9 +25,6 @@ const DRIVER: &str = if cfg!(windows) { "nvcuda.dll" } else { "libcuda.so.1" };
 const CUDNN: &str = "libcudnn.so.9";
 
 /// Checks that a driver is there if `provider` is NVIDIA's.
-///
-/// # Errors
-/// Returns [`LibraryError::PartsMissing`].
 pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
     if !is_nvidias(provider) || ort::util::preload_dylib(DRIVER).is_ok() {
         return Ok(());
@@ -36,9 +33,6 @@ pub(super) fn check_driver(provider: Provider) -> Result<(), LibraryError> {
 }
 
 /// Loads the libraries that `provider`, if it is NVIDIA's, needs beside `library`.
-///
-/// # Errors
-/// Returns [`LibraryError::PartsMissing`], naming each part and how to get it.
 pub(super) fn load_parts(library: &Library, provider: Provider) -> Result<(), LibraryError> {
     if !is_nvidias(provider) || provider.plugin().is_some() || !cfg!(target_os = "linux") {
         return Ok(());

@@ -38,9 +38,6 @@ pub(super) struct ModelInterface {
 /// Runs batches of one model, whatever its number type.
 pub(super) trait RunBatch: Debug + Send {
     /// Fills the outputs of `batch`, which fits the model's batch size.
-    ///
-    /// # Errors
-    /// Fails if the library fails or its outputs are not those of the model.
     fn run(
         &mut self,
         session: &mut Session,
@@ -56,15 +53,9 @@ pub(super) enum HostMemory {
     Plain,
     /// Memory from which and to which a GPU of NVIDIA's copies itself; batches then have few sizes, each with its
     /// tensors.
-    Pinned {
-        /// The number of the device.
-        gpu: u32,
-    },
-    /// Pinned, and the GPU replays what it recorded of each batch size: [`GraphRunner`].
-    Recorded {
-        /// The number of the device.
-        gpu: u32,
-    },
+    Pinned { gpu: u32 },
+    /// Pinned, and the GPU replays what it recorded of each batch size: [`Recording`].
+    Recorded { gpu: u32 },
 }
 
 /// Returns the runner for models with such inputs and outputs, with tensors in `memory`.
@@ -84,16 +75,13 @@ fn runner_of<T: InputElement + OutputElement>(input: InputForm, memory: HostMemo
 }
 
 fn typed_runner<I: InputElement, T: OutputElement>(memory: HostMemory) -> Box<dyn RunBatch> {
+    let pinned = AllocationDevice::CUDA_PINNED;
     match memory {
         HostMemory::Plain => Box::new(PlainRunner::<I, T>::default()),
-        HostMemory::Pinned { gpu } => {
-            Box::new(BoundRunner::<I, T>::new(AllocationDevice::CUDA_PINNED, gpu as i32))
+        HostMemory::Pinned { gpu } => Box::new(BoundRunner::<I, T>::new(pinned, None, gpu as i32)),
+        HostMemory::Recorded { gpu } => {
+            Box::new(BoundRunner::<I, T>::new(pinned, Some(AllocationDevice::CUDA), gpu as i32))
         }
-        HostMemory::Recorded { gpu } => Box::new(GraphRunner::<I, T>::new(
-            AllocationDevice::CUDA,
-            AllocationDevice::CUDA_PINNED,
-            gpu as i32,
-        )),
     }
 }
 
@@ -133,30 +121,51 @@ impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
 /// The size up to which a batch is filled up to the next power of two; a larger one is filled up to the next multiple
 /// of it.
 const STEP: usize = 32;
+/// The key under which providers take the number of a graph among those of a session.
+const GRAPH_NUMBER: &str = "gpu_graph_id";
 
-/// Runs batches through tensors that were made for their size.
+/// Runs batches through tensors that were made for their size, perhaps by work that the device has recorded.
 #[derive(Debug)]
-pub(super) struct BoundRunner<I: TensorElement, T> {
-    /// The kind of memory of the tensors.
-    memory: AllocationDevice<'static>,
-    /// The number of the device that reaches it.
+struct BoundRunner<I: TensorElement, T: TensorElement> {
+    /// Memory of the host that the device reaches.
+    host: AllocationDevice<'static>,
+    /// Memory of the device, if its work is recorded.
+    recorded: Option<AllocationDevice<'static>>,
+    /// The number of the device.
     device: i32,
     /// The tensors by batch size.
-    bound: BTreeMap<usize, BoundTensors<I>>,
-    outputs: PhantomData<T>,
+    bound: BTreeMap<usize, BoundTensors<I, T>>,
 }
 
-/// The tensors of one batch size; the binding holds the outputs.
+/// The tensors of one batch size; the binding holds the outputs that the device writes.
 #[derive(Debug)]
-struct BoundTensors<I: TensorElement> {
+struct BoundTensors<I: TensorElement, T: TensorElement> {
     input: Tensor<I>,
     binding: IoBinding,
+    recording: Option<Recording<I, T>>,
+}
+
+/// What a recorded batch has beside.
+struct Recording<I: TensorElement, T: TensorElement> {
+    device_input: Tensor<I>,
+    /// The outputs on the host by their names.
+    outputs: BTreeMap<String, Tensor<T>>,
+    options: RunOptions<NoSelectedOutputs>,
+}
+
+impl<I: TensorElement, T: TensorElement> Debug for Recording<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording").field("device_input", &self.device_input).finish_non_exhaustive()
+    }
 }
 
 impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
-    /// Returns a runner with tensors in `memory`, which belongs to the device of number `device`.
-    pub(super) fn new(memory: AllocationDevice<'static>, device: i32) -> BoundRunner<I, T> {
-        BoundRunner { memory, device, bound: BTreeMap::new(), outputs: PhantomData }
+    fn new(
+        host: AllocationDevice<'static>,
+        recorded: Option<AllocationDevice<'static>>,
+        device: i32,
+    ) -> BoundRunner<I, T> {
+        BoundRunner { host, recorded, device, bound: BTreeMap::new() }
     }
 
     /// Makes the tensors for batches of `positions` positions.
@@ -165,18 +174,36 @@ impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
         session: &Session,
         interface: &ModelInterface,
         positions: usize,
-    ) -> ort::Result<BoundTensors<I>> {
-        let allocator = |kind| {
-            let memory = MemoryInfo::new(self.memory.clone(), self.device, AllocatorType::Device, kind)?;
+    ) -> ort::Result<BoundTensors<I, T>> {
+        let allocator = |memory: &AllocationDevice<'static>, kind| {
+            let memory = MemoryInfo::new(memory.clone(), self.device, AllocatorType::Device, kind)?;
             Allocator::new(session, memory)
         };
-        let input = Tensor::<I>::new(&allocator(MemoryType::CPUInput)?, input_shape::<I>(positions))?;
-        let outputs = allocator(MemoryType::CPUOutput)?;
+        let shape = input_shape::<I>(positions);
+        let input = Tensor::<I>::new(&allocator(&self.host, MemoryType::CPUInput)?, shape.clone())?;
+        let outputs = allocator(&self.host, MemoryType::CPUOutput)?;
         let mut binding = session.create_binding()?;
+        let Some(device) = &self.recorded else {
+            for (name, width) in output_widths(&interface.names) {
+                binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
+            }
+            return Ok(BoundTensors { input, binding, recording: None });
+        };
+        let on_device = allocator(device, MemoryType::Default)?;
+        let device_input = Tensor::<I>::new(&on_device, shape)?;
+        binding.bind_input(interface.names.input.as_str(), &device_input)?;
+        let mut on_host = BTreeMap::new();
         for (name, width) in output_widths(&interface.names) {
-            binding.bind_output(name, Tensor::<T>::new(&outputs, [positions, width])?)?;
+            binding.bind_output(name, Tensor::<T>::new(&on_device, [positions, width])?)?;
+            on_host.insert(name.to_owned(), Tensor::new(&outputs, [positions, width])?);
         }
-        Ok(BoundTensors { input, binding })
+        let mut options = RunOptions::new()?;
+        options.set(GRAPH_NUMBER, positions.to_string())?;
+        Ok(BoundTensors {
+            input,
+            binding,
+            recording: Some(Recording { device_input, outputs: on_host, options }),
+        })
     }
 }
 
@@ -194,16 +221,29 @@ impl<I: InputElement, T: OutputElement> RunBatch for BoundRunner<I, T> {
         }
         let Some(bound) = self.bound.get_mut(&positions) else { unreachable!("it was inserted above") };
         write_batch(batch, interface.input_format, bound.input.extract_array_mut());
-        // Sends the numbers to the device; so it must be done for each batch.
-        bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
-        let outputs = session.run_binding(&bound.binding)?;
-        BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
-            .read_into(batch)
+        let Some(recording) = &mut bound.recording else {
+            // Sends the numbers to the device; so it must be done for each batch.
+            bound.binding.bind_input(interface.names.input.as_str(), &bound.input)?;
+            let outputs = session.run_binding(&bound.binding)?;
+            return BatchOutputs::<T>::of(&interface.names, positions, |name| output_array(&outputs, name))?
+                .read_into(batch);
+        };
+        let missing = |name: &str| RunError::MissingOutput { name: name.to_owned() };
+        bound.input.copy_into(&mut recording.device_input)?;
+        let outputs = session.run_binding_with_options(&bound.binding, &recording.options)?;
+        for (name, host) in &mut recording.outputs {
+            let output = outputs.get(name).ok_or_else(|| missing(name))?;
+            output.view().downcast::<TensorValueType<T>>()?.copy_into(host)?;
+        }
+        BatchOutputs::of(&interface.names, positions, |name| {
+            recording.outputs.get(name).map(|output| output.extract_array()).ok_or_else(|| missing(name))
+        })?
+        .read_into(batch)
     }
 }
 
 /// Returns the name of each output and how many numbers it has for each position.
-pub(super) fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
+fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, usize)> {
     let value = match &names.value {
         ValueOutput::Wdl(name) => (name.as_str(), 3),
         ValueOutput::Scalar(name) => (name.as_str(), 1),
@@ -213,115 +253,8 @@ pub(super) fn output_widths(names: &TensorNames) -> impl Iterator<Item = (&str, 
 }
 
 /// Returns the size to which a batch of `positions` positions is filled up.
-pub(super) fn filled_up(positions: usize) -> usize {
+fn filled_up(positions: usize) -> usize {
     if positions <= STEP { positions.next_power_of_two() } else { positions.next_multiple_of(STEP) }
-}
-
-/// The key under which providers take the number of a graph among those of a session.
-const GRAPH_NUMBER: &str = "gpu_graph_id";
-
-/// Runs batches by work that the device has recorded for their size.
-#[derive(Debug)]
-pub(super) struct GraphRunner<I: TensorElement, T: TensorElement> {
-    /// Memory of the device.
-    device: AllocationDevice<'static>,
-    /// Memory of the host that the device reaches.
-    host: AllocationDevice<'static>,
-    /// The number of the device.
-    number: i32,
-    /// The recorded work by batch size.
-    graphs: BTreeMap<usize, RecordedBatch<I, T>>,
-}
-
-/// The tensors of one batch size; the binding holds those of the device's outputs.
-struct RecordedBatch<I: TensorElement, T: TensorElement> {
-    input: Tensor<I>,
-    device_input: Tensor<I>,
-    /// The outputs on the host by their names.
-    outputs: BTreeMap<String, Tensor<T>>,
-    binding: IoBinding,
-    options: RunOptions<NoSelectedOutputs>,
-}
-
-impl<I: InputElement, T: OutputElement> GraphRunner<I, T> {
-    /// Returns a runner for the device of this number with tensors in the memory of the `device` and of the `host`.
-    pub(super) fn new(
-        device: AllocationDevice<'static>,
-        host: AllocationDevice<'static>,
-        number: i32,
-    ) -> GraphRunner<I, T> {
-        GraphRunner { device, host, number, graphs: BTreeMap::new() }
-    }
-
-    /// Makes the tensors for batches of `positions` positions.
-    fn prepare(
-        &self,
-        session: &Session,
-        interface: &ModelInterface,
-        positions: usize,
-    ) -> ort::Result<RecordedBatch<I, T>> {
-        let allocator = |memory: &AllocationDevice<'static>, kind| {
-            let memory = MemoryInfo::new(memory.clone(), self.number, AllocatorType::Device, kind)?;
-            Allocator::new(session, memory)
-        };
-        let on_device = allocator(&self.device, MemoryType::Default)?;
-        let from_device = allocator(&self.host, MemoryType::CPUOutput)?;
-        let shape = input_shape::<I>(positions);
-        let input = Tensor::new(&allocator(&self.host, MemoryType::CPUInput)?, shape.clone())?;
-        let device_input = Tensor::<I>::new(&on_device, shape)?;
-        let mut binding = session.create_binding()?;
-        binding.bind_input(interface.names.input.as_str(), &device_input)?;
-        let mut outputs = BTreeMap::new();
-        for (name, width) in output_widths(&interface.names) {
-            binding.bind_output(name, Tensor::<T>::new(&on_device, [positions, width])?)?;
-            outputs.insert(name.to_owned(), Tensor::new(&from_device, [positions, width])?);
-        }
-        let mut options = RunOptions::new()?;
-        options.set(GRAPH_NUMBER, positions.to_string())?;
-        Ok(RecordedBatch { input, device_input, outputs, binding, options })
-    }
-}
-
-impl<I: TensorElement, T: TensorElement> fmt::Debug for RecordedBatch<I, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordedBatch").field("input", &self.input).finish_non_exhaustive()
-    }
-}
-
-impl<I: InputElement, T: OutputElement> RecordedBatch<I, T> {
-    /// Sends the input, runs the batch and fetches the outputs.
-    fn run(&mut self, session: &mut Session) -> Result<(), RunError> {
-        self.input.copy_into(&mut self.device_input)?;
-        let outputs = session.run_binding_with_options(&self.binding, &self.options)?;
-        for (name, host) in &mut self.outputs {
-            let output = outputs.get(name).ok_or_else(|| RunError::MissingOutput { name: name.clone() })?;
-            output.view().downcast::<TensorValueType<T>>()?.copy_into(host)?;
-        }
-        Ok(())
-    }
-}
-
-impl<I: InputElement, T: OutputElement> RunBatch for GraphRunner<I, T> {
-    fn run(
-        &mut self,
-        session: &mut Session,
-        interface: &ModelInterface,
-        batch: &mut [EvalSlot],
-    ) -> Result<(), RunError> {
-        let positions = interface.fixed_batch.unwrap_or_else(|| filled_up(batch.len()));
-        if !self.graphs.contains_key(&positions) {
-            let new = self.prepare(session, interface, positions)?;
-            self.graphs.insert(positions, new);
-        }
-        let Some(graph) = self.graphs.get_mut(&positions) else { unreachable!("it was inserted above") };
-        write_batch(batch, interface.input_format, graph.input.extract_array_mut());
-        graph.run(session)?;
-        BatchOutputs::of(&interface.names, positions, |name| match graph.outputs.get(name) {
-            Some(output) => Ok(output.extract_array()),
-            None => Err(RunError::MissingOutput { name: name.to_owned() }),
-        })?
-        .read_into(batch)
-    }
 }
 
 #[cfg(test)]
@@ -368,11 +301,11 @@ mod tests {
         let (mut packed_session, packed_interface) = open(InputForm::Packed);
         let mut plain = runner(InputForm::Planes, DataType::Float32, HostMemory::Plain);
         let cpu = AllocationDevice::CPU;
-        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), 0);
-        let mut graphs = GraphRunner::<f32, f32>::new(cpu.clone(), cpu.clone(), 0);
+        let mut bound = BoundRunner::<f32, f32>::new(cpu.clone(), None, 0);
+        let mut graphs = BoundRunner::<f32, f32>::new(cpu.clone(), Some(cpu.clone()), 0);
         let mut packed = runner(InputForm::Packed, DataType::Float32, HostMemory::Plain);
-        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu.clone(), 0);
-        let mut packed_graphs = GraphRunner::<u8, f32>::new(cpu.clone(), cpu, 0);
+        let mut packed_bound = BoundRunner::<u8, f32>::new(cpu.clone(), None, 0);
+        let mut packed_graphs = BoundRunner::<u8, f32>::new(cpu.clone(), Some(cpu), 0);
         for (round, size) in [1, 3, 4, 33, 3].into_iter().enumerate() {
             // Other positions each time, so that a tensor that was left as it was shows.
             let mut expected = slots(size + round).split_off(round);

@@ -117,9 +117,6 @@ impl Runtime {
     }
 
     /// Returns the device of this number among those of a plugin's provider. OpenVINO's is the processor.
-    ///
-    /// # Errors
-    /// Returns [`LibraryError::NoDevice`] if there is none.
     pub(super) fn device(&self, provider: Provider, number: u32) -> Result<Device<'_>, LibraryError> {
         let devices = self.devices(provider);
         let found = devices.len();
@@ -177,7 +174,6 @@ pub(super) struct Plugin {
     pub(super) ep_name: &'static str,
     /// The name of its file, without the system's beginning and ending.
     file_stem: &'static str,
-    /// The package that brings it.
     package: &'static Package,
 }
 
@@ -265,9 +261,6 @@ impl Plugin {
 }
 
 /// Checks that what a plugin needs of the system is there, before anything is fetched.
-///
-/// # Errors
-/// Returns [`LibraryError::PartsMissing`] with a remedy.
 pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
     let needs_vulkan = provider == Provider::WebGpu && cfg!(target_os = "linux");
     if !needs_vulkan || ort::util::preload_dylib(VULKAN).is_ok() {
@@ -281,9 +274,6 @@ pub(super) fn check_system(provider: Provider) -> Result<(), LibraryError> {
 }
 
 /// Finds or fetches the plugin of `provider` and registers it; sees to it that it has a device.
-///
-/// # Errors
-/// Returns [`LibraryError`], with remedies.
 fn register(library: &Library, environment: &Environment, provider: Provider) -> Result<(), LibraryError> {
     let Some(plugin) = provider.plugin() else { return Ok(()) };
     let file = plugin.find_or_fetch(provider, library)?;

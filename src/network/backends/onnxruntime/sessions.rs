@@ -93,7 +93,6 @@ impl SessionPool {
         }
     }
 
-    /// Returns an evaluator with a session of its own.
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
         let session = {
             let _alone = self.alone();

@@ -34,7 +34,6 @@ pub(crate) struct AddScaled<'a> {
 pub(crate) struct Stamp {
     /// The square that is not 0, `0..64`.
     pub(crate) square: u8,
-    /// The entry of the table.
     pub(crate) entry: u16,
     /// The square's value.
     pub(crate) factor: f32,
@@ -307,13 +306,11 @@ pub(crate) struct Normalize<'a> {
     pub(crate) x: &'a mut [f32],
     /// `[rows][stride]`, if anything is to be added.
     pub(crate) branch: Option<&'a [f32]>,
-    /// The factor of the branch.
     pub(crate) factor: f32,
     /// `[stride]`, 0 in the padding.
     pub(crate) gammas: &'a [f32],
     /// `[stride]`, 0 in the padding.
     pub(crate) betas: &'a [f32],
-    /// The number that is added to the variance.
     pub(crate) epsilon: f32,
 }
 

@@ -33,7 +33,6 @@ pub(crate) struct Product<'a> {
     pub(crate) c_step: usize,
 }
 
-/// Numbers in a cache line.
 const LINE: usize = 16;
 /// Numbers of a single right operand by which reading is ahead of multiplying.
 const DISTANCE: usize = 4096;

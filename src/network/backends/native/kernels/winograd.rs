@@ -48,7 +48,6 @@ pub(crate) struct InputTransform<'a> {
 /// The operation on the outputs of a convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Epilogue {
-    /// They are stored.
     Store,
     /// They are stored after ReLU.
     Relu,
