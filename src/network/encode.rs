@@ -75,8 +75,8 @@ impl InputFormat {
         InputFormat::NUMBERS.iter().find(|(_, format)| *format == self).map_or(0, |&(number, _)| number)
     }
 
-    /// Returns whether boards are transformed and the history is cut where it cannot repeat.
-    pub fn is_canonical(self) -> bool {
+    /// Says whether boards are transformed and the history is cut where it cannot repeat.
+    fn is_canonical(self) -> bool {
         !matches!(self, InputFormat::Classical | InputFormat::CastlingPlane)
     }
 
@@ -326,8 +326,7 @@ impl Transform {
         transform
     }
 
-    /// Returns the transformed squares.
-    pub fn bitboard(self, mut squares: Bitboard) -> Bitboard {
+    fn bitboard(self, mut squares: Bitboard) -> Bitboard {
         if self.has(Transform::FLIP_FILES) {
             squares = squares.flip_horizontal();
         }

@@ -140,7 +140,7 @@ pub enum Processor {
 }
 
 /// Batches that an accelerator has at once: while it computes one, the other travels.
-pub const ACCELERATOR_QUEUES: usize = 2;
+pub(crate) const ACCELERATOR_QUEUES: usize = 2;
 
 /// Returns the number of cores of this machine that this process may use.
 pub fn cores() -> usize {
@@ -179,7 +179,7 @@ pub enum BackendError {
 
 impl BackendError {
     /// Returns whether what the user wrote is wrong, rather than a device, a library or a file.
-    pub fn is_user_error(&self) -> bool {
+    pub(crate) fn is_user_error(&self) -> bool {
         matches!(
             self,
             BackendError::Params(_) | BackendError::NoParams { .. } | BackendError::NoNetwork { .. }

@@ -158,7 +158,7 @@ fn onnx_runtime_backend(network: NetworkFile, options: &Params) -> Result<Arc<dy
     let name = network.path.display().to_string();
     let layers = match network.model {
         Model::Layers(layers, _) => layers,
-        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_foreign_model(model, &name, options)?)),
+        Model::Onnx(model) => return Ok(Arc::new(OnnxRuntime::of_ready_model(model, &name, options)?)),
     };
     let open = |layers, device: &DeviceOptions| {
         OnnxRuntime::new(onnx::build(layers, &device.build_options()), &name, device)

@@ -60,7 +60,7 @@ pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
 }
 
 /// Returns whether the file `path` begins as a network of Lc0's format does, compressed or not.
-pub fn begins_as_network(path: &Path) -> bool {
+pub(crate) fn begins_as_network(path: &Path) -> bool {
     let mut start = [0; NETWORK_START.len()];
     let read = |start: &mut [u8]| -> io::Result<()> {
         let mut reader = BufReader::with_capacity(512, File::open(path)?);

@@ -20,7 +20,7 @@ mod network;
 mod onnx_model;
 mod read;
 
-pub use container::begins_as_network;
+pub(crate) use container::begins_as_network;
 pub use describe::Cost;
 pub use error::{NetworkError, NetworkErrorKind};
 pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};

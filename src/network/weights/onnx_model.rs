@@ -19,17 +19,17 @@ use crate::network::{PLANES, POLICY_SIZE};
 /// Lc0's tensor names, used wherever a file gives no others.
 pub const INPUT_PLANES: &str = "/input/planes";
 /// The name of the packed input, which Lc0 does not have.
-pub const INPUT_PACKED: &str = "/input/packed";
+pub(crate) const INPUT_PACKED: &str = "/input/packed";
 /// Raw logits `[batch, 1858]`.
 pub const OUTPUT_POLICY: &str = "/output/policy";
 /// Win, draw, loss `[batch, 3]`, after softmax.
 pub const OUTPUT_WDL: &str = "/output/wdl";
 /// Value `[batch, 1]`, after tanh.
-pub const OUTPUT_VALUE: &str = "/output/value";
+pub(crate) const OUTPUT_VALUE: &str = "/output/value";
 /// Plies left `[batch, 1]`.
-pub const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
+pub(crate) const OUTPUT_MOVES_LEFT: &str = "/output/mlh";
 /// Key under which a model's metadata hold the number of its input format.
-pub const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
+pub(crate) const METADATA_INPUT_FORMAT: &str = "zeitnot.input_format";
 
 /// A model that maps planes to the outputs of the heads.
 #[derive(Clone, Debug)]

@@ -170,8 +170,7 @@ const UNFINISHED: &str = "fetching-onnxruntime-";
 
 /// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
-#[allow(missing_docs)]
-pub enum FetchError {
+pub(super) enum FetchError {
     /// Nobody has asked for it: a process that plays or measures fetches nothing.
     #[error("only `zeitnot setup{}` fetches it (about {size_mb} MB)", arguments(*provider))]
     NotAsked { provider: Provider, size_mb: u32 },
@@ -203,7 +202,7 @@ pub enum FetchError {
 
 /// Says why a wheel cannot be unpacked.
 #[derive(Debug, Error)]
-pub enum UnpackError {
+pub(super) enum UnpackError {
     /// A file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -402,8 +401,7 @@ struct Wheel<'a> {
 
 /// Says why one Python could not download a wheel.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum PythonError {
+pub(super) enum PythonError {
     /// There is no program of this name.
     #[error("is not installed")]
     NotInstalled,
@@ -443,7 +441,7 @@ impl PythonError {
 
 /// Says why no Python could download a wheel: gives each reason with the Pythons that have it.
 #[derive(Debug, Default, Error)]
-pub struct DownloadError(Vec<(PythonError, Vec<&'static str>)>);
+pub(super) struct DownloadError(Vec<(PythonError, Vec<&'static str>)>);
 
 impl DownloadError {
     fn add(&mut self, python: &'static str, error: PythonError) {

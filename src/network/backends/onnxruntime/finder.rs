@@ -160,12 +160,7 @@ pub enum LibraryError {
     Named(Unusable),
     /// None is installed, and none could be fetched.
     #[error("found no ONNX Runtime{found}, and fetched none: {reason}. {}", remedies(package))]
-    NotFetched {
-        package: &'static str,
-        found: String,
-        #[source]
-        reason: Box<FetchError>,
-    },
+    NotFetched { package: &'static str, found: String, reason: String },
     /// No package that could be fetched has the provider.
     #[error(
         "found no ONNX Runtime with {provider}{found}; put one beside the program, or its path into {PATH_VARIABLE}"
@@ -180,12 +175,7 @@ pub enum LibraryError {
          {package}`; or install Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip) and be online \
          once; or put {file} beside the program"
     )]
-    PluginNotFetched {
-        package: &'static str,
-        file: String,
-        #[source]
-        reason: Box<FetchError>,
-    },
+    PluginNotFetched { package: &'static str, file: String, reason: String },
     /// The plugin with the provider does not load, or does not go with the library.
     #[error("{provider} at {} does not load: {reason}", path.display())]
     NotRegistered { provider: Provider, path: PathBuf, reason: String },
@@ -220,10 +210,7 @@ fn remedies(package: &str) -> String {
 }
 
 /// Finds a usable library that has `provider`, or fetches one if this process may.
-///
-/// # Errors
-/// Returns [`LibraryError`], with remedies.
-pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
+pub(super) fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     let mut refused = Vec::new();
     if let Some(library) = find(provider, &mut refused)? {
         return Ok(library);
@@ -234,7 +221,7 @@ pub fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError> {
     fetched(package, provider, &mut refused).map_err(|reason| LibraryError::NotFetched {
         package: package.name,
         found: refused_suffix(&refused),
-        reason: Box::new(reason),
+        reason: reason.to_string(),
     })
 }
 
@@ -260,7 +247,7 @@ pub fn obstacle(provider: Provider) -> Option<LibraryError> {
 
 /// Returns whether `provider` can be had here and now, without asking Python for its packages, which takes longer than each start
 /// of an engine may.
-pub fn is_at_hand(provider: Provider) -> bool {
+pub(crate) fn is_at_hand(provider: Provider) -> bool {
     if provider.plugin().is_some_and(|plugin| !plugin.is_known()) || obstacle(provider).is_some() {
         return false;
     }

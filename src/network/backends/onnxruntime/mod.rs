@@ -32,7 +32,6 @@ use crate::network::{
 use crate::params::Params;
 
 pub use device_options::{DeviceChoices, DeviceOptions};
-pub use fetch::{DownloadError, FetchError, PythonError, UnpackError};
 pub use finder::LibraryError;
 pub use provider::Provider;
 pub use runtime::Runtime;
@@ -126,10 +125,7 @@ impl OnnxRuntime {
 
     /// Does the same for a model that others have made; [`DeviceOptions::parse`] lists the options. What the
     /// device cannot compute of it, the CPU computes, and a note says so.
-    ///
-    /// # Errors
-    /// As [`OnnxRuntime::new`], and [`BackendError::Params`] for other options.
-    pub fn of_foreign_model(
+    pub(crate) fn of_ready_model(
         model: OnnxModel,
         network: &str,
         options: &Params,

@@ -93,10 +93,7 @@ impl Runtime {
 
     /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the processor, others a GPU.
     /// Whether other providers find theirs shows when a session is made.
-    ///
-    /// # Errors
-    /// Returns [`LibraryError`]; [`LibraryError::NoHardware`] also where only software stands for a GPU.
-    pub fn check_device(provider: Provider) -> Result<(), LibraryError> {
+    pub(crate) fn check_device(provider: Provider) -> Result<(), LibraryError> {
         // Software that stands for a GPU says that it is a CPU.
         let wanted = if provider.is_accelerator() { DeviceType::GPU } else { DeviceType::CPU };
         let devices = Runtime::get(provider)?.devices(provider);
@@ -254,7 +251,7 @@ impl Plugin {
             Err(reason) => Err(LibraryError::PluginNotFetched {
                 package: self.package.name,
                 file: self.file_name(),
-                reason: Box::new(reason),
+                reason: reason.to_string(),
             }),
         }
     }

@@ -67,6 +67,15 @@ fn convolution(board: &[f32], filters: &[f32], (inputs, outputs): (usize, usize)
     result
 }
 
+const EPILOGUES: [Epilogue; 5] =
+    [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool];
+
+/// Returns what becomes of an output `v` where `before` stood.
+fn finished(epilogue: Epilogue, v: f32, before: f32) -> f32 {
+    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before } else { v };
+    if matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu) { v.max(0.0) } else { v }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -106,7 +115,7 @@ proptest! {
         seed: u64, positions in 1..4usize, in_blocks in 1..4usize, out_blocks in 1..5usize, epilogue in 0..5usize,
     ) {
         let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
-        let epilogue = [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool][epilogue];
+        let epilogue = EPILOGUES[epilogue];
         let boards: Vec<f32> = (0..positions).flat_map(|i| board(seed ^ i as u64, inputs)).collect();
         let before: Vec<f32> = (0..positions).flat_map(|i| board(!seed ^ i as u64, outputs)).collect();
         let filters = numbers(seed ^ 77, outputs * inputs * 9);
@@ -150,9 +159,7 @@ proptest! {
                     let at = board_offset(square, outputs) + output;
                     let v = v + bias[output];
                     sums[output] += v;
-                    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + before[at] } else { v };
-                    let relu = matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu);
-                    expected[at] = if relu { v.max(0.0) } else { v };
+                    expected[at] = finished(epilogue, v, before[at]);
                 }
                 assert_close(after, &expected, 5e-4, kernels.name())?;
                 if epilogue == Epilogue::Pool {
@@ -262,7 +269,7 @@ proptest! {
         seed: u64, positions in 1..3usize, in_blocks in 1..5usize, out_blocks in 1..5usize, epilogue in 0..5usize,
     ) {
         let (inputs, outputs) = (in_blocks * CHANNEL_STEP, out_blocks * CHANNEL_STEP);
-        let epilogue = [Epilogue::Store, Epilogue::Relu, Epilogue::Add, Epilogue::AddRelu, Epilogue::Pool][epilogue];
+        let epilogue = EPILOGUES[epilogue];
         // A convolution whose only filter copies the channels from a neighbouring square: exact in bf16.
         let (dx, dy) = ((seed % 3) as usize, (seed / 3 % 3) as usize);
         let rounded = |values: Vec<f32>| -> Vec<f32> {
@@ -309,9 +316,7 @@ proptest! {
                     let cell = &mut expected[board_offset(square, outputs) + output];
                     let v = shift(input, square, output) + bias[output];
                     sums[output] += v;
-                    let v = if matches!(epilogue, Epilogue::Add | Epilogue::AddRelu) { v + *cell } else { v };
-                    let relu = matches!(epilogue, Epilogue::Relu | Epilogue::AddRelu);
-                    *cell = if relu { v.max(0.0) } else { v };
+                    *cell = finished(epilogue, v, *cell);
                 }
                 assert_close(&after[position * size..][..size], &expected, 1e-6, kernels.name())?;
                 if epilogue == Epilogue::Pool {
