@@ -7,7 +7,7 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use super::{ExitStatus, Failure, Output};
-use crate::network::backends::onnxruntime::library::Library;
+use crate::network::backends::onnxruntime::finder::Library;
 use crate::network::backends::onnxruntime::{Provider, Runtime};
 use crate::network::folders;
 
@@ -24,7 +24,7 @@ pub(super) struct SetupArgs {
 struct RuntimeReport {
     library: String,
     version: String,
-    source: crate::network::backends::onnxruntime::library::LibrarySource,
+    source: crate::network::backends::onnxruntime::finder::LibrarySource,
     providers: Vec<&'static str>,
 }
 

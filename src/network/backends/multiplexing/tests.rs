@@ -85,7 +85,7 @@ fn without_any_device_left_an_evaluation_fails_and_keeps_its_positions() {
 }
 
 #[test]
-fn several_of_several_survive_the_loss_of_a_whole_branch() {
+fn devices_of_devices_survive_the_loss_of_a_whole_branch() {
     let backend = backend(
         "multiplexing",
         "latency-us=50,per-position-ns=100,\

@@ -10,16 +10,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use ndarray::ArrayD;
 use ort::device::Device;
 use ort::session::Session;
 use ort::session::builder::{GraphOptimizationLevel, PrepackedWeights};
+use ort::value::TensorRef;
 use thiserror::Error;
 
 use super::device_options::{DeviceOptions, InputTensor};
-use super::evaluator::{self, ModelInterface, RunBatch};
 use super::provider::Provider;
+use super::runners::{HostMemory, ModelInterface, RunBatch, runner};
 use super::runtime::Runtime;
+use super::tensors::{input_shape, write_batch};
 use super::{MAX_BATCH, NAME};
+use crate::network::onnx::Ranges;
 use crate::network::weights::{DataType, InputForm, OnnxModel};
 use crate::network::{BackendError, EvalSlot, Evaluator};
 
@@ -89,7 +93,6 @@ impl SessionPool {
         }
     }
 
-    /// Returns an evaluator with a session of its own.
     pub(super) fn evaluator(self: &Arc<SessionPool>) -> Result<SessionEvaluator, BackendError> {
         let session = {
             let _alone = self.alone();
@@ -97,15 +100,13 @@ impl SessionPool {
         };
         let DeviceOptions { provider, gpu, .. } = self.device;
         let memory = match provider {
-            Provider::Cuda | Provider::TensorRt if self.device.cuda_graph => {
-                evaluator::HostMemory::Recorded { gpu }
-            }
-            Provider::Cuda | Provider::TensorRt => evaluator::HostMemory::Pinned { gpu },
-            _ => evaluator::HostMemory::Plain,
+            Provider::Cuda | Provider::TensorRt if self.device.cuda_graph => HostMemory::Recorded { gpu },
+            Provider::Cuda | Provider::TensorRt => HostMemory::Pinned { gpu },
+            _ => HostMemory::Plain,
         };
         let mut evaluator = SessionEvaluator {
             session: Some(session),
-            run: evaluator::runner(self.input, self.data_type, memory),
+            run: runner(self.input, self.data_type, memory),
             sessions: Arc::clone(self),
         };
         if provider.runs_one_at_a_time() {
@@ -246,4 +247,52 @@ impl Drop for SessionPool {
         let _alone = self.alone();
         self.idle.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+/// Positions that are evaluated at once; only memory depends on it.
+const BATCH: usize = 32;
+
+/// Returns the ranges of the inner tensors of `model` over `positions`.
+///
+/// The model must take any batch size and be built in [`Float32`](crate::network::onnx::Precision::Float32) with
+/// [`Observe`](crate::network::onnx::Quantization::Observe).
+///
+/// # Errors
+/// Returns [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Evaluation`] if it fails.
+pub fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
+    let runtime = Runtime::get(Provider::Cpu)?;
+    let failed =
+        |error: ort::Error| BackendError::Evaluation { backend: NAME.into(), reason: error.to_string() };
+    let mut session = open_to_observe(runtime, &model.bytes).map_err(failed)?;
+    let mut ranges = Ranges::default();
+    for batch in positions.chunks(BATCH) {
+        record(&mut session, model, batch, &mut ranges).map_err(failed)?;
+    }
+    Ok(ranges)
+}
+
+fn open_to_observe(runtime: &Runtime, model: &[u8]) -> ort::Result<Session> {
+    Session::builder(runtime.environment())?
+        .with_optimization_level(GraphOptimizationLevel::Level1)?
+        .with_intra_threads(1)?
+        .commit_from_memory(model)
+}
+
+/// Evaluates `batch` and widens the ranges by the numbers of all outputs that hold but one.
+fn record(
+    session: &mut Session,
+    model: &OnnxModel,
+    batch: &[EvalSlot],
+    ranges: &mut Ranges,
+) -> ort::Result<()> {
+    let mut planes = ArrayD::<f32>::default(input_shape::<f32>(batch.len()));
+    write_batch(batch, model.input_format, planes.view_mut());
+    let outputs =
+        session.run(ort::inputs![model.names.input.as_str() => TensorRef::from_array_view(&planes)?])?;
+    for (name, value) in outputs.iter() {
+        if let (_, [number]) = value.try_extract_tensor::<f32>()? {
+            ranges.record(name, *number);
+        }
+    }
+    Ok(())
 }
