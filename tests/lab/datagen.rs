@@ -1,12 +1,12 @@
 //! Tests the command `datagen`.
 
-use zeitnot::lab::training::cursor::GameCursor;
-use zeitnot::lab::training::game::{LabelSource, LabelledGame, LabelledPly, MoveChoice};
+use zeitnot::chess::{History, Variant};
+use zeitnot::lab::training::game::{LabelledGame, LabelledPly, MoveChoice};
 use zeitnot::lab::training::pgn;
 use zeitnot::lab::training::table::{MAX_PAST, ROW};
 
 use crate::common;
-use crate::training_data::{PGN, read_records, teacher_bytes, write_records};
+use crate::training_data::{PGN, read_records, write_records};
 
 /// Runs the program and returns its exit code, stdout and stderr.
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -41,7 +41,7 @@ fn a_teacher_plays_and_an_interrupted_run_goes_on() {
     assert_eq!(code, Some(0), "{errors}");
     let games = read_records(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(games.len(), 2);
-    assert!(games.iter().all(|game| game.source == LabelSource::Teacher && !game.plies.is_empty()));
+    assert!(games.iter().all(|game| game.by_teacher && !game.plies.is_empty()));
     assert_eq!([games[0].held_out, games[1].held_out], [true, false]);
     assert_eq!(games[0], read_records(&whole).unwrap()[0], "the first game stays");
     assert!(first.contains("\"games\":2") && second.contains("\"games\":2"), "{first}{second}");
@@ -63,11 +63,10 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
     let games = read_records(&std::fs::read(&source).unwrap()).unwrap();
     let mut places = Vec::new();
     for game in &games {
-        let mut cursor = GameCursor::new(game.start.as_deref()).unwrap();
+        let mut history = History::start();
         for ply in &game.plies {
-            let fen = cursor.history().current().to_fen();
-            places.push((fen, game.held_out, ply.candidates.clone()));
-            cursor.play(ply.played).unwrap();
+            places.push((history.current().to_fen(), game.held_out, ply.candidates.clone()));
+            history.push(ply.played);
         }
     }
 
@@ -79,9 +78,9 @@ fn lines_with_blunders_begin_in_games_and_are_labelled() {
         let is_past = |ply: &&LabelledPly| ply.choice == MoveChoice::Book;
         let past = line.plies.iter().take_while(is_past).count();
         assert!(past <= MAX_PAST, "{past}");
-        let mut cursor = GameCursor::new(line.start.as_deref()).unwrap();
-        line.plies[..past].iter().for_each(|ply| cursor.play(ply.played).unwrap());
-        let fen = cursor.history().current().to_fen();
+        let mut history = History::from_fen(line.start.as_deref().unwrap(), Variant::Standard).unwrap();
+        line.plies[..past].iter().for_each(|ply| history.push(ply.played));
+        let fen = history.current().to_fen();
         let place = (fen, line.held_out, line.plies[past].candidates.clone());
         assert!(places.contains(&place), "labels and games are the source's: {place:?}");
         assert!((1..=5).contains(&(line.plies.len() - past)));
@@ -122,16 +121,12 @@ fn import_reads_compressed_files_and_names_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(path("games.pgn.zst"), zstd::encode_all(PGN.as_bytes(), 3).unwrap()).unwrap();
-    std::fs::write(path("teacher.bin"), teacher_bytes()).unwrap();
-    let (pgn, teacher, out) = (path("games.pgn.zst"), path("teacher.bin"), path("games.zng.zst"));
-    let (code, _, errors) = run(&["datagen", "import", "--pgn", &pgn, "--teacher", &teacher, "--out", &out]);
+    let (pgn, out) = (path("games.pgn.zst"), path("games.zng.zst"));
+    let (code, _, errors) = run(&["datagen", "import", "--pgn", &pgn, "--out", &out]);
     assert_eq!(code, Some(0), "{errors}");
     let records = zstd::decode_all(&std::fs::read(&out).unwrap()[..]).unwrap();
-    assert_eq!(read_records(&records).unwrap().len(), 3);
+    assert_eq!(read_records(&records).unwrap().len(), 2);
 
-    let (code, _, errors) = run(&["datagen", "import", "--out", &out]);
-    assert_eq!(code, Some(2));
-    assert!(errors.contains("name files with --pgn or --teacher"), "{errors}");
     let (code, _, errors) =
         run(&["datagen", "play", "--teacher", "/no/such/engine", "-g", "1", "-o", &path("new.zng")]);
     assert_eq!(code, Some(2));
