@@ -143,9 +143,7 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
     let mut engine = Engine::start(&["--threads=1", "--backend=simulated(fail-after=1)"]);
     engine.ask(&["isready"], "readyok");
     // The first batch comes back: its move is played, with the message.
-    engine.send("position startpos");
-    engine.send("go nodes 1000");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["position startpos", "go nodes 1000"]);
     assert!(lines.iter().any(|line| line.starts_with(ERROR)), "{lines:#?}");
     engine.send("ucinewgame");
     engine.send("position startpos moves d2d4");
