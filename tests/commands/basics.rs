@@ -6,6 +6,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
+use crate::common::engine::Engine;
 use crate::common::{self, assert_refused, run_with_input, set_up_onnx_runtime, stderr, stdout, zeitnot};
 
 /// Runs the command with `input` on its standard input.
@@ -81,22 +82,11 @@ fn eval_takes_the_positions_of_other_commands() {
 
 #[test]
 fn eval_answers_each_line_at_once() {
-    let mut child = zeitnot(&["eval", "--json", "--backend", "random"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let mut answers = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut eval = Engine::start(&["eval", "--json", "--backend", "random"]);
     for _ in 0..3 {
-        input.write_all(b"startpos\n").unwrap();
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut answers, &mut line).unwrap();
-        assert!(line.starts_with("{\"position\":\"startpos\""), "{line}");
+        eval.ask(&["startpos"], "{\"position\":\"startpos\"");
     }
-    drop(input);
-    assert!(child.wait().unwrap().success());
+    assert!(eval.finish().is_empty());
 }
 
 #[test]

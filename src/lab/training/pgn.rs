@@ -85,7 +85,7 @@ pub(crate) fn ending(game: &pgn::RecordedGame) -> Ending {
     }
     let tag = |name| game.tags.get(name).unwrap_or_default();
     let text = format!("{} {}", tag("Termination"), tag("TerminationDetails")).to_lowercase();
-    let told = WORDS.iter().find(|(words, _)| words.iter().any(|word| text.contains(word)));
+    let told = WORDS.iter().find(|(words, _)| words.split(' ').any(|word| text.contains(word)));
     match told {
         _ if !game.has_result => Ending::Broken,
         Some((_, ending)) => *ending,
@@ -96,29 +96,16 @@ pub(crate) fn ending(game: &pgn::RecordedGame) -> Ending {
 }
 
 /// The words for endings of TCEC, the PGN standard and `zeitnot match`. The first that fits counts.
-const WORDS: [(&[&str], Ending); 6] = [
+const WORDS: [(&str, Ending); 6] = [
     (
-        &[
-            "disconnect",
-            "stall",
-            "time",
-            "abandon",
-            "illegal",
-            "infraction",
-            "resign",
-            "crash",
-            "withdraw",
-            "loop",
-            "unterminated",
-            "unfinished",
-        ],
+        "disconnect stall time abandon illegal infraction resign crash withdraw loop unterminated unfinished",
         Ending::Broken,
     ),
-    (&["mates", "checkmate"], Ending::Checkmate),
-    (&["stalemate"], Ending::Stalemate),
-    (&["fifty", "50-move"], Ending::FiftyMoves),
-    (&["3-fold", "threefold", "repetition"], Ending::Repetition),
-    (&["insufficient"], Ending::InsufficientMaterial),
+    ("mates checkmate", Ending::Checkmate),
+    ("stalemate", Ending::Stalemate),
+    ("fifty 50-move", Ending::FiftyMoves),
+    ("3-fold threefold repetition", Ending::Repetition),
+    ("insufficient", Ending::InsufficientMaterial),
 ];
 
 /// Returns the base time of a TimeControl tag such as `1800+3` or `40/7200:20/3600:900+30`, seconds; 0 if it has none.

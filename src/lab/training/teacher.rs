@@ -108,21 +108,20 @@ impl UciTeacher {
         let position = game.position_text();
         self.process.send(&format!("position {position}"))?;
         self.process.send(&format!("go nodes {nodes}"))?;
-        let mut latest: Vec<Option<VariationScore>> = vec![None; MAX_CANDIDATES];
-        for line in self.process.read_until("bestmove", None)? {
-            if let Some(score) = parse_info(&line)
-                && let Some(slot) = latest.get_mut(score.rank)
-            {
-                *slot = Some(score);
+        let lines = self.process.read_until("bestmove", None)?;
+        let mut latest = [None; MAX_CANDIDATES];
+        for (rank, centipawns, first_move) in lines.iter().filter_map(|line| parse_info(line)) {
+            if let Some(slot) = latest.get_mut(rank) {
+                *slot = Some((centipawns, first_move));
             }
         }
         let mut candidates: Vec<TeacherMove> = Vec::new();
-        for score in latest.into_iter().flatten() {
-            let candidate = game.history.parse_move(&score.first_move);
+        for (centipawns, first_move) in latest.into_iter().flatten() {
+            let candidate = game.history.parse_move(first_move);
             let candidate = candidate.map_err(|error| self.process.fault(error.to_string()))?;
             // An unfinished last iteration can name a move twice.
             if candidates.iter().all(|known| known.r#move != candidate) {
-                candidates.push(TeacherMove { r#move: candidate, centipawns: score.centipawns });
+                candidates.push(TeacherMove { r#move: candidate, centipawns });
             }
         }
         candidates.sort_by_key(|candidate| -i32::from(candidate.centipawns));
@@ -133,17 +132,9 @@ impl UciTeacher {
     }
 }
 
-/// The score of one variation in an info line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct VariationScore {
-    /// Place of the variation, from 0.
-    rank: usize,
-    centipawns: i16,
-    first_move: String,
-}
-
-/// Reads `info … multipv K score cp X|mate Y … pv MOVE …`; `None` for other lines and for bounds.
-fn parse_info(line: &str) -> Option<VariationScore> {
+/// Reads `info … multipv K score cp X|mate Y … pv MOVE …`: the variation's place from 0, its centipawns and its first move; `None` for
+/// other lines and for bounds.
+fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
     let info = InfoLine::parse(line).filter(|info| !info.is_bound())?;
     let (unit, number) = info.score()?;
     let centipawns = match unit {
@@ -152,11 +143,8 @@ fn parse_info(line: &str) -> Option<VariationScore> {
         "mate" => number.saturating_mul(-2).min(MATE / 2) - MATE,
         _ => return None,
     };
-    Some(VariationScore {
-        rank: info.after("multipv").map_or(Some(1), |rank| rank.parse::<usize>().ok())?.checked_sub(1)?,
-        centipawns: centipawns as i16,
-        first_move: info.after("pv")?.to_owned(),
-    })
+    let rank = info.after("multipv").map_or(Some(1), |rank| rank.parse::<usize>().ok())?;
+    Some((rank.checked_sub(1)?, centipawns as i16, info.after("pv")?))
 }
 
 /// The game on the board.
@@ -474,8 +462,6 @@ mod tests {
 
     #[test]
     fn reads_scores() {
-        let read =
-            |line: &str| parse_info(line).map(|score| (score.rank, score.centipawns, score.first_move));
         let cases = [
             ("info depth 9 multipv 2 score cp -35 nodes 12 pv e2e4 e7e5", Some((1, -35, "e2e4"))),
             ("info depth 9 score mate 3 pv d1d8", Some((0, 31995, "d1d8"))),
@@ -489,7 +475,7 @@ mod tests {
             ("bestmove e2e4", None),
         ];
         for (line, expected) in cases {
-            assert_eq!(read(line), expected.map(|(rank, cp, m)| (rank, cp, m.to_owned())), "{line}");
+            assert_eq!(parse_info(line), expected, "{line}");
         }
     }
 
