@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{package_file, run, run_json, stderr};
+use crate::common::{assert_refused, package_file, run, run_json, stderr};
 
 /// A device whose batches take 2 ms and 10 µs more with each position.
 const DEVICE: &str = "simulated(latency-us=2000,per-position-ns=10000,max-batch=64)";
@@ -58,9 +58,7 @@ fn backendbench_writes_curve_page_and_figures() {
 
 #[test]
 fn backendbench_refuses_sizes_that_the_backend_does_not_take() {
-    let output = run(&["backendbench", "--backend", DEVICE, "--batches=65"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("simulated takes up to 64"));
+    assert_refused(&run(&["backendbench", "--backend", DEVICE, "--batches=65"]), "simulated takes up to 64");
 }
 
 #[test]
@@ -112,9 +110,7 @@ fn benchmark_compares_with_an_earlier_run_and_reports() {
     );
     old["positions"] = serde_json::json!([]);
     fs::write(path("old.json"), old.to_string()).unwrap();
-    let output = run(&[&line[..], &["--compare", &path("old.json")]].concat());
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("none of the positions"));
+    assert_refused(&run(&[&line[..], &["--compare", &path("old.json")]].concat()), "none of the positions");
 }
 
 #[test]
@@ -172,9 +168,7 @@ fn benchmark_compares_backends_and_one_that_fails_takes_no_other_along() {
         assert!(page.contains("is the fastest, with") && page.contains("Speed by backend"), "{page}");
         assert!(fs::read_to_string(folder.path().join("speed.svg")).unwrap().starts_with("<svg"));
     }
-    let output = run(&["benchmark", "--backends=random", "--threads=2"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--thread-counts"), "{}", stderr(&output));
+    assert_refused(&run(&["benchmark", "--backends=random", "--threads=2"]), "--thread-counts");
 }
 
 #[test]
@@ -248,9 +242,7 @@ fn benchmark_needs_an_end() {
         &["bench", "--backend=random", "--nodes=-1", "--movetime=0"],
         &["bench", "--backend=random", "--nodes=0"],
     ] {
-        let output = run(line);
-        assert_eq!(output.status.code(), Some(2), "{line:?}");
-        assert!(stderr(&output).contains("need an end"), "{line:?}: {}", stderr(&output));
+        assert_refused(&run(line), "need an end");
     }
 }
 
@@ -319,9 +311,7 @@ fn spoil_searches_the_positions_that_are_asked_for() {
 #[test]
 fn spoil_refuses_what_it_sets_itself() {
     for flag in ["--threads=2", "--minibatch-size=8"] {
-        let output = run(&["bench", "--spoil", "--backend=random", flag]);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("--thread-counts"), "{}", stderr(&output));
+        assert_refused(&run(&["bench", "--spoil", "--backend=random", flag]), "--thread-counts");
     }
 }
 

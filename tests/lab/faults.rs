@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{data, stderr, stdout, zeitnot};
+use crate::common::{assert_refused, data, stderr, stdout, zeitnot};
 
 /// The time after which a match that makes no game counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -241,9 +241,10 @@ fn an_analysis_that_was_stopped_or_killed_goes_on_where_it_was() {
     let mut with_half_a_line = fs::read(journal(&parts)).unwrap();
     with_half_a_line.extend(b"{\"run\":\"");
     fs::write(journal(&parts), with_half_a_line).unwrap();
-    let other = an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap();
-    assert_eq!(other.status.code(), Some(2));
-    assert!(stderr(&other).contains("holds an unfinished analysis of other games"), "{}", stderr(&other));
+    assert_refused(
+        &an_analysis(&pgn, &parts).arg("--nodes=1001").output().unwrap(),
+        "holds an unfinished analysis of other games",
+    );
     let resumed = an_analysis(&pgn, &parts).output().unwrap();
     assert_eq!((stdout(&resumed), stderr(&resumed)), (stdout(&uninterrupted), stderr(&uninterrupted)));
     for name in ["games.pgn", "index.html"] {
@@ -303,9 +304,7 @@ fn a_folder_that_cannot_be_made_is_an_error_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let output = a_match(&file.join("below")).stderr(Stdio::piped()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("below"), "{}", stderr(&output));
+    assert_refused(&a_match(&file.join("below")).stderr(Stdio::piped()).output().unwrap(), "below");
 }
 
 #[cfg(target_os = "linux")]
@@ -313,14 +312,14 @@ fn a_folder_that_cannot_be_made_is_an_error_at_the_start() {
 fn a_full_disk_is_told() {
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for arguments in [&["perft", "2"][..], &["perft", "2", "--json"], &["options"]] {
-        let output = zeitnot(arguments).stdout(full()).stderr(Stdio::piped()).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(stderr(&output).contains("cannot write the output: No space left"), "{}", stderr(&output));
+        assert_refused(
+            &zeitnot(arguments).stdout(full()).stderr(Stdio::piped()).output().unwrap(),
+            "cannot write the output: No space left",
+        );
     }
     // A log that cannot be written is no reason to lose a game.
     let mut engine = crate::common::engine::Engine::start(&["--backend=random", "--logfile=/dev/full"]);
-    engine.send("go nodes 10");
-    let lines = engine.read_until("bestmove");
+    let lines = engine.search(&["go nodes 10"]);
     let is_told = |line: &String| {
         line.starts_with("info string ERROR: cannot write the log file /dev/full: No space left")
     };

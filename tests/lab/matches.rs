@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{data, json, run, zeitnot};
+use crate::common::{assert_refused, data, error_message, json, zeitnot};
 
 /// Plays a match into `folder`; returns what it reports and its PGN.
 fn play(folder: &Path, args: &[&str]) -> (Value, String) {
@@ -108,13 +108,6 @@ fn report(files: &[std::path::PathBuf]) -> Value {
 
 fn report_into(folder: &Path, files: &[std::path::PathBuf]) -> Value {
     report(&[&[Path::new("--out").into(), folder.into()], files].concat())
-}
-
-/// Runs a command that is to fail and returns its message.
-fn error_message(args: &[&str]) -> String {
-    let output = run(args);
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    String::from_utf8(output.stderr).unwrap()
 }
 
 #[test]
@@ -225,10 +218,10 @@ fn a_match_that_was_stopped_goes_on_where_it_was() {
     // The same folder serves a longer match, but not another one.
     let (longer, _) = play(folder.path(), &[&MATCH[..], &["--games=12"]].concat());
     assert_eq!(longer["games"], 12);
-    let other =
-        zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap();
-    assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("another match or shard"));
+    assert_refused(
+        &zeitnot(&["match", "--backend=random", "--nodes=31", "--out"]).arg(folder.path()).output().unwrap(),
+        "another match or shard",
+    );
 }
 
 /// A regression: nothing said how often smart pruning ended a move, nor how much time that saved.
@@ -321,10 +314,7 @@ fn bad_arguments_are_named() {
         (&["--nodes=1", "--shard=3/2"], "expected i/n"),
         (&["--nodes=1", "--adjudicate-syzygy=/"], "--adjudicate-syzygy: no .rtbw file"),
     ] {
-        let output = zeitnot(&["match", "--backend=random"]).args(args).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(message), "{args:?}: {stderr}");
+        assert_refused(&zeitnot(&["match", "--backend=random"]).args(args).output().unwrap(), message);
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::common::{run, stderr, zeitnot};
+use crate::common::{assert_refused, run, stderr, zeitnot};
 
 /// Morphy against the Duke of Brunswick and Count Isouard, Paris 1858.
 const OPERA: &str = "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 \
@@ -172,9 +172,7 @@ fn shards_put_together_give_the_report_of_one_run() {
     let output = succeed(&["report", "--json", &files[0], &files[1], &files[2], "--out", &merged]);
     assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     assert_eq!(rows(&path("merged")), rows(&path("whole")));
-    let twice = run(&["report", &files[0], &files[0]]);
-    assert_eq!(twice.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&twice.stderr).contains("is in two of the files"));
+    assert_refused(&run(&["report", &files[0], &files[0]]), "is in two of the files");
 }
 
 #[test]
@@ -188,9 +186,7 @@ fn reports_never_destroy_their_input() {
     for (more, message) in
         [(["--out", out], "would overwrite"), (["--sprt", "elo1=5"], "--sprt: for rows of match")]
     {
-        let refused = zeitnot(&["report"]).arg(&file).args(more).output().unwrap();
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&refused.stderr).contains(message), "{refused:?}");
+        assert_refused(&zeitnot(&["report"]).arg(&file).args(more).output().unwrap(), message);
     }
     assert_eq!(rows(Path::new(out)), before);
 }
@@ -264,10 +260,10 @@ fn a_run_that_was_cut_off_goes_on_to_the_same_rows() {
         assert_eq!(rows(&out), text, "cut at {cut}");
     }
     let (pgn, out) = (pgn.to_str().unwrap(), out.to_str().unwrap());
-    let other =
-        run(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"]);
-    assert_eq!(other.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&other.stderr).contains("other settings"));
+    assert_refused(
+        &run(&["movesleft", "--backend", "random", "--pgn", pgn, "--out", out, "--resume", "--sample", "2"]),
+        "other settings",
+    );
 }
 
 #[test]

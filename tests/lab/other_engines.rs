@@ -58,3 +58,16 @@ fn a_late_move_counts_for_clock_and_nodes() {
         assert!(cell("b_clock_ms").parse::<f64>().unwrap() < 0.0, "{game:?}");
     }
 }
+
+#[test]
+fn our_own_program_behind_pipes_loses_no_game_on_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_zeitnot");
+    let side = |name: &str| format!("--{name}=name={name},cmd={program},args=--backend=random --threads=1");
+    let options = ["match", "--games=2", "--tc=1+0.02", "--max-plies=160", &side("a"), &side("b"), "--out"];
+    let output = zeitnot(&options).arg(folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let rows = fs::read_to_string(folder.path().join("games.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 3, "{rows}");
+    assert!(!rows.contains("time-forfeit"), "{rows}");
+}

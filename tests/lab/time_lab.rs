@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Output;
 
-use crate::common::{json, run};
+use crate::common::{error_message, json, run};
 
 /// Returns nine games in which knights go out and home for different numbers of moves.
 fn games() -> String {
@@ -116,13 +116,6 @@ fn a_shard_without_games_is_part_of_the_report() {
     };
     let [[a, b], [c, d]] = [part("1/2"), part("2/2")];
     assert_eq!(json(&run(&["report", "--json", &a, &b, &c, &d]))["managers"][0]["games"], 1);
-}
-
-/// Runs a command that is to fail and returns its message.
-fn error_message(args: &[&str]) -> String {
-    let output = run(args);
-    assert_eq!(output.status.code(), Some(2), "{args:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

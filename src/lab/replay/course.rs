@@ -1,6 +1,6 @@
 //! The course of a search while its tree grows: how the score drifts, and how often the best move changes.
 //!
-//! The figures are of recorded searches (`scripts/course.py`): 300 positions of TCEC games, searched with
+//! The figures are of recorded searches (commit a7379f6, `scripts/course.py`): 300 positions of TCEC games, searched with
 //! `models/tiny/zeitnot-tiny.pb.gz` from 8 to 16,384 nodes, looked at each time the nodes had doubled.
 
 use super::random::ReplayRandom;
