@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`matches`](mod@matches) | games between two engines, many at once, and what they prove |
 //! | [`replay`] | time managers on whole games in virtual time |
-//! | [`moves_left`] | moves-left estimators on recorded games |
+//! | `moves_left` | moves-left estimators on recorded games |
 //!
 //! [`tuning`] finds better values of options by the games of `matches`. [`analysis`] searches the positions of recorded games for
 //! the players who want to learn from them.
@@ -19,7 +19,7 @@
 pub mod analysis;
 pub(crate) mod compressed;
 pub mod matches;
-pub mod moves_left;
+pub(crate) mod moves_left;
 pub mod pgn;
 mod phase;
 pub mod replay;

@@ -23,6 +23,7 @@ pub use summary::{AnalysisSummary, SideSummary, table};
 use crate::chess::{History, Move, Position};
 use crate::lab::matches::MoveScore;
 use crate::lab::pgn::RecordedGame;
+use crate::lab::replay::control_of;
 
 /// A line that a search found, from the point of view of the side that moves first in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +97,7 @@ impl AnalysedGame {
     pub fn used_ms(&self, ply: usize) -> Option<f64> {
         let moves = &self.recorded.moves;
         let by_clock = || {
-            let control = spending::control_of(&self.recorded);
+            let control = control_of(&self.recorded);
             let before = match ply.checked_sub(2) {
                 Some(last) => moves[last].clock_ms?,
                 None => control?.time.0,

@@ -3,7 +3,7 @@
 use super::AnalysedPosition;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::replay::{
-    ClockSource, EngineModel, ReplayGame, ReplayMove, ReplayOptions, SpeedModel, replay,
+    ClockSource, EngineModel, ReplayMove, ReplayOptions, Speed, control_of, recorded_moves, replay,
 };
 use crate::time::{Plies, RootEvaluation, TimeControl, manager_from};
 
@@ -16,11 +16,6 @@ pub struct SpendingPlan {
     pub control: Option<TimeControl>,
     /// Time that is kept back of every clock, ms.
     pub overhead_ms: f64,
-}
-
-/// Returns the recorded time control, if its tag is of one period with the same rule for the whole game.
-pub(super) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
-    game.tags.get("TimeControl").and_then(|tag| tag.parse().ok())
 }
 
 impl SpendingPlan {
@@ -37,9 +32,9 @@ impl SpendingPlan {
         let Some(control) = control_of(game).or(self.control) else { return spent };
         for side in 0..2 {
             let Ok(manager) = manager_from(&self.manager) else { return spent };
-            let moves = replay_moves(game, positions, side, control);
+            let moves = searched_moves(game, positions, side, control);
             let has_clocks = moves.iter().skip(1).any(|position| position.clock_ms.is_some());
-            let speed = SpeedModel::Constant(nps);
+            let speed = Speed::constant(nps);
             let options = ReplayOptions {
                 control,
                 clock_source: if has_clocks { ClockSource::Recorded } else { ClockSource::Running },
@@ -53,7 +48,7 @@ impl SpendingPlan {
                 overhead_ms: self.overhead_ms,
                 ..ReplayOptions::default()
             };
-            let replayed = replay(&ReplayGame { moves }, manager, &options);
+            let replayed = replay(&moves, manager, &options);
             for (own, played) in replayed.moves.iter().enumerate() {
                 spent[side + 2 * own] = Some(played.used_ms);
             }
@@ -63,33 +58,19 @@ impl SpendingPlan {
 }
 
 /// Returns every second move from `first` on, with the clock before it and what the search found.
-fn replay_moves(
+fn searched_moves(
     game: &RecordedGame,
     positions: &[AnalysedPosition],
     first: usize,
     control: TimeControl,
 ) -> Vec<ReplayMove> {
-    let mut position = game.start.clone();
-    let mut moves = Vec::new();
-    for (ply, played) in game.moves.iter().enumerate() {
-        if ply >= first && (ply - first).is_multiple_of(2) {
-            let best = positions[ply].best();
-            moves.push(ReplayMove {
-                root: Some(RootEvaluation {
-                    q: best.wl,
-                    d: Some(best.d),
-                    m: best.moves_left.map(Plies),
-                    m_spread: None,
-                }),
-                // What the clock showed after our last move.
-                clock_ms: match ply.checked_sub(2) {
-                    Some(last) => game.moves[last].clock_ms,
-                    None => Some(control.time.0),
-                },
-                ..ReplayMove::of(&position)
-            });
-        }
-        position = position.play(played.r#move);
-    }
-    moves
+    let own = positions.iter().skip(first).step_by(2);
+    let moves = recorded_moves(game, first, Some(control)).into_iter().zip(own);
+    let moves = moves.map(|(recorded, found)| {
+        let best = found.best();
+        let m = best.moves_left.map(Plies);
+        let root = Some(RootEvaluation { q: best.wl, d: Some(best.d), m, m_spread: None });
+        ReplayMove { root, plies_to_mate: None, ..recorded }
+    });
+    moves.collect()
 }

@@ -8,6 +8,7 @@ mod interruption;
 mod matches;
 mod movesleft;
 mod progress;
+mod recorded_games;
 mod report;
 mod run_id;
 mod shard;

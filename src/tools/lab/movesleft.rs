@@ -14,21 +14,25 @@ use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
 use super::command_line::{command_line, quoted};
-use super::interruption::{INTERRUPTED, interruption_soon};
+use super::interruption::end_on_interruption;
+use super::recorded_games::{RecordedGames, in_order};
 use super::shard::Shard;
 use crate::engine::OpenedBackend;
-use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{
-    self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study, StudyText,
+    Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
 };
+use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::training::game::Ending;
+use crate::lab::training::pgn::ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::version::VERSION;
 
 /// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MovesLeftArgs {
@@ -147,7 +151,6 @@ impl FilterArgs {
 
     fn selection(&self) -> Selection {
         Selection {
-            max_games: self.max_games,
             sample: self.sample,
             from_ply: self.from_ply,
             plies: self.min_plies..=self.max_plies,
@@ -196,11 +199,7 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
         .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
     let rows = folder.join(ROWS);
     let measured = measure_into(args, folder);
-    let reported = measured.and_then(|counts| {
-        if counts.stopped {
-            eprint_message(farewell(args, &rows));
-            std::process::exit(INTERRUPTED);
-        }
+    let reported = measured.and_then(|()| {
         if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
             eprint_message(
                 "no position of this shard has passed the filters: its file has no rows, only their names",
@@ -244,7 +243,7 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
 }
 
 /// Writes the rows of the games into the folder.
-fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failure> {
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     let opened = args.network.open()?;
     let backend = &opened.backend;
     if !backend.info().has_moves_left {
@@ -252,7 +251,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
     }
     let facts = run_facts(args, &opened);
     let path = folder.join(ROWS);
-    let stop = interruption_soon(farewell(args, &path))?;
+    end_on_interruption(farewell(args, &path))?;
     let (mut rows, first_game) = if args.resume {
         facts.check(folder)?;
         resume(&path)?
@@ -263,37 +262,45 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
         facts.write(folder)?;
         (RowWriter::create(&path)?, 1)
     };
-    let bytes_read = Arc::new(AtomicU64::new(0));
-    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let selection = args.filters.selection();
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or(cores, |threads| threads as usize);
+    let batch = args.batch.map(|batch| batch as usize);
+    let measurer = |_| Measurer::new(&selection, &**backend, &args.network.settings, batch, args.nodes);
+    let workers = (0..threads).map(measurer).collect::<Result<Vec<_>, _>>()?;
+    let bytes_read = Arc::new(AtomicU64::new(0));
     let mut progress = MeasureProgress::new(&args.pgn, bytes_read.clone());
-    let task = Task {
-        files: &args.pgn,
-        selection: &args.filters.selection(),
-        takes_game: &|number| number >= first_game && shard.takes(number - 1),
-        backend: &**backend,
-        settings: &args.network.settings,
-        nodes: args.nodes,
-        threads: args.threads.map_or(cores, |threads| threads as usize),
-        batch: args.batch.map(|batch| batch as usize),
-        stop,
-        bytes_read,
-    };
-    let counts = measure::run(&task, |event| {
-        match event {
-            Event::Skipped(reason) => progress.eprint_message(&reason),
-            Event::Game(game) => {
-                game.iter().try_for_each(|row| rows.write(row))?;
-                // Whatever ends the run costs no game that was measured.
-                rows.flush()?;
-                progress.add(game.len());
+    let mut games = RecordedGames::new(&args.pgn, bytes_read);
+    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.filters.max_games.unwrap_or(u64::MAX));
+    let chunk_size = if args.nodes.is_some() { 1 } else { CHUNK };
+    let (mut taken, mut broken_off) = (0, 0);
+    let next_games = || -> Result<_, Failure> {
+        let mut chunk = Vec::new();
+        while chunk.len() < chunk_size && taken < most {
+            let Some(game) = games.next().transpose()? else { break };
+            broken_off += u64::from(ending(&game) == Ending::Broken);
+            if selection.takes_game(&game) {
+                taken += 1;
+                chunk.extend(
+                    Some(game).filter(|game| game.number >= first_game && shard.takes(game.number - 1)),
+                );
             }
+        }
+        Ok((!chunk.is_empty()).then_some(chunk))
+    };
+    let measure = |measurer: &mut Measurer<'_>, games: Vec<RecordedGame>| Ok(measurer.measure(&games)?);
+    in_order(workers, next_games, measure, |measured| {
+        for game in measured {
+            game.iter().try_for_each(|row| rows.write(row))?;
+            // Whatever ends the run costs no game that was measured.
+            rows.flush()?;
+            progress.add(game.len());
         }
         Ok(())
     })?;
     rows.flush()?;
-    progress.finish(&counts);
-    Ok(counts)
+    progress.finish(&games, broken_off);
+    Ok(())
 }
 
 /// Refuses rows of an earlier run, which may have taken hours.
@@ -354,13 +361,9 @@ impl MeasureProgress {
         format!("{games} games, {:.1} games/s, {:.0} positions/s", rate(games), rate(positions))
     }
 
-    fn eprint_message(&self, text: &str) {
-        self.bar.suspend(|| eprint_message(text));
-    }
-
-    fn finish(&self, counts: &GameCounts) {
+    fn finish(&self, games: &RecordedGames, broken_off: u64) {
         self.bar.finish_and_clear();
-        let GameCounts { read, broken, broken_off, .. } = counts;
+        let RecordedGames { read, broken, .. } = games;
         eprint_message(format_args!(
             "{} ({read} games read, {broken} broken, {broken_off} unfinished or broken off)",
             self.rates()
@@ -393,16 +396,16 @@ pub(super) fn report(
         if files == [rows.as_path()] {
             write_parquet::<PositionRow>(&rows)?;
         } else {
-            facts.iter().try_for_each(|facts| facts.check_but_for_the_shard(folder))?;
+            if let Some(facts) = &facts {
+                let before = RunFacts::beside(&rows);
+                let shard = before.map_or_else(|| facts.shard.clone(), |before| before.shard);
+                RunFacts { shard, ..facts.clone() }.check(folder)?;
+            }
             write_merged::<PositionRow>(files, &rows)?;
-            facts.iter().try_for_each(|facts| facts.write(folder))?;
         }
-        for plot in moves_left::plots(&report) {
-            std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
-        }
-        let path = moves_left::page(&report, facts.as_ref()).write(folder)?;
+        let path = report.write_page(facts.as_ref(), folder)?;
         eprint_message(format_args!("report in {}", path.display()));
     }
-    output.write(&Findings::new(&report), &StudyText { report: &report })?;
+    output.write(&report.to_json(), &report)?;
     Ok(ExitStatus::Success)
 }
