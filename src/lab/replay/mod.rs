@@ -27,7 +27,7 @@ pub use heads::NetworkHeads;
 pub use model::{EngineModel, SpeedModel};
 pub use page::page;
 pub use replayer::{ReplayRows, Replayer};
-pub use row_files::{ReplayFiles, columns};
+pub(crate) use row_files::ReplayFiles;
 pub use rows::{ReplayGameRow, ReplayKey, ReplayMoveRow};
 pub use study::{ManagerFigures, ReplayStudy};
 pub use summary::{ExactMean, GameSummary, PhaseErrors, ReplaySummary};

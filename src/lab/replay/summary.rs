@@ -1,6 +1,6 @@
 //! The figures of a replayed game, and of many.
 
-use crate::lab::phase::Phase;
+use crate::lab::Phase;
 use crate::time::StopReason;
 
 use super::{ClockSource, ReplayedGame, ReplayedMove};

@@ -9,9 +9,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::interruption::{interruption, tell_stopped};
 use super::report::check_overwriting;
-use super::run_id::RunId;
+use super::run::{RunId, interruption, tell_stopped};
 use crate::engine::Settings;
 use crate::lab::analysis::{
     self, AnalysisError, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, SpendingPlan,

@@ -1,23 +1,19 @@
 //! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
 
 mod analyse;
-mod command_line;
 mod datagen;
 mod game_args;
-mod interruption;
 mod matches;
 mod movesleft;
-mod progress;
 mod report;
-mod run_id;
-mod shard;
+mod run;
 mod timelab;
 mod tune;
 
 use clap::Subcommand;
 
 use super::{ExitStatus, Failure, Output};
-use crate::lab::matches::MatchError;
+use crate::lab::LabError;
 use crate::lab::moves_left::MovesLeftError;
 use crate::lab::rows::RowError;
 
@@ -58,8 +54,8 @@ impl LabCommand {
     }
 }
 
-impl From<MatchError> for Failure {
-    fn from(error: MatchError) -> Failure {
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }

@@ -13,15 +13,13 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use super::command_line::{command_line, quoted};
-use super::interruption::{INTERRUPTED, interruption_soon};
-use super::shard::Shard;
+use super::run::{INTERRUPTED, Shard, command_line, interruption_soon, quoted};
 use crate::engine::OpenedBackend;
 use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{
     self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study, StudyText,
 };
-use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::rows::{ParquetRow, RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::training::game::Ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};

@@ -13,12 +13,8 @@ use std::sync::Arc;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::shard::Shard;
-use crate::lab::replay::{
-    self, EngineModel, NetworkHeads, ReplayFiles, ReplayGameRow, ReplayMoveRow, ReplayReport, ReplayStudy,
-    Replayer,
-};
-use crate::lab::rows::write_merged_rows;
+use super::run::Shard;
+use crate::lab::replay::{self, EngineModel, NetworkHeads, ReplayFiles, ReplayReport, ReplayStudy, Replayer};
 use crate::network::Backend;
 use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
 use crate::tools::output::eprint_message;
@@ -114,7 +110,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         }
         for rows in replayer.replay_all(&chunk) {
             if let Some(files) = &mut files {
-                files.write(&rows)?;
+                files.add(&rows.game, &rows.moves)?;
             }
             study.add(rows);
         }
@@ -189,7 +185,7 @@ pub(super) fn report(
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
-        write_merged_rows::<ReplayGameRow, ReplayMoveRow>(files, folder)?;
+        ReplayFiles::write_merged(files, folder)?;
         replay::page(&study).write(folder)?;
     }
     let report = ReplayReport::new(&study);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::TimelabArgs;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::lab::replay::GameToReplay;
-use crate::tools::lab::shard::Shard;
+use crate::tools::lab::run::Shard;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure};
 
