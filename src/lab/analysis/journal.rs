@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
 use super::analyst::SearchEffort;
 use super::page::{ViewedGame, viewed_game};
 use super::pgn::write_pgn;
 use super::{AnalysedGame, AnalysisSummary};
+use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{JsonLines, RowError, make_folder};
 
@@ -57,62 +57,66 @@ impl AnalysisRow {
     }
 }
 
-/// The reason why a run cannot go on or be written down.
-#[derive(Debug, Error)]
-pub(crate) enum AnalysisError {
-    #[error(transparent)]
-    Rows(#[from] RowError),
-    /// The folder holds another run.
-    #[error(
-        "{}: holds an unfinished analysis of other games or with other options; choose another --out, or the same games and options",
-        path.display()
-    )]
-    OtherRun { path: PathBuf },
-}
-
 /// The files of a run: its journal, and the games with comments.
 #[derive(Debug)]
 pub(crate) struct AnalysisJournal {
     folder: PathBuf,
     file: JsonLines,
     pgn: File,
-    /// Rows of an earlier part of the run whose games have not been met yet.
-    known: VecDeque<AnalysisRow>,
+}
+
+/// The rows of an earlier part of the run whose games have not been met yet.
+#[derive(Debug, Default)]
+pub(crate) struct KnownGames {
+    path: PathBuf,
+    rows: VecDeque<AnalysisRow>,
+}
+
+impl KnownGames {
+    /// Returns the row of the game that the run meets next, if it was analysed before.
+    pub(crate) fn next(&mut self, game: &RecordedGame) -> Result<Option<AnalysisRow>, LabError> {
+        match self.rows.pop_front() {
+            Some(row) if row.game != fingerprint(game) => Err(other_run(&self.path)),
+            row => Ok(row),
+        }
+    }
+
+    /// Checks that the run has met all of them.
+    pub(crate) fn check_all_met(&self) -> Result<(), LabError> {
+        if self.rows.is_empty() { Ok(()) } else { Err(other_run(&self.path)) }
+    }
+}
+
+fn other_run(path: &Path) -> LabError {
+    let what = "an unfinished analysis of other games or with other options";
+    LabError::OtherRun { path: path.to_owned(), what }
 }
 
 impl AnalysisJournal {
-    /// Opens or makes the files of the run `run` in `folder`.
-    pub(crate) fn open(folder: &Path, run: &str) -> Result<AnalysisJournal, AnalysisError> {
+    /// Opens or makes the files of the run `run` in `folder`. Returns also what is known of an earlier part.
+    pub(crate) fn open(folder: &Path, run: &str) -> Result<(AnalysisJournal, KnownGames), LabError> {
         make_folder(folder)?;
-        let mut known = VecDeque::new();
+        let mut rows = VecDeque::new();
         let path = folder.join(JOURNAL);
         let file = JsonLines::resume(&path, |row: AnalysisRow| {
             if row.run != run {
-                return Err(AnalysisError::OtherRun { path: path.clone() });
+                return Err(other_run(&path));
             }
-            known.push_back(row);
+            rows.push_back(row);
             Ok(())
         })?;
         let pgn_path = folder.join(GAMES);
         let pgn = File::create(&pgn_path).and_then(|mut pgn| {
-            known.iter().try_for_each(|row| pgn.write_all(row.pgn.as_bytes()))?;
+            rows.iter().try_for_each(|row| pgn.write_all(row.pgn.as_bytes()))?;
             Ok(pgn)
         });
         let pgn = pgn.map_err(RowError::io(&pgn_path))?;
-        Ok(AnalysisJournal { folder: folder.to_owned(), file, pgn, known })
+        Ok((AnalysisJournal { folder: folder.to_owned(), file, pgn }, KnownGames { path, rows }))
     }
 
     /// Says whether a folder has the journal of an unfinished run.
     pub(crate) fn is_in(folder: &Path) -> bool {
         folder.join(JOURNAL).exists()
-    }
-
-    /// Returns the row of the game that the run meets next, if it was analysed before.
-    pub(crate) fn known(&mut self, game: &RecordedGame) -> Result<Option<AnalysisRow>, AnalysisError> {
-        match self.known.pop_front() {
-            Some(row) if row.game != fingerprint(game) => Err(self.other_run()),
-            row => Ok(row),
-        }
     }
 
     /// Adds a game, which then survives the end of the program.
@@ -122,16 +126,9 @@ impl AnalysisJournal {
     }
 
     /// Takes the journal away: the run is whole and written down.
-    pub(crate) fn finish(self) -> Result<(), AnalysisError> {
-        if !self.known.is_empty() {
-            return Err(self.other_run());
-        }
+    pub(crate) fn finish(self) -> Result<(), RowError> {
         let path = self.folder.join(JOURNAL);
-        Ok(fs::remove_file(&path).map_err(RowError::io(&path))?)
-    }
-
-    fn other_run(&self) -> AnalysisError {
-        AnalysisError::OtherRun { path: self.folder.join(JOURNAL) }
+        fs::remove_file(&path).map_err(RowError::io(&path))
     }
 }
 

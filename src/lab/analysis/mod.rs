@@ -11,7 +11,7 @@ mod page;
 mod pgn;
 
 pub(crate) use analyst::{Analyst, SpendingPlan};
-pub(crate) use journal::{AnalysisError, AnalysisJournal, AnalysisRow, GAMES};
+pub(crate) use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
 pub(crate) use page::{page, table};
 pub(crate) use pgn::is_analysis;
 

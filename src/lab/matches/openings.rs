@@ -1,4 +1,4 @@
-//! Openings: positions from EPD or FEN lines, or the moves of PGN games, plain or compressed.
+//! Which games are played: openings, from EPD or FEN lines or PGN games, and the colours of pairs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::Side;
 use crate::chess::{History, Move, Position, PositionError, Variant, split_epd};
 use crate::lab::compressed;
 use crate::lab::pgn::{GameError, Games, RecordedGame};
@@ -80,7 +81,7 @@ pub struct Openings {
 
 impl Openings {
     /// Returns the one opening that is the start position of standard chess.
-    pub fn standard() -> Openings {
+    pub(crate) fn standard() -> Openings {
         Openings { list: vec![Opening { fen: None, moves: Vec::new() }] }
     }
 
@@ -104,7 +105,7 @@ impl Openings {
     }
 
     /// Puts them into an order that only the seed decides.
-    pub fn shuffle(&mut self, seed: u64) {
+    pub(crate) fn shuffle(&mut self, seed: u64) {
         fastrand::Rng::with_seed(seed).shuffle(&mut self.list);
     }
 
@@ -115,7 +116,7 @@ impl Openings {
     }
 
     /// Returns a number that differs where the openings or their order do; it is equal on every machine.
-    pub fn fingerprint(&self) -> u64 {
+    pub(crate) fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
             // No move is larger; separates openings.
@@ -132,7 +133,7 @@ impl Openings {
 }
 
 /// Opens a file and returns its inflated content, with the file's name less the ending of its compression.
-fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
+fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead + Send>)> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let file = File::open(path)?;
     if name.ends_with(".zip") {
@@ -170,7 +171,7 @@ fn read_lines(content: impl BufRead, path: &Path) -> Result<Vec<Opening>, Openin
     Ok(list)
 }
 
-fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
+fn read_pgn(content: impl Read + Send, path: &Path, max_plies: usize) -> Result<Vec<Opening>, OpeningsError> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
             GameError::Broken { number, reason } => {
@@ -185,6 +186,25 @@ fn read_pgn(content: impl Read, path: &Path, max_plies: usize) -> Result<Vec<Ope
         })
     };
     Games::new(path.display().to_string(), content).map(opening).collect()
+}
+
+/// The number, pair and colours of a game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GameAssignment {
+    /// The game's number in the whole match, from 0.
+    pub(crate) game: u64,
+    /// The pair it belongs to, from 0. Pairs take the openings one after the other.
+    pub(crate) pair: u64,
+    /// The side that has White.
+    pub(crate) white: Side,
+}
+
+impl GameAssignment {
+    /// Games 2k and 2k + 1 are a pair: the same opening with colours swapped.
+    pub(crate) fn of(game: u64) -> GameAssignment {
+        let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
+        GameAssignment { game, pair: game / 2, white }
+    }
 }
 
 #[cfg(test)]

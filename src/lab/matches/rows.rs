@@ -1,60 +1,74 @@
-//! The rows that a match writes: one per game and one per move.
+//! What a match writes: a row of each game and of each move, and the games as PGN. A match that was stopped goes on behind its last
+//! whole game.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use super::Side;
-use super::game::{GameRecord, MoveRecord, MoveScore, Termination};
-use crate::lab::rows::{Row, RowOfGame};
+use super::game::{GameOutcome, GameRecord, MoveRecord, MoveScore, SideLimit, Termination};
+use super::summary::MatchCounts;
+use super::{Side, move_between};
+use crate::chess::{Color, Variant};
+use crate::lab::LabError;
+use crate::lab::pgn::writing::{hours, tag, write_wrapped};
+use crate::lab::rows::{GameFiles, Row, RowError, RowOfGame, RowReader, RowWriter, make_folder};
 use crate::version::VERSION;
+
+/// The most games that are played anew because another file lacks them: more than a system that went down can have lost on the
+/// way to its disk. Where more are missing, someone has taken them away.
+const MOST_LOST: usize = 100;
+/// The first characters of a game in a PGN file.
+const FIRST_TAG: &[u8] = b"[Event ";
 
 /// The columns that all rows of a match have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct MatchHeader<'a> {
+pub(crate) struct MatchHeader<'a> {
     /// Identifies the match: the same on every machine; other options or openings give another.
-    pub match_id: &'a str,
+    pub(crate) match_id: &'a str,
     /// The names of A and B.
-    pub names: [&'a str; 2],
+    pub(crate) names: [&'a str; 2],
 }
 
 /// The row of one game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub struct MatchGameRow {
+pub(crate) struct MatchGameRow {
     /// Identifies the match, see [`MatchHeader::match_id`].
-    pub match_id: String,
+    pub(crate) match_id: String,
     /// The game's number in the whole match, from 0, whatever the shard.
-    pub game: u64,
+    pub(crate) game: u64,
     /// The number of the pair: two games with the same opening and colours swapped.
-    pub pair: u64,
+    pub(crate) pair: u64,
     /// The name of A.
-    pub a: String,
+    pub(crate) a: String,
     /// The name of B.
-    pub b: String,
+    pub(crate) b: String,
     /// True if A has White.
-    pub a_is_white: bool,
+    pub(crate) a_is_white: bool,
     /// Half points of A: 0, 1 or 2.
-    pub half_points: u32,
+    pub(crate) half_points: u32,
     /// The way the game ended, see [`Termination::word`].
-    pub termination: String,
+    pub(crate) termination: String,
     /// The position in which the engines began, as FEN.
-    pub opening: String,
+    pub(crate) opening: String,
     /// Moves that A made.
-    pub a_moves: u32,
+    pub(crate) a_moves: u32,
     /// Moves that B made.
-    pub b_moves: u32,
+    pub(crate) b_moves: u32,
     /// New nodes that A searched, also for a move that came too late.
-    pub a_nodes: u64,
+    pub(crate) a_nodes: u64,
     /// New nodes that B searched, also for a move that came too late.
-    pub b_nodes: u64,
+    pub(crate) b_nodes: u64,
     /// A's clock at the end, ms, negative if its flag fell; `None` where only nodes count.
-    pub a_clock_ms: Option<f64>,
+    pub(crate) a_clock_ms: Option<f64>,
     /// B's clock at the end, ms, negative if its flag fell; `None` where only nodes count.
-    pub b_clock_ms: Option<f64>,
+    pub(crate) b_clock_ms: Option<f64>,
     /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
     #[serde(default)]
-    pub version: String,
+    pub(crate) version: String,
 }
 
 impl Row for MatchGameRow {
@@ -63,7 +77,7 @@ impl Row for MatchGameRow {
 
 /// A game of one of several matches, in the order of the rows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MatchGame {
+pub(crate) struct MatchGame {
     match_id: String,
     game: u64,
 }
@@ -92,7 +106,7 @@ impl RowOfGame for MatchMoveRow {
 
 impl MatchGameRow {
     /// Returns the row of a finished game.
-    pub fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
+    pub(crate) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
         let mut row = MatchGameRow {
             match_id: header.match_id.into(),
             game: game.assignment.game,
@@ -124,7 +138,7 @@ impl MatchGameRow {
     }
 
     /// Says whether A, and whether B, has lost on time.
-    pub fn time_losses(&self) -> [bool; 2] {
+    pub(crate) fn time_losses(&self) -> [bool; 2] {
         let on_time = self.termination == Termination::TimeForfeit.word();
         [on_time && self.half_points == 0, on_time && self.half_points == 2]
     }
@@ -132,39 +146,39 @@ impl MatchGameRow {
 
 /// The row of one move of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
-pub struct MatchMoveRow {
+pub(crate) struct MatchMoveRow {
     /// Identifies the match, see [`MatchHeader::match_id`].
-    pub match_id: String,
+    pub(crate) match_id: String,
     /// The game's number in the whole match, from 0.
-    pub game: u64,
+    pub(crate) game: u64,
     /// True if A made the move, false if B did.
-    pub by_a: bool,
+    pub(crate) by_a: bool,
     /// Counts the mover's moves, from 1.
-    pub number: u32,
+    pub(crate) number: u32,
     /// Plies of the game before the move.
-    pub ply: u32,
+    pub(crate) ply: u32,
     /// Pieces and pawns on the board before the move.
-    pub pieces: u32,
+    pub(crate) pieces: u32,
     /// The mover's clock after the move, increment included, ms.
-    pub clock_ms: Option<f64>,
+    pub(crate) clock_ms: Option<f64>,
     /// The time manager's budget, ms.
-    pub budget_ms: Option<f64>,
+    pub(crate) budget_ms: Option<f64>,
     /// Time that the move cost the clock, ms; `None` where no clock counts, so that rows do not depend on the machine.
-    pub used_ms: Option<f64>,
+    pub(crate) used_ms: Option<f64>,
     /// Nodes in the tree at the move's end.
-    pub nodes: u64,
+    pub(crate) nodes: u64,
     /// Those of them that were new.
-    pub new_nodes: u64,
+    pub(crate) new_nodes: u64,
     /// The search's evaluation from the mover's point of view, centipawns; mates lie beyond 29,000.
-    pub centipawns: Option<i32>,
+    pub(crate) centipawns: Option<i32>,
     /// Plies to the end of the game, as the search saw it.
-    pub moves_left_plies: Option<f32>,
+    pub(crate) moves_left_plies: Option<f32>,
     /// Full moves that the mover still has to make, as the time manager estimated.
-    pub moves_left: Option<f64>,
+    pub(crate) moves_left: Option<f64>,
     /// Full moves that the mover really made from here on, this one included.
-    pub really_left: u32,
+    pub(crate) really_left: u32,
     /// The rule that ended the search.
-    pub end: String,
+    pub(crate) end: String,
 }
 
 impl Row for MatchMoveRow {
@@ -173,7 +187,7 @@ impl Row for MatchMoveRow {
 
 impl MatchMoveRow {
     /// Returns the rows of a game's moves.
-    pub fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
+    pub(crate) fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
         let first = game.first_position();
         let moves = game.moves.iter().enumerate();
         let row = |(index, played): (usize, &MoveRecord)| {
@@ -198,5 +212,310 @@ impl MatchMoveRow {
             }
         };
         moves.map(row).collect()
+    }
+}
+
+/// The content of the tags that does not come from the game itself.
+#[derive(Clone, Debug)]
+pub(crate) struct PgnTags<'a> {
+    /// `Event`.
+    pub(crate) event: &'a str,
+    /// `White` or `Black` for A and B.
+    pub(crate) names: [&'a str; 2],
+    /// The limits of A and B.
+    pub(crate) limits: [SideLimit; 2],
+}
+
+/// Writes one game, with an empty line behind it.
+///
+/// # Errors
+/// The error of `out`.
+pub(crate) fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) -> io::Result<()> {
+    let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
+    tag(out, "Event", tags.event)?;
+    tag(out, "Site", "?")?;
+    tag(out, "Date", "????.??.??")?;
+    tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
+    tag(out, "White", tags.names[white])?;
+    tag(out, "Black", tags.names[black])?;
+    tag(out, "Result", result(game.outcome))?;
+    let first = game.history.position(0);
+    if game.history.variant() == Variant::Chess960 {
+        tag(out, "Variant", "Chess960")?;
+    }
+    if !first.is_standard_start() || first.game_ply() > 0 {
+        tag(out, "SetUp", "1")?;
+        tag(out, "FEN", &first.to_fen())?;
+    }
+    if tags.limits[white] == tags.limits[black] {
+        tag(out, "TimeControl", &time_control(tags.limits[white]))?;
+    } else {
+        tag(out, "WhiteTimeControl", &time_control(tags.limits[white]))?;
+        tag(out, "BlackTimeControl", &time_control(tags.limits[black]))?;
+    }
+    tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
+    tag(out, "Termination", termination(game.termination))?;
+    tag(out, "TerminationDetails", game.termination.word())?;
+    tag(out, "Annotator", &format!("Zeitnot {VERSION}"))?;
+    writeln!(out)?;
+    write_wrapped(out, &movetext(game))?;
+    writeln!(out)
+}
+
+fn result(outcome: GameOutcome) -> &'static str {
+    match outcome {
+        GameOutcome::Win(Color::White) => "1-0",
+        GameOutcome::Win(Color::Black) => "0-1",
+        GameOutcome::Draw => "1/2-1/2",
+    }
+}
+
+/// Returns the standard's word for the tag `Termination`.
+fn termination(termination: Termination) -> &'static str {
+    match termination {
+        Termination::Rules(_) => "normal",
+        Termination::TimeForfeit => "time forfeit",
+        Termination::IllegalMove => "rules infraction",
+        Termination::Adjudication => "adjudication",
+    }
+}
+
+fn time_control(limit: SideLimit) -> String {
+    match limit {
+        SideLimit::Nodes(_) => "-".into(),
+        SideLimit::Clock(_) => limit.to_string(),
+    }
+}
+
+/// Returns all moves with their comments, and the result.
+fn movetext(game: &GameRecord) -> String {
+    let mut text = String::new();
+    for index in 0..game.history.len() - 1 {
+        let before = game.history.position(index);
+        let after = game.history.position(index + 1);
+        let played = index.checked_sub(game.first_position()).map(|own| &game.moves[own]);
+        let san = match played {
+            Some(played) => before.format_san(played.mv),
+            None => move_between(before, after).map(|mv| before.format_san(mv)).unwrap_or_default(),
+        };
+        // After a comment Black's moves need their number too.
+        let dots = if before.turn().is_white() { "." } else { "..." };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{}{dots} ", before.game_ply() / 2 + 1);
+        let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
+        let _ = write!(text, "{san} {{{comment}}} ");
+    }
+    text.push_str(result(game.outcome));
+    text
+}
+
+/// Returns the comment of a move: commands that other programs read, then figures of ours as `key=value`.
+fn comment(played: &MoveRecord, mover: Color) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    if let Some(score) = played.score {
+        let _ = write!(text, "[%eval {}] ", eval_of_white(score, mover));
+    }
+    if let Some(ms) = played.clock_ms {
+        let _ = write!(text, "[%clk {}] [%emt {}] ", hours(ms), hours(played.used_ms));
+    }
+    let _ = write!(text, "n={} new={}", played.nodes, played.new_nodes);
+    if let Some(plies) = played.moves_left {
+        let _ = write!(text, " ml={plies:.1}");
+    }
+    if let Some(ms) = played.budget_ms {
+        let _ = write!(text, " budget={:.3}", ms / 1000.0);
+    }
+    let _ = write!(text, " end={}", played.end);
+    text
+}
+
+/// Writes a score as in `%eval`: pawns from White's point of view, or `#` and the moves to mate.
+pub(crate) fn eval_of_white(score: MoveScore, mover: Color) -> String {
+    let sign = if mover.is_white() { 1 } else { -1 };
+    match score {
+        MoveScore::Centipawns(score) => format!("{:.2}", f64::from(sign * score) / 100.0),
+        MoveScore::Mate(moves) => format!("#{}", sign * moves),
+    }
+}
+
+/// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`; at the end the rows are written as Parquet too.
+#[derive(Debug)]
+pub(crate) struct MatchFiles {
+    rows: GameFiles<MatchGameRow, MatchMoveRow>,
+    pgn: BufWriter<File>,
+    pgn_path: PathBuf,
+}
+
+impl MatchFiles {
+    /// Opens or makes the files in `folder` of a match with the games `schedule`. `counts` gets the rows of the games that are there
+    /// already. The last games of `games.csv` that are not whole in the other files, as after a system went down, are taken back and
+    /// played anew. Files of another match are refused, as are those that lack many games that `games.csv` has.
+    pub(crate) fn open(
+        folder: &Path,
+        schedule: &[u64],
+        header: MatchHeader<'_>,
+        counts: &mut MatchCounts,
+    ) -> Result<MatchFiles, LabError> {
+        make_folder(folder)?;
+        let whole = whole_games(folder)?;
+        let [games_path, moves_path] = GameFiles::<MatchGameRow, MatchMoveRow>::paths(folder);
+        let (mut done, mut last, mut is_other) = (0, None, false);
+        let games = RowWriter::<MatchGameRow>::resume(&games_path, |row| {
+            let expected = schedule.get(done);
+            is_other |= row.match_id != header.match_id || expected.is_some_and(|&game| game != row.game);
+            if is_other || done == whole {
+                // Nothing of another match is cut off.
+                return is_other;
+            }
+            done += 1;
+            last = Some(row.game);
+            counts.add(&row);
+            true
+        })?;
+        if is_other {
+            let what = "the games of another match or shard";
+            return Err(LabError::OtherRun { path: folder.into(), what });
+        }
+        let pgn_path = folder.join("games.pgn");
+        let Some(pgn) = resume_pgn(&pgn_path, done as u64).map_err(RowError::io(&pgn_path))? else {
+            return Err(LabError::MissingGames { path: pgn_path });
+        };
+        let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
+            let is_kept = Some(row.game) <= last;
+            if is_kept {
+                counts.add_move(&row);
+            }
+            is_kept
+        })?;
+        Ok(MatchFiles { rows: GameFiles::new(folder, games, moves), pgn, pgn_path })
+    }
+
+    /// Adds a finished game, which then survives the end of the program.
+    pub(crate) fn add(
+        &mut self,
+        tags: &PgnTags<'_>,
+        game: &GameRecord,
+        rows: (&MatchGameRow, &[MatchMoveRow]),
+    ) -> Result<(), RowError> {
+        let written = write_pgn(&mut self.pgn, game, tags).and_then(|()| self.pgn.flush());
+        written.map_err(RowError::io(&self.pgn_path))?;
+        self.rows.add(rows.0, rows.1)
+    }
+
+    /// Writes the rows as Parquet beside the CSV files.
+    pub(crate) fn finish(self) -> Result<(), RowError> {
+        self.rows.finish()
+    }
+}
+
+/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too.
+fn whole_games(folder: &Path) -> Result<usize, LabError> {
+    let [games, moves, pgn] = ["games.csv", "moves.csv", "games.pgn"].map(|name| folder.join(name));
+    if !games.exists() {
+        // Nothing of what others have written is cut off.
+        let has_rows = moves.exists() && RowReader::<MatchMoveRow>::open(&moves)?.next().is_some();
+        let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
+        let found = if has_games { Some(pgn) } else { has_rows.then_some(moves) };
+        return found.map_or(Ok(0), |path| Err(LabError::MissingRows { path }));
+    }
+    // A last row that was half written ends the rows; rows of another kind are refused when they are taken up.
+    let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
+    let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
+    let listed = moves_of_games.len();
+    let in_pgn = if pgn.exists() { games_in_pgn(&pgn).map_err(RowError::io(&pgn))? as usize } else { 0 };
+    let mut moves_left = if moves.exists() {
+        RowReader::<MatchMoveRow>::open(&moves)?.map_while(Result::ok).count() as u64
+    } else {
+        0
+    };
+    let has_moves = |made: &&u64| {
+        let left = moves_left.checked_sub(**made);
+        moves_left = left.unwrap_or_default();
+        left.is_some()
+    };
+    let with_moves = moves_of_games.iter().take_while(has_moves).count();
+    for (there, path) in [(in_pgn, pgn), (with_moves, moves)] {
+        let is_lost = there + MOST_LOST < listed || !path.exists();
+        if is_lost && there < listed {
+            return Err(LabError::MissingGames { path });
+        }
+    }
+    Ok(listed.min(in_pgn).min(with_moves))
+}
+
+/// Returns the number of whole games in a PGN file.
+fn games_in_pgn(path: &Path) -> std::io::Result<u64> {
+    let mut games = PgnGames::new(BufReader::new(File::open(path)?));
+    while games.read_line()? {}
+    Ok(games.whole)
+}
+
+/// Goes through a PGN file line by line and counts games.
+struct PgnGames<R> {
+    reader: R,
+    line: Vec<u8>,
+    in_moves: bool,
+    /// Games that have begun.
+    begun: u64,
+    /// Games with all their moves: behind them is an empty line.
+    whole: u64,
+}
+
+impl<R: BufRead> PgnGames<R> {
+    fn new(reader: R) -> PgnGames<R> {
+        PgnGames { reader, line: Vec::new(), in_moves: false, begun: 0, whole: 0 }
+    }
+
+    /// Reads a line; returns whether there was one.
+    fn read_line(&mut self) -> std::io::Result<bool> {
+        self.line.clear();
+        let length = self.reader.read_until(b'\n', &mut self.line)?;
+        let line = &self.line[..];
+        self.begun += u64::from(line.starts_with(FIRST_TAG));
+        self.whole += u64::from(self.in_moves && line == b"\n");
+        // Moves may go on with a comment's `[%clk …]`.
+        let is_tag = matches!(line, [b'[', b'A'..=b'Z', ..]);
+        self.in_moves = line != b"\n" && !is_tag;
+        Ok(length > 0)
+    }
+}
+
+/// Opens a PGN file behind its first `games` games and cuts off what follows. Returns `None` if it has fewer whole ones.
+fn resume_pgn(path: &Path, games: u64) -> std::io::Result<Option<BufWriter<File>>> {
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    let mut end = 0;
+    let mut read = PgnGames::new(BufReader::new(&mut file));
+    while read.read_line()? && read.begun <= games {
+        end += read.line.len() as u64;
+    }
+    if read.whole < games {
+        return Ok(None);
+    }
+    file.set_len(end)?;
+    file.seek(SeekFrom::Start(end))?;
+    Ok(Some(BufWriter::new(file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_pgn_file_is_cut_behind_its_whole_games() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("games.pgn");
+        fs::write(&path, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"3\"]\n\n1. c")
+            .unwrap();
+        let mut pgn = resume_pgn(&path, 2).unwrap().unwrap();
+        pgn.write_all(b"[Event \"new\"]\n").unwrap();
+        drop(pgn);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"new\"]\n");
+        assert!(resume_pgn(&path, 4).unwrap().is_none(), "there are three");
+        drop(resume_pgn(&path, 0).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
     }
 }

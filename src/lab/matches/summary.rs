@@ -1,19 +1,59 @@
-//! The result of a match so far, computed from its rows: as JSON, as text, and as one line.
+//! The result of a match so far, computed from its rows: as JSON, as text, and as one line. Players of several matches are ranked in
+//! one list.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
-use super::pruning::PruningCounts;
 use super::rows::{MatchGameRow, MatchMoveRow};
-use super::statistics::{Elo, EloModel, ResultTally, Sprt, SprtVerdict};
+use super::statistics::{Elo, EloModel, MatchResult, Rating, ResultTally, Sprt, SprtVerdict, ratings};
+use crate::report::{Align, Table};
+use crate::time::StopReason;
+
+/// Fewest players that are ranked: with two, a list says no more than their match.
+const FEWEST_PLAYERS: usize = 3;
+
+/// The part that smart pruning had in the moves of one side: how many it ended, and how much time that saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PruningCounts {
+    /// Moves with a clock, and those of them that smart pruning ended.
+    moves: u64,
+    pruned: u64,
+    /// Time used, ms.
+    used_ms: f64,
+    /// Time that the budgets of pruned moves had left, ms.
+    saved_ms: f64,
+}
+
+impl PruningCounts {
+    /// Adds a move of the side. Moves without a clock are left out: smart pruning is off where nodes are the limit.
+    pub(super) fn add(&mut self, row: &MatchMoveRow) {
+        let (Some(used_ms), Some(budget_ms)) = (row.used_ms, row.budget_ms) else { return };
+        self.moves += 1;
+        self.used_ms += used_ms;
+        if row.end == StopReason::SmartPruning.to_string() {
+            self.pruned += 1;
+            self.saved_ms += (budget_ms - used_ms).max(0.0);
+        }
+    }
+
+    /// Returns the share of the moves that smart pruning ended; `None` without moves.
+    pub(crate) fn pruned(&self) -> Option<f64> {
+        (self.moves > 0).then(|| self.pruned as f64 / self.moves as f64)
+    }
+
+    /// Returns the time that this saved as a share of the time used; `None` where none was used.
+    pub(crate) fn saved(&self) -> Option<f64> {
+        (self.used_ms > 0.0).then(|| self.saved_ms / self.used_ms)
+    }
+}
 
 /// The counts over all games of a match, from A's point of view.
 #[derive(Clone, Debug, Default)]
-pub struct MatchCounts {
+pub(crate) struct MatchCounts {
     /// The results of games and pairs.
-    pub tally: ResultTally,
+    pub(crate) tally: ResultTally,
     terminations: BTreeMap<String, u64>,
     /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
@@ -26,12 +66,12 @@ pub struct MatchCounts {
 
 impl MatchCounts {
     /// Adds a move.
-    pub fn add_move(&mut self, row: &MatchMoveRow) {
+    pub(crate) fn add_move(&mut self, row: &MatchMoveRow) {
         self.pruning[usize::from(!row.by_a)].add(row);
     }
 
     /// Adds a game.
-    pub fn add(&mut self, row: &MatchGameRow) {
+    pub(crate) fn add(&mut self, row: &MatchGameRow) {
         self.tally.add(row.pair, row.half_points.min(2) as u8);
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
         let [a_lost, b_lost] = row.time_losses();
@@ -46,16 +86,16 @@ impl MatchCounts {
 
 /// The nodes that a run has searched, and the time that took.
 #[derive(Clone, Copy, Debug)]
-pub struct RunSpeed {
+pub(crate) struct RunSpeed {
     /// New nodes of both sides.
-    pub nodes: u64,
+    pub(crate) nodes: u64,
     /// Real time, seconds.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// The result of a match. Its fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
-pub struct MatchSummary {
+pub(crate) struct MatchSummary {
     a: String,
     b: String,
     games: u64,
@@ -111,7 +151,7 @@ impl fmt::Display for SprtSummary {
 
 impl MatchSummary {
     /// Computes the summary of a match between engines with these `names`, A and B; `speed` is that of this run, if it played.
-    pub fn new(
+    pub(crate) fn new(
         names: [&str; 2],
         counts: &MatchCounts,
         sprt: Option<&Sprt>,
@@ -162,7 +202,7 @@ impl MatchSummary {
     }
 
     /// Returns the names of A and B.
-    pub fn names(&self) -> [&str; 2] {
+    pub(crate) fn names(&self) -> [&str; 2] {
         [&self.a, &self.b]
     }
 
@@ -195,7 +235,7 @@ impl MatchSummary {
     }
 
     /// Returns the result so far in one line, for a progress bar.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
         if let (Some(elo), Some(error)) = (self.elo, self.elo_error) {
             line += &format!("  Elo {elo:+.1} ± {error:.1}");
@@ -251,6 +291,81 @@ impl fmt::Display for MatchSummary {
     }
 }
 
+/// Players by strength, the strongest first.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Ranking {
+    players: Vec<RankedPlayer>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct RankedPlayer {
+    name: String,
+    /// Elo; the mean of all players is 0.
+    elo: f64,
+    /// Half the 95 % confidence interval of `elo`.
+    elo_error: f64,
+    /// Games in complete pairs.
+    games: u64,
+    /// Points per game.
+    score: f64,
+}
+
+impl Ranking {
+    /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer than three, or if some
+    /// cannot be compared with the others.
+    pub(crate) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut place = |name: &'a str| {
+            names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        let mut played = Vec::new();
+        for games in matches {
+            let Some(first) = games.first() else { continue };
+            let mut tally = ResultTally::default();
+            games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
+            played.push(([place(&first.a), place(&first.b)], tally));
+        }
+        if names.len() < FEWEST_PLAYERS {
+            return None;
+        }
+        let results: Vec<_> =
+            played.iter().map(|(players, tally)| MatchResult { players: *players, tally }).collect();
+        let ratings = ratings(names.len(), &results)?;
+        let player = |(name, rating): (&str, Rating)| RankedPlayer {
+            name: name.into(),
+            elo: rating.elo,
+            elo_error: rating.elo_error,
+            games: rating.games,
+            score: rating.score,
+        };
+        let mut players: Vec<RankedPlayer> = names.into_iter().zip(ratings).map(player).collect();
+        players.sort_by(|a, b| b.elo.total_cmp(&a.elo));
+        Some(Ranking { players })
+    }
+
+    /// Returns the list as a table.
+    pub(crate) fn table(&self) -> Table {
+        use Align::{Left, Right};
+        let columns =
+            [("player", Left), ("Elo", Right), ("± 95 %", Right), ("games", Right), ("score, %", Right)];
+        let mut table = Table::new("All players; the mean of all is 0", &columns);
+        for RankedPlayer { name, elo, elo_error, games, score } in &self.players {
+            table.row([
+                name.clone(),
+                format!("{elo:+.1}"),
+                format!("{elo_error:.1}"),
+                games.to_string(),
+                format!("{:.1}", 100.0 * score),
+            ]);
+        }
+        table
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,5 +383,43 @@ mod tests {
         assert!(text.contains("undecided (logistic Elo)\n"), "{text}");
         let none = MatchSummary::new(["A", "B"], &MatchCounts::default(), None, None).to_string();
         assert!(none.contains("Elo               –\n"), "{none}");
+    }
+
+    fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MatchMoveRow {
+        MatchMoveRow {
+            match_id: "m".into(),
+            game: 0,
+            by_a: true,
+            number: 1,
+            ply: 0,
+            pieces: 32,
+            clock_ms: used_ms,
+            budget_ms: Some(budget_ms),
+            used_ms,
+            nodes: 1,
+            new_nodes: 1,
+            centipawns: None,
+            moves_left_plies: None,
+            moves_left: None,
+            really_left: 1,
+            end: end.to_string(),
+        }
+    }
+
+    #[test]
+    fn shares_by_hand() {
+        let mut counts = PruningCounts::default();
+        assert_eq!((counts.pruned(), counts.saved()), (None, None));
+        for row in [
+            row(Some(300.0), 300.0, StopReason::Budget),
+            row(Some(100.0), 250.0, StopReason::SmartPruning),
+            // Late by a little: nothing was saved.
+            row(Some(201.0), 200.0, StopReason::SmartPruning),
+            row(Some(199.0), 900.0, StopReason::OnlyMove),
+            row(None, 900.0, StopReason::SmartPruning),
+        ] {
+            counts.add(&row);
+        }
+        assert_eq!((counts.pruned(), counts.saved()), (Some(0.5), Some(150.0 / 800.0)));
     }
 }

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Estimator, MovesLeftError, MovesLeftSource, PositionRow, mix};
+use super::{Estimator, MovesLeftSource, PositionRow, mix};
 use crate::chess::{Color, History, Variant};
 use crate::engine::{Engine, EngineError, Settings};
+use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
@@ -94,7 +95,7 @@ impl<'a> Measurer<'a> {
         settings: &Settings,
         batch: Option<usize>,
         nodes: Option<u64>,
-    ) -> Result<Measurer<'a>, MovesLeftError> {
+    ) -> Result<Measurer<'a>, LabError> {
         let info = backend.info();
         let batch = batch.unwrap_or(info.preferred_batch);
         Ok(Measurer {
@@ -109,10 +110,7 @@ impl<'a> Measurer<'a> {
     }
 
     /// Returns the rows of each game. Batches go across games.
-    pub(crate) fn measure(
-        &mut self,
-        games: &[RecordedGame],
-    ) -> Result<Vec<Vec<PositionRow>>, MovesLeftError> {
+    pub(crate) fn measure(&mut self, games: &[RecordedGame]) -> Result<Vec<Vec<PositionRow>>, LabError> {
         let mut rows = Vec::with_capacity(games.len());
         for game in games {
             rows.push(Vec::with_capacity(game.moves.len()));
@@ -129,11 +127,7 @@ impl<'a> Measurer<'a> {
     }
 
     /// Adds the rows of a game to the last of `rows`, and its positions to the batch.
-    fn measure_game(
-        &mut self,
-        game: &RecordedGame,
-        rows: &mut [Vec<PositionRow>],
-    ) -> Result<(), MovesLeftError> {
+    fn measure_game(&mut self, game: &RecordedGame, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         let mut history = History::from_position(game.start.clone(), game.variant);
         let mut text = match game.tags.get("FEN") {
             Some(fen) => format!("fen {fen} moves"),
@@ -165,7 +159,7 @@ impl<'a> Measurer<'a> {
         Ok(())
     }
 
-    fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), MovesLeftError> {
+    fn evaluate(&mut self, rows: &mut [Vec<PositionRow>]) -> Result<(), LabError> {
         for ((game, row), slot) in self.batch.evaluate()? {
             let row = &mut rows[game][row];
             row.q = Some(slot.evaluation.q);
@@ -224,17 +218,13 @@ impl Searcher {
     }
 
     /// Searches the position after `position` (as in UCI's `position`) and notes in its row what the tree says.
-    fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), MovesLeftError> {
+    fn search(&mut self, position: &str, row: &mut PositionRow) -> Result<(), LabError> {
         self.engine.new_game();
         // Evaluations kept from other positions change which ones share a batch, and so the tree: rows would depend on where a run began.
         self.engine.clear_cache();
         self.engine.set_position(position)?;
         let limits = GoLimits { nodes: Some(Nodes(self.nodes)), ..GoLimits::default() };
-        let found = self.engine.search(limits).map_err(|source| MovesLeftError::Search {
-            game: row.game,
-            ply: row.ply,
-            source,
-        })?;
+        let found = self.engine.search(limits)?;
         if let Some(root) = found.result.summary.root {
             row.m_search_plies = root.m.map(|m| m.0 as f32);
             row.m_spread_plies = root.m_spread.map(|spread| spread.0 as f32);
@@ -284,7 +274,7 @@ impl RunFacts {
     }
 
     /// Writes the facts into the folder of the rows.
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), MovesLeftError> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
@@ -296,10 +286,12 @@ impl RunFacts {
     }
 
     /// Checks that rows in the folder were made with these facts; writes them if there are none.
-    pub(crate) fn check(&self, folder: &Path) -> Result<(), MovesLeftError> {
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         match RunFacts::beside(&path) {
-            Some(before) if !before.agrees_with(self) => Err(MovesLeftError::OtherSettings { path }),
+            Some(before) if !before.agrees_with(self) => {
+                Err(LabError::OtherRun { path, what: "other settings, those of the rows beside it" })
+            }
             Some(_) => Ok(()),
             None => self.write(folder),
         }

@@ -16,15 +16,10 @@ pub(crate) use estimators::{Estimator, MovesLeftSource};
 pub(crate) use measure::{Measurer, RunFacts, RunOrigin, Selection};
 pub(crate) use study::Study;
 
-use std::path::PathBuf;
-
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use crate::engine::EngineError;
-use crate::lab::rows::{Row, RowError, RowOfGame};
-use crate::network::BackendError;
+use crate::lab::rows::{Row, RowOfGame};
 use crate::time::estimators::moves_left::MovesLeftInput;
 use crate::time::{GamePly, Plies};
 
@@ -99,21 +94,6 @@ impl RowOfGame for PositionRow {
     fn game(&self) -> u64 {
         self.game
     }
-}
-
-/// The reason why a measurement ended early.
-#[derive(Debug, Error)]
-pub(crate) enum MovesLeftError {
-    #[error(transparent)]
-    Rows(#[from] RowError),
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error("{}: the rows beside it were made with these other settings; name another --out", path.display())]
-    OtherSettings { path: PathBuf },
-    #[error("game {game}, ply {ply}: {source}")]
-    Search { game: u64, ply: u32, source: EngineError },
 }
 
 /// Returns a well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::PositionRow;
 use super::estimators::{Estimator, FittedFamily, HalfCounts};
 use super::statistics::{
     BootstrapWeights, ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums,
     Interval, Joint, SpreadCoverage, Sums, Unit,
 };
-use super::{MovesLeftError, PositionRow};
-use crate::lab::Phase;
 use crate::lab::rows::MergedGames;
 use crate::lab::training::game::Ending;
+use crate::lab::{LabError, Phase};
 
 /// The estimators to be compared, and the rows to compare them on.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl StudyReport {
 
 impl Study {
     /// Reads the rows.
-    pub(crate) fn run(&self) -> Result<StudyReport, MovesLeftError> {
+    pub(crate) fn run(&self) -> Result<StudyReport, LabError> {
         let unit = self.unit()?;
         let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
         for game in self.games()? {
@@ -131,12 +131,12 @@ impl Study {
         Ok(sums.report(notes, self.is_fit))
     }
 
-    fn games(&self) -> Result<MergedGames<PositionRow>, MovesLeftError> {
+    fn games(&self) -> Result<MergedGames<PositionRow>, LabError> {
         Ok(MergedGames::open(&self.files)?)
     }
 
     /// Returns events if there are enough of them.
-    fn unit(&self) -> Result<Unit, MovesLeftError> {
+    fn unit(&self) -> Result<Unit, LabError> {
         let mut events = BTreeSet::new();
         for game in self.games()? {
             events.extend(game?.first().map(|row| row.event));

@@ -17,7 +17,7 @@ pub(crate) use engine_model::{EngineModel, Speed};
 pub use games::GameToReplay;
 pub(crate) use games::{NetworkHeads, control_of, recorded_moves};
 pub use page::page;
-pub(crate) use rows::{ReplayFiles, ReplayGameRow, ReplayMoveRow, Replayer, columns};
+pub(crate) use rows::{ReplayFiles, ReplayRows, Replayer};
 pub use study::ReplayStudy;
 
 use crate::time::{

@@ -1,14 +1,12 @@
 //! The rows that replays write: one per game under one manager at one time control, and one per move.
 
-use std::path::{Path, PathBuf};
-
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
 use super::{ClockSource, EngineModel, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
 use crate::chess::Color;
 use crate::lab::Phase;
-use crate::lab::rows::{Row, RowError, RowOfGame, RowWriter, make_folder, write_parquet};
+use crate::lab::rows::{GameFiles, Row, RowOfGame};
 use crate::time::{StopReason, TimeControl, manager_from};
 use crate::version::VERSION;
 
@@ -233,6 +231,9 @@ impl RowOfGame for ReplayMoveRow {
     }
 }
 
+/// The files of rows in the folder of a run.
+pub(crate) type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
+
 /// The rows of one game under one manager at one time control.
 #[derive(Clone, Debug)]
 pub(crate) struct ReplayRows {
@@ -288,43 +289,6 @@ impl Replayer<'_> {
         let moves = moves.map(|(played, number)| ReplayMoveRow::new(key, number, played)).collect();
         Some(ReplayRows { game: ReplayGameRow::new(key, &replayed), moves })
     }
-}
-
-/// The open files `games.csv` and `moves.csv`; at the end the same rows are written as Parquet.
-#[derive(Debug)]
-pub(crate) struct ReplayFiles {
-    folder: PathBuf,
-    games: RowWriter<ReplayGameRow>,
-    moves: RowWriter<ReplayMoveRow>,
-}
-
-impl ReplayFiles {
-    /// Makes the files in `folder`; those of an earlier replay are replaced.
-    pub(crate) fn create(folder: &Path) -> Result<ReplayFiles, RowError> {
-        make_folder(folder)?;
-        Ok(ReplayFiles {
-            folder: folder.to_owned(),
-            games: RowWriter::create(&folder.join("games.csv"))?,
-            moves: RowWriter::create(&folder.join("moves.csv"))?,
-        })
-    }
-
-    pub(crate) fn write(&mut self, rows: &ReplayRows) -> Result<(), RowError> {
-        self.games.write(&rows.game)?;
-        rows.moves.iter().try_for_each(|row| self.moves.write(row))
-    }
-
-    pub(crate) fn finish(mut self) -> Result<(), RowError> {
-        self.games.flush()?;
-        self.moves.flush()?;
-        write_parquet::<ReplayGameRow>(&self.folder.join("games.csv"))?;
-        write_parquet::<ReplayMoveRow>(&self.folder.join("moves.csv"))
-    }
-}
-
-/// Returns the columns of the two kinds of files.
-pub(crate) fn columns() -> Vec<Vec<String>> {
-    vec![ReplayGameRow::columns(), ReplayMoveRow::columns()]
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Puts every manager through many games, and checks what they were made for.
 
-use super::rows::ReplayKey;
+use super::rows::{ReplayGameRow, ReplayKey};
 use super::study::ReplaySummary;
 use super::*;
 use crate::time::managers::{DEFAULT_MANAGER, manager_from};

@@ -18,7 +18,7 @@ const DIGITS: i32 = 3;
 
 /// The reason why an option cannot be tuned as the user asked. Texts begin with the entry or name.
 #[derive(Clone, Debug, Error, PartialEq)]
-pub enum ParameterError {
+pub(crate) enum ParameterError {
     /// The list is empty.
     #[error("name at least one option, as in CPuct=1.745:0.2")]
     Empty,
@@ -135,22 +135,22 @@ enum Place {
 
 /// A parameter that is tuned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// The option's UCI name, with the path behind it for a number inside `TimeManager`.
-    pub name: String,
+    pub(crate) name: String,
     /// The option.
     option: &'static OptionSpec,
     place: Place,
     /// Where the run begins.
-    pub start: f64,
+    pub(crate) start: f64,
     /// c_end, the perturbation at the end of the run.
-    pub step: f64,
+    pub(crate) step: f64,
     /// The smallest value.
-    pub min: f64,
+    pub(crate) min: f64,
     /// The largest value.
-    pub max: f64,
+    pub(crate) max: f64,
     /// True if only whole numbers can be played.
-    pub is_integer: bool,
+    pub(crate) is_integer: bool,
 }
 
 impl Parameter {
@@ -158,7 +158,7 @@ impl Parameter {
     ///
     /// # Errors
     /// [`ParameterError`], with the entry that cannot be used.
-    pub fn parse_list(text: &str, settings: &Settings) -> Result<Vec<Parameter>, ParameterError> {
+    pub(crate) fn parse_list(text: &str, settings: &Settings) -> Result<Vec<Parameter>, ParameterError> {
         let mut parameters = Vec::<Parameter>::new();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             let parameter = Parameter::parse(entry, settings)?;
@@ -235,26 +235,26 @@ impl Parameter {
     }
 
     /// Returns c_k where `share` is c_k / c_end.
-    pub fn perturbation(&self, share: f64) -> f64 {
+    pub(crate) fn perturbation(&self, share: f64) -> f64 {
         let perturbation = self.step * share;
         if self.is_integer { perturbation.max(LEAST_INTEGER_STEP) } else { perturbation }
     }
 
     /// Returns `value` within the bounds.
-    pub fn clamp(&self, value: f64) -> f64 {
+    pub(crate) fn clamp(&self, value: f64) -> f64 {
         value.clamp(self.min, self.max)
     }
 
     /// Returns a value that can be played near `value`: with a few digits below the perturbation, within the bounds. Integers
     /// are rounded down or up by a `chance` from 0 to 1, so that their mean is `value`, as in OpenBench.
-    pub fn playable(&self, value: f64, chance: f64) -> f64 {
+    pub(crate) fn playable(&self, value: f64, chance: f64) -> f64 {
         let unit = 10_f64.powi(self.decimals());
         let rounded = if self.is_integer { (value + chance).floor() } else { (value * unit).round() / unit };
         self.clamp(rounded)
     }
 
     /// Returns `value` as the text that sets the option.
-    pub fn text(&self, value: f64) -> String {
+    pub(crate) fn text(&self, value: f64) -> String {
         format!("{value:.*}", self.decimals().max(0) as usize)
     }
 
@@ -281,15 +281,15 @@ fn place_in_manager(path: &str, settings: &Settings) -> Result<(Place, NumberRan
 
 /// An option and the text that sets it.
 #[derive(Clone, Debug)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// The option.
-    pub option: &'static OptionSpec,
+    pub(crate) option: &'static OptionSpec,
     /// Its value.
-    pub value: String,
+    pub(crate) value: String,
 }
 
 /// Returns what sets parameters to these values: an option each, but only one for all numbers inside the time manager.
-pub fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
+pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, String)>) -> Vec<Assignment> {
     let mut options = Vec::new();
     let mut changed_manager = None::<Params>;
     for (parameter, value) in values {

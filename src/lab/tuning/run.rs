@@ -6,66 +6,108 @@
 
 use std::collections::VecDeque;
 
-use super::gains::Gains;
 use super::parameter::Parameter;
 
 /// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The sequences of gains of a run, for a parameter whose perturbation at the end is 1; both are in proportion to it.
+///
+/// They are those of Spall's SPSA ("Implementation of the simultaneous perturbation algorithm for stochastic optimization",
+/// IEEE Transactions on Aerospace and Electronic Systems 34(3), 1998), with his exponents, in the terms of fishtest
+/// (`server/fishtest/spsa_handler.py`, `parse_spsa_params`) and OpenBench (`OpenBench/spsa_utils.py`): the user says how large
+/// perturbation and step are at the end of the run. With K iterations, A = K/10 and k = 1, 2, …, K
+///
+/// - perturbation c_k = c / k^γ with c = c_end · K^γ, γ = 0.101;
+/// - gain a_k = a / (A + k)^α with a = r_end · c_end² · (A + K)^α, α = 0.602;
+/// - step of a parameter θ ← θ + a_k / c_k · δ · (wins − losses), where δ = ±1 is its sign and wins and losses are those
+///   of the side with θ + c_k · δ against the side with θ − c_k · δ.
+///
+/// The quotient of Spall's gradient has 2 c_k below it; as in fishtest and OpenBench the 2 belongs to a.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Gains {
+    /// K, the iterations of the whole run.
+    pub(crate) iterations: u64,
+    /// r_end, the gain at the end in relation to the perturbation: a_K / c_K². A parameter of perturbation c then moves by
+    /// r_end · c for each game that one side wins more than the other.
+    pub(crate) r_end: f64,
+}
+
+impl Gains {
+    /// γ, at which perturbations fall.
+    pub(crate) const GAMMA: f64 = 0.101;
+    /// α, at which steps fall.
+    pub(crate) const ALPHA: f64 = 0.602;
+    /// A as part of the iterations: it keeps the first steps small.
+    pub(crate) const STABILITY: f64 = 0.1;
+
+    /// Returns c_k / c_end for iteration `k`, from 1.
+    pub(crate) fn perturbation(&self, k: u64) -> f64 {
+        (self.iterations as f64 / k as f64).powf(Gains::GAMMA)
+    }
+
+    /// Returns a_k / c_end² for iteration `k`, from 1.
+    pub(crate) fn gain(&self, k: u64) -> f64 {
+        let stability = Gains::STABILITY * self.iterations as f64;
+        let last = stability + self.iterations as f64;
+        self.r_end * (last / (stability + k as f64)).powf(Gains::ALPHA)
+    }
+}
+
 /// All that a run depends on, results of games apart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TunePlan {
+pub(crate) struct TunePlan {
     /// The parameters.
-    pub parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<Parameter>,
     /// The sizes of perturbations and steps, and the number of iterations.
-    pub gains: Gains,
+    pub(crate) gains: Gains,
     /// Pairs of games in an iteration, at least 1.
-    pub pairs: u64,
+    pub(crate) pairs: u64,
     /// The iterations by which results are late, at least 1: iteration k begins when k − lag is done.
-    pub lag: u64,
+    pub(crate) lag: u64,
     /// The seed of the signs.
-    pub seed: u64,
+    pub(crate) seed: u64,
 }
 
 impl TunePlan {
     /// Returns the games of an iteration.
-    pub fn games_of_iteration(&self) -> u64 {
+    pub(crate) fn games_of_iteration(&self) -> u64 {
         2 * self.pairs
     }
 
     /// Returns the games of the whole run.
-    pub fn games(&self) -> u64 {
+    pub(crate) fn games(&self) -> u64 {
         self.gains.iterations * self.games_of_iteration()
     }
 }
 
 /// The values that an iteration plays; A and B are the sides of its games.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Probe {
+pub(crate) struct Probe {
     /// The iteration, from 1.
-    pub iteration: u64,
+    pub(crate) iteration: u64,
     /// δ: +1 where A has the higher value, −1 where B has it.
-    pub signs: Vec<i8>,
+    pub(crate) signs: Vec<i8>,
     /// The values of A, θ + c_k · δ.
-    pub a: Vec<f64>,
+    pub(crate) a: Vec<f64>,
     /// The values of B, θ − c_k · δ.
-    pub b: Vec<f64>,
+    pub(crate) b: Vec<f64>,
 }
 
 /// A finished iteration.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Iteration {
+pub(crate) struct Iteration {
     /// The values that were played.
-    pub probe: Probe,
+    pub(crate) probe: Probe,
     /// Wins less losses of A.
-    pub result: i64,
+    pub(crate) result: i64,
     /// θ, where the parameters stand after it.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// A run under way.
 #[derive(Clone, Debug)]
-pub struct TuneRun {
+pub(crate) struct TuneRun {
     plan: TunePlan,
     /// The iterations whose results have been applied.
     done: u64,
@@ -75,28 +117,23 @@ pub struct TuneRun {
 
 impl TuneRun {
     /// Returns a run before its first iteration.
-    pub fn new(plan: TunePlan) -> TuneRun {
+    pub(crate) fn new(plan: TunePlan) -> TuneRun {
         let start = plan.parameters.iter().map(|parameter| parameter.start).collect();
         TuneRun { plan, done: 0, history: VecDeque::from([start]) }
     }
 
     /// Returns what the run depends on.
-    pub fn plan(&self) -> &TunePlan {
+    pub(crate) fn plan(&self) -> &TunePlan {
         &self.plan
     }
 
     /// Returns how many iterations are done.
-    pub fn done(&self) -> u64 {
+    pub(crate) fn done(&self) -> u64 {
         self.done
     }
 
-    /// Says whether all iterations are done.
-    pub fn is_over(&self) -> bool {
-        self.done >= self.plan.gains.iterations
-    }
-
     /// Returns the values that `iteration`, from 1, plays; `None` if it cannot begin yet, is done already, or there is none.
-    pub fn probe(&self, iteration: u64) -> Option<Probe> {
+    pub(crate) fn probe(&self, iteration: u64) -> Option<Probe> {
         let TunePlan { parameters, gains, lag, seed, .. } = &self.plan;
         if iteration <= self.done || iteration > gains.iterations {
             return None;
@@ -118,7 +155,7 @@ impl TuneRun {
     }
 
     /// Applies the result of the next iteration, wins less losses of A, and returns what it has led to; `None` if the run is over.
-    pub fn apply(&mut self, result: i64) -> Option<Iteration> {
+    pub(crate) fn apply(&mut self, result: i64) -> Option<Iteration> {
         let probe = self.probe(self.done + 1)?;
         let gains = self.plan.gains;
         let (share, gain) = (gains.perturbation(probe.iteration), gains.gain(probe.iteration));
@@ -184,7 +221,7 @@ mod tests {
         let mut run = TuneRun::new(plan.clone());
         let (mut under_way, mut next) = (VecDeque::new(), 1);
         let mut iterations = Vec::new();
-        while !run.is_over() {
+        while run.done() < plan.gains.iterations {
             while let Some(probe) = run.probe(next) {
                 under_way.push_back(probe);
                 next += 1;
@@ -254,5 +291,22 @@ mod tests {
         assert!((iteration.values[0] - (2.5 + a / c * sign * 2.0)).abs() < 1e-12);
         assert!((iteration.probe.a[0] - (2.5 + sign * c)).abs() < 1e-4);
         assert!((iteration.probe.b[0] - (2.5 - sign * c)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn the_last_iteration_has_the_gains_that_the_user_chose() {
+        let gains = Gains { iterations: 500, r_end: 0.002 };
+        assert!((gains.perturbation(500) - 1.0).abs() < 1e-12);
+        assert!((gains.gain(500) - 0.002).abs() < 1e-12);
+    }
+
+    #[test]
+    fn gains_are_those_of_the_formulas() {
+        let (k_max, k, c_end, r_end) = (20_000.0_f64, 17.0_f64, 0.3, 0.0015);
+        let gains = Gains { iterations: 20_000, r_end };
+        let (c, big_a) = (c_end * k_max.powf(0.101), 0.1 * k_max);
+        let a = r_end * c_end * c_end * (big_a + k_max).powf(0.602);
+        assert!((c_end * gains.perturbation(17) - c / k.powf(0.101)).abs() < 1e-12);
+        assert!((c_end * c_end * gains.gain(17) - a / (big_a + k).powf(0.602)).abs() < 1e-12);
     }
 }

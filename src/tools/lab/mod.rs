@@ -1,25 +1,20 @@
 //! The commands of the [laboratory](crate::lab): measurements with many games, and training data. The feature `lab` builds them.
 
 mod analyse;
-mod command_line;
 mod datagen;
 mod game_args;
-mod interruption;
 mod matches;
 mod movesleft;
-mod progress;
 mod recorded_games;
 mod report;
-mod run_id;
-mod shard;
+mod run;
 mod timelab;
 mod tune;
 
 use clap::Subcommand;
 
 use super::{ExitStatus, Failure, Output};
-use crate::lab::matches::MatchError;
-use crate::lab::moves_left::MovesLeftError;
+use crate::lab::LabError;
 use crate::lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
@@ -59,20 +54,14 @@ impl LabCommand {
     }
 }
 
-impl From<MatchError> for Failure {
-    fn from(error: MatchError) -> Failure {
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }
 
 impl From<RowError> for Failure {
     fn from(error: RowError) -> Failure {
-        Failure::Measurement(Box::new(error))
-    }
-}
-
-impl From<MovesLeftError> for Failure {
-    fn from(error: MovesLeftError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }

@@ -4,25 +4,23 @@
 //! `zeitnot report`.
 
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use super::command_line::{command_line, quoted};
-use super::interruption::end_on_interruption;
-use super::recorded_games::{RecordedGames, in_order};
-use super::shard::Shard;
+use super::recorded_games::RecordedGames;
+use super::run::{Progress, Shard, command_line, end_on_interruption, quoted};
 use crate::engine::OpenedBackend;
 use crate::lab::moves_left::{
     Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
 };
 use crate::lab::pgn::RecordedGame;
-use crate::lab::rows::{Row, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::rows::{ParquetRow, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::runner::{self, Jobs, Next};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
 use crate::tools::output::eprint_message;
@@ -266,40 +264,56 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or(cores, |threads| threads as usize);
     let batch = args.batch.map(|batch| batch as usize);
-    let measurer = |_| Measurer::new(&selection, &**backend, &args.network.settings, batch, args.nodes);
-    let workers = (0..threads).map(measurer).collect::<Result<Vec<_>, _>>()?;
-    let bytes_read = Arc::new(AtomicU64::new(0));
-    let mut progress = MeasureProgress::new(&args.pgn, bytes_read.clone());
-    let mut games = RecordedGames::new(&args.pgn, bytes_read);
+    let mut games = RecordedGames::new(&args.pgn);
     let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.filters.max_games.unwrap_or(u64::MAX));
-    let chunk_size = if args.nodes.is_some() { 1 } else { CHUNK };
     let (mut taken, mut broken_off) = (0, 0);
-    let next_games = || -> Result<_, Failure> {
-        let mut chunk = Vec::new();
-        while chunk.len() < chunk_size && taken < most {
+    let next_game = || {
+        while taken < most {
             let Some(game) = games.next().transpose()? else { break };
             broken_off += u64::from(ending(&game) == Ending::Broken);
             if selection.takes_game(&game) {
                 taken += 1;
-                chunk.extend(
-                    Some(game).filter(|game| game.number >= first_game && shard.takes(game.number - 1)),
-                );
+                if game.number >= first_game && shard.takes(game.number - 1) {
+                    return Ok(Next::Job(game));
+                }
             }
         }
-        Ok((!chunk.is_empty()).then_some(chunk))
+        Ok(Next::End)
     };
-    let measure = |measurer: &mut Measurer<'_>, games: Vec<RecordedGame>| Ok(measurer.measure(&games)?);
-    in_order(workers, next_games, measure, |measured| {
-        for game in measured {
-            game.iter().try_for_each(|row| rows.write(row))?;
-            // Whatever ends the run costs no game that was measured.
-            rows.flush()?;
-            progress.add(game.len());
+    let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
+    let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
+        let mut measurer = Measurer::new(&selection, &**backend, &args.network.settings, batch, args.nodes)?;
+        loop {
+            let (places, games): (Vec<_>, Vec<_>) = jobs.take_some(chunk)?.into_iter().unzip();
+            if games.is_empty() {
+                return Ok(());
+            }
+            let measured = measurer.measure(&games)?.into_iter();
+            places.into_iter().zip(measured).for_each(|(place, rows)| jobs.deliver(place, rows));
         }
-        Ok(())
+    };
+    let mut progress = Progress::new(args.filters.max_games, 0);
+    let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
+    let rates = |games: u64, positions: usize| {
+        let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
+        format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
+    };
+    runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
+        game.iter().try_for_each(|row| rows.write(row))?;
+        // Whatever ends the run costs no game that was measured.
+        rows.flush()?;
+        measured += 1;
+        positions += game.len();
+        progress.show(measured, rates(measured, positions));
+        Ok(ControlFlow::Continue(()))
     })?;
-    rows.flush()?;
-    progress.finish(&games, broken_off);
+    progress.finish();
+    eprint_message(format_args!(
+        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off)",
+        rates(measured, positions),
+        games.read,
+        games.broken
+    ));
     Ok(())
 }
 
@@ -324,51 +338,6 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     })?);
     let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
     Ok((writer, last.max(1)))
-}
-
-/// A bar on stderr, if that is a terminal: games and positions per second, time left by the bytes of the files.
-struct MeasureProgress {
-    bar: ProgressBar,
-    bytes_read: Arc<AtomicU64>,
-    games: u64,
-    positions: u64,
-    begun: Instant,
-}
-
-impl MeasureProgress {
-    fn new(files: &[PathBuf], bytes_read: Arc<AtomicU64>) -> MeasureProgress {
-        let sizes: Option<u64> = files.iter().map(|file| Some(std::fs::metadata(file).ok()?.len())).sum();
-        let bar = match sizes {
-            Some(bytes) => ProgressBar::new(bytes),
-            None => ProgressBar::no_length(),
-        };
-        let style = ProgressStyle::with_template("{bar:30} {percent}%  {msg}  {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        MeasureProgress { bar, bytes_read, games: 0, positions: 0, begun: Instant::now() }
-    }
-
-    fn add(&mut self, positions: usize) {
-        self.games += 1;
-        self.positions += positions as u64;
-        self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
-        self.bar.set_message(self.rates());
-    }
-
-    fn rates(&self) -> String {
-        let seconds = self.begun.elapsed().as_secs_f64().max(1e-3);
-        let (games, positions) = (self.games, self.positions);
-        let rate = |count: u64| count as f64 / seconds;
-        format!("{games} games, {:.1} games/s, {:.0} positions/s", rate(games), rate(positions))
-    }
-
-    fn finish(&self, games: &RecordedGames, broken_off: u64) {
-        self.bar.finish_and_clear();
-        let RecordedGames { read, broken, .. } = games;
-        eprint_message(format_args!(
-            "{} ({read} games read, {broken} broken, {broken_off} unfinished or broken off)",
-            self.rates()
-        ));
-    }
 }
 
 /// Returns the columns of each kind of file that `report` reads.

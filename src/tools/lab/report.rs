@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
-use crate::lab::rows::{are_columns_of, columns_of_file};
+use crate::lab::matches::{MatchGameRow, MatchMoveRow};
+use crate::lab::rows::{GameFiles, are_columns_of, columns_of_file};
 use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
@@ -49,7 +50,7 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "timelab",
-        columns: crate::lab::replay::columns,
+        columns: crate::lab::replay::ReplayFiles::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "",
         are_given: |_| false,
@@ -57,7 +58,7 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "match",
-        columns: crate::lab::matches::columns,
+        columns: GameFiles::<MatchGameRow, MatchMoveRow>::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "--sprt",
         are_given: |args| args.results.are_given(),

@@ -3,19 +3,20 @@
 //! It reads recorded games; the [laboratory](crate::lab::replay) replays them, writes rows and shows them.
 
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::recorded_games::{RecordedGames, in_order};
-use super::shard::Shard;
+use super::recorded_games::RecordedGames;
+use super::run::{Progress, Shard};
+use crate::lab::LabError;
 use crate::lab::replay::{
-    self, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayGameRow, ReplayMoveRow, ReplayStudy,
-    Replayer, Speed,
+    self, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayRows, ReplayStudy, Replayer, Speed,
 };
-use crate::lab::rows::write_merged_rows;
+use crate::lab::runner::{self, Jobs};
 use crate::network::Backend;
 use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
 use crate::tools::output::eprint_message;
@@ -106,36 +107,45 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     check_repetitions(args)?;
     let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or_else(cores, |threads| threads as usize);
-    let heads = |_| {
-        let settings = &args.network.settings;
-        backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings)).transpose()
-    };
-    let workers = (0..threads).map(heads).collect::<Result<Vec<_>, _>>()?;
     let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
     let mut study = ReplayStudy::default();
-    let progress = progress_bar(args.max_games);
+    let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
     let mut source = GameSource::new(args);
-    in_order(
-        workers,
-        || source.next_chunk(),
-        |heads: &mut Option<NetworkHeads>, mut games: Vec<GameToReplay>| {
-            if let Some(heads) = heads {
+    let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
+        let settings = &args.network.settings;
+        let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
+        let mut heads = heads.transpose()?;
+        loop {
+            let (places, mut games): (Vec<_>, Vec<_>) = jobs.take_some(CHUNK)?.into_iter().unzip();
+            if games.is_empty() {
+                return Ok(());
+            }
+            if let Some(heads) = &mut heads {
                 heads.fill_in(&mut games)?;
             }
-            Ok(games.iter().map(|game| replayer.replay(game)).collect::<Vec<_>>())
-        },
-        |games| {
-            progress.inc(games.len() as u64);
-            for rows in games.into_iter().flatten() {
+            for (place, game) in places.into_iter().zip(games) {
+                jobs.deliver(place, replayer.replay(&game));
+            }
+        }
+    };
+    runner::run(
+        threads,
+        &AtomicBool::new(false),
+        || Ok(source.next()?.into()),
+        replay,
+        |replayed| {
+            done += 1;
+            progress.show(done, String::new());
+            for rows in replayed {
                 if let Some(files) = &mut files {
-                    files.write(&rows)?;
+                    files.add(&rows.game, &rows.moves)?;
                 }
                 study.add(rows);
             }
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         },
     )?;
-    progress.finish_and_clear();
+    progress.finish();
     source.tell_what_was_left_out();
     if study.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
@@ -180,15 +190,6 @@ fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     Ok(is_asked(false).then_some(backend))
 }
 
-fn progress_bar(games: Option<u64>) -> ProgressBar {
-    let template = match games {
-        Some(_) => "{pos} of {len} games {wide_bar} {per_sec} {eta}",
-        None => "{pos} games {spinner} {per_sec}",
-    };
-    let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
 /// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and of moves, in any order.
 pub(super) fn report(
     files: &[PathBuf],
@@ -200,7 +201,7 @@ pub(super) fn report(
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
-        write_merged_rows::<ReplayGameRow, ReplayMoveRow>(files, folder)?;
+        ReplayFiles::write_merged(files, folder)?;
         replay::page(&study).write(folder)?;
     }
     output.write(&study, &study)?;
@@ -218,27 +219,27 @@ struct GameSource<'a> {
 
 impl<'a> GameSource<'a> {
     fn new(args: &'a TimelabArgs) -> GameSource<'a> {
-        let games = RecordedGames::new(&args.pgn, Arc::default());
+        let games = RecordedGames::new(&args.pgn);
         GameSource { args, games, accepted: 0, left_out: 0 }
     }
 
-    /// Reads the games that a thread takes at a time, `None` at the end.
-    fn next_chunk(&mut self) -> Result<Option<Vec<GameToReplay>>, Failure> {
+    fn next(&mut self) -> Result<Option<GameToReplay>, LabError> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
-        let mut chunk = Vec::new();
-        while chunk.len() < CHUNK && self.args.max_games.is_none_or(|most| self.accepted < most) {
+        while self.args.max_games.is_none_or(|most| self.accepted < most) {
             let Some(game) = self.games.next().transpose()? else { break };
             let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
                 .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
             match game {
                 Some(game) => {
                     self.accepted += 1;
-                    chunk.extend(Some(game).filter(|game| shard.takes(game.number - 1)));
+                    if shard.takes(game.number - 1) {
+                        return Ok(Some(game));
+                    }
                 }
                 None => self.left_out += 1,
             }
         }
-        Ok((!chunk.is_empty()).then_some(chunk))
+        Ok(None)
     }
 
     fn tell_what_was_left_out(&self) {

@@ -1,10 +1,10 @@
-//! A player of a match that is an engine of others, under UCI in a process of its own.
+//! A player of a match that is an external engine, under UCI in a process of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::game::{MoveRecord, MoveScore};
-use super::pgn_writer::move_between;
+use super::move_between;
 use crate::chess::{History, Move, Variant};
 use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 use crate::time::GoLimits;
@@ -18,43 +18,43 @@ const END: &str = "bestmove";
 
 /// How an engine is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignCommand {
+pub(crate) struct ExternalCommand {
     /// The program.
-    pub program: String,
+    pub(crate) program: String,
     /// Its arguments.
-    pub arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// Names and values of the options to set.
-    pub options: Vec<(String, String)>,
+    pub(crate) options: Vec<(String, String)>,
 }
 
-/// An engine of others with its processes that no game uses at the moment.
+/// An external engine with its processes that no game uses at the moment.
 #[derive(Debug)]
-pub struct ForeignEngine {
-    command: ForeignCommand,
+pub(crate) struct ExternalEngine {
+    command: ExternalCommand,
     /// `id name`, as it says it itself.
     name: String,
     idle: Mutex<Vec<UciProcess>>,
 }
 
-impl ForeignEngine {
+impl ExternalEngine {
     /// Starts the engine once, to see that it answers and has the options.
     ///
     /// # Errors
     /// [`UciProcessError`] if it does not start, is no UCI engine, or lacks one of the options.
-    pub fn new(command: ForeignCommand) -> Result<ForeignEngine, UciProcessError> {
+    pub(crate) fn new(command: ExternalCommand) -> Result<ExternalEngine, UciProcessError> {
         let (process, answer) = start(&command)?;
         let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
         let name = own_name.unwrap_or(&command.program).trim().to_owned();
-        Ok(ForeignEngine { name, idle: Mutex::new(vec![process]), command })
+        Ok(ExternalEngine { name, idle: Mutex::new(vec![process]), command })
     }
 
     /// Returns how it is started.
-    pub fn command(&self) -> &ForeignCommand {
+    pub(crate) fn command(&self) -> &ExternalCommand {
         &self.command
     }
 
     /// Returns its own name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -72,7 +72,7 @@ impl ForeignEngine {
 }
 
 /// Starts a process and sets the options. Returns also its answer to `uci`.
-fn start(command: &ForeignCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
+fn start(command: &ExternalCommand) -> Result<(UciProcess, Vec<String>), UciProcessError> {
     let (mut process, answer) = UciProcess::start(&command.program, &command.arguments, PATIENCE)?;
     for (name, value) in &command.options {
         let declared = |line: &&String| {
@@ -90,8 +90,8 @@ fn start(command: &ForeignCommand) -> Result<(UciProcess, Vec<String>), UciProce
 
 /// One side of one game.
 #[derive(Debug)]
-pub(super) struct ForeignPlayer {
-    engine: Arc<ForeignEngine>,
+pub(super) struct ExternalPlayer {
+    engine: Arc<ExternalEngine>,
     /// `None` after a failure and when the game is over.
     process: Option<UciProcess>,
     /// What `position` says of the game so far.
@@ -105,15 +105,15 @@ pub(super) struct ForeignPlayer {
     lines: Vec<String>,
 }
 
-impl ForeignPlayer {
+impl ExternalPlayer {
     /// Returns a player before its first move of a game that goes on from `opening`.
     ///
     /// # Errors
     /// [`UciProcessError`] if the engine fails.
     pub(super) fn new(
-        engine: Arc<ForeignEngine>,
+        engine: Arc<ExternalEngine>,
         opening: &History,
-    ) -> Result<ForeignPlayer, UciProcessError> {
+    ) -> Result<ExternalPlayer, UciProcessError> {
         let mut process = engine.take()?;
         if opening.variant() == Variant::Chess960 {
             process.send("setoption name UCI_Chess960 value true")?;
@@ -122,7 +122,7 @@ impl ForeignPlayer {
         process.send("isready")?;
         // It may have a large network to load.
         process.read_until("readyok", Some(LONGEST_MOVE))?;
-        Ok(ForeignPlayer {
+        Ok(ExternalPlayer {
             engine,
             process: Some(process),
             position: format!("position fen {} moves", opening.position(0).to_fen()),
@@ -206,7 +206,7 @@ impl ForeignPlayer {
     }
 }
 
-impl Drop for ForeignPlayer {
+impl Drop for ExternalPlayer {
     fn drop(&mut self) {
         if let Some(process) = self.process.take() {
             self.engine.give_back(process);

@@ -1,18 +1,29 @@
-//! The arguments of `zeitnot tune`, and what they ask for.
+//! `zeitnot tune`: finds better values of numeric options by SPSA over games. The [laboratory](crate::lab::tuning) decides what is tried,
+//! lets the games be played, and keeps, studies and shows the iterations.
 
+use std::fmt;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use serde::Serialize;
 
-use crate::engine::Settings;
-use crate::lab::matches::SideLimit;
-use crate::lab::tuning::{Gains, Parameter, TunePlan, TuneStudy};
+use super::game_args::{self, GameArgs, argument_error};
+use super::run::{Progress, RunId, command_line, interruption, quoted, tell_stopped};
+use crate::engine::{EngineSetup, Settings};
+use crate::lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
+use crate::lab::rows::RowError;
+use crate::lab::tuning::{
+    self, Gains, IterationFile, IterationRow, Parameter, TuneCommands, TunePlan, TuneRun, TuneStudy,
+};
 use crate::search::RootFpuStrategy;
-use crate::tools::Failure;
-use crate::tools::lab::command_line::quoted;
-use crate::tools::lab::game_args::{self, GameArgs, argument_error};
 use crate::tools::output::eprint_message;
+use crate::tools::{ExitStatus, Failure, Output};
 
+/// The time after which the page is written anew while games are played.
+const PAGE_EVERY: Duration = Duration::from_secs(60);
 /// Pairs of games between the beginning of an iteration and the latest result that it knows of, by default: enough to keep two
 /// threads busy.
 const PAIRS_LATE: u64 = 64;
@@ -25,30 +36,87 @@ const CPUCT_AT_ROOT: [&str; 3] = ["CPuctAtRoot", "CPuctBaseAtRoot", "CPuctFactor
 pub(in crate::tools) struct TuneArgs {
     /// What is tuned: options that take numbers, and numbers inside TimeManager by name (TimeManager.mle-mlh.scale), each with start and perturbation at the end of the run, also with bounds: NAME=START:STEP[:MIN:MAX],…
     #[arg(long, value_name = "LIST")]
-    pub(super) params: String,
+    params: String,
     /// Games of the whole run, two from each opening with colours swapped
     #[arg(long, short, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
-    pub(super) games: u64,
+    games: u64,
     /// Pairs of games of an iteration, which try the same values
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub(super) pairs: u64,
+    pairs: u64,
     /// How far a parameter moves at the end of the run for a game won, in perturbations
     #[arg(long, value_name = "R", default_value_t = 0.002)]
-    pub(super) r_end: f64,
+    r_end: f64,
     /// Iterations that may begin before the first of them has ended; results are always applied in their order [default: as many as 64 pairs, at most a twentieth of the run]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub(super) lag: Option<u64>,
+    lag: Option<u64>,
     /// Folder for the iterations (iterations.jsonl) and the report (index.html); a run that was stopped goes on there
     #[arg(long, value_name = "FOLDER")]
-    pub(super) out: PathBuf,
+    out: PathBuf,
     #[command(flatten)]
-    pub(super) game: GameArgs,
+    game: GameArgs,
     #[command(flatten)]
-    pub(super) settings: Settings,
+    settings: Settings,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let plan = plan(args)?;
+    let limit = limit(args, &plan)?;
+    let openings = args.game.read_openings(plan.games() / 2)?;
+    let rules =
+        MatchRules { limits: [limit; 2], adjudication: args.game.adjudication()?, seed: args.game.seed };
+    let settings = game_args::settings_under(limit, args.settings.clone());
+    let setup = Arc::new(EngineSetup::new(settings)?);
+    eprint_message(&setup.backend().info().description);
+    setup.notes().iter().for_each(eprint_message);
+    let threads = game_args::threads(&args.settings);
+    let in_real_time = game_args::runs_in_real_time(limit, &args.settings);
+    let config = MatchConfig {
+        teams: [Team::Own(setup.clone()), Team::Own(setup.clone())],
+        variant: crate::tools::variant(args.settings.chess960),
+        openings: &openings,
+        threads,
+        concurrency: args.game.concurrency(threads, in_real_time),
+        rules,
+    };
+    note_idle_places(&plan, config.concurrency);
+    note_idle_options(&plan, &args.settings);
+    let mut id = RunId::new();
+    id.add_engine(&setup);
+    id.add(format!("{plan:?}"));
+    id.add_games(&[], &config.rules, &openings, &args.game);
+    let id = id.finish();
+    let mut run = TuneRun::new(plan.clone());
+    let (mut file, mut rows) = IterationFile::open(&args.out, &mut run, &id)?;
+    let games = |rows: &[IterationRow]| rows.len() as u64 * plan.games_of_iteration();
+    let mut progress = Progress::new(Some(plan.games()), games(&rows));
+    let mut shown = Instant::now();
+    tuning::play(&config, run, &setup, &id, interruption()?, |row| {
+        file.add(&row)?;
+        let values = plan.parameters.iter().zip(&row.theta);
+        let texts: Vec<_> = values
+            .map(|(parameter, &value)| format!("{} {}", parameter.name, parameter.text(value)))
+            .collect();
+        rows.push(row);
+        progress.show(games(&rows), texts.join(" "));
+        if shown.elapsed() >= PAGE_EVERY {
+            shown = Instant::now();
+            TuneResult::new(args, &plan, &rows).write_page().map_err(RowError::io(&args.out))?;
+        }
+        Ok(())
+    })?;
+    progress.finish();
+    let result = TuneResult::new(args, &plan, &rows);
+    result.write_page()?;
+    if !result.study.is_whole() {
+        tell_stopped(true);
+    }
+    output.write(&result, &result)?;
+    Ok(ExitStatus::Success)
 }
 
 /// Returns what the run depends on.
-pub(super) fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
+fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
     if !(args.r_end > 0.0 && args.r_end <= 1.0) {
@@ -66,7 +134,7 @@ pub(super) fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
 }
 
 /// Returns what both sides may spend.
-pub(super) fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
+fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings);
     let needs_clock = |name: &str| name == "SmartPruningFactor" || name.starts_with("TimeManager.");
@@ -82,7 +150,7 @@ pub(super) fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failu
 }
 
 /// Says so if results are waited for where more games could run.
-pub(super) fn note_idle_places(plan: &TunePlan, concurrency: usize) {
+fn note_idle_places(plan: &TunePlan, concurrency: usize) {
     let (most, possible) = (plan.lag * plan.games_of_iteration(), plan.games().min(concurrency as u64));
     if most < possible {
         let lag = possible.div_ceil(plan.games_of_iteration());
@@ -93,7 +161,7 @@ pub(super) fn note_idle_places(plan: &TunePlan, concurrency: usize) {
 }
 
 /// Says so if an option that is tuned has no effect because another one switches it off.
-pub(super) fn note_idle_options(plan: &TunePlan, settings: &Settings) {
+fn note_idle_options(plan: &TunePlan, settings: &Settings) {
     let search = &settings.search;
     let switches = [
         (&CPUCT_AT_ROOT[..], search.root_has_own_cpuct_params, "RootHasOwnCpuctParams=true"),
@@ -113,7 +181,7 @@ pub(super) fn note_idle_options(plan: &TunePlan, settings: &Settings) {
 }
 
 /// Returns a command that lets what was found play against the start.
-pub(super) fn check_command(args: &TuneArgs, study: &TuneStudy) -> String {
+fn check_command(args: &TuneArgs, study: &TuneStudy) -> String {
     let game = &args.game;
     let mut flags: Vec<(&str, Option<String>)> = vec![
         ("games", Some("1000".into())),
@@ -133,4 +201,39 @@ pub(super) fn check_command(args: &TuneArgs, study: &TuneStudy) -> String {
     flags.push(("b", Some(format!("name=start,{}", study.start_list))));
     let given = flags.into_iter().filter_map(|(flag, value)| Some(format!(" --{flag}={}", quoted(&value?))));
     format!("zeitnot match{}", given.collect::<String>())
+}
+
+/// What a run has found, and how to check it. Its fields are the keys of the JSON document.
+#[derive(Serialize)]
+struct TuneResult<'a> {
+    #[serde(flatten)]
+    study: TuneStudy,
+    /// A command that lets what was found play against the start.
+    check: String,
+    #[serde(skip)]
+    plan: &'a TunePlan,
+    #[serde(skip)]
+    args: &'a TuneArgs,
+}
+
+impl<'a> TuneResult<'a> {
+    fn new(args: &'a TuneArgs, plan: &'a TunePlan, rows: &[IterationRow]) -> TuneResult<'a> {
+        let study = TuneStudy::new(plan, rows);
+        TuneResult { check: check_command(args, &study), study, plan, args }
+    }
+
+    fn write_page(&self) -> io::Result<PathBuf> {
+        let commands = TuneCommands { run: &command_line(), check: &self.check };
+        tuning::page(self.plan, &self.study, commands).write(&self.args.out)
+    }
+}
+
+impl fmt::Display for TuneResult<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TuneResult { study, check, plan, args } = self;
+        writeln!(f, "{}", tuning::table(plan, study))?;
+        writeln!(f, "Paths of the parameters: {}", args.out.join("index.html").display())?;
+        writeln!(f, "Only a match tells whether that is stronger than the start:\n{check}\n")?;
+        writeln!(f, "{}\n{}", study.uci_lines, study.flags)
+    }
 }
