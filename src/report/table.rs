@@ -40,7 +40,7 @@ impl Table {
     }
 
     /// Returns an empty table with columns of words, then columns of numbers.
-    pub(crate) fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
+    pub fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
         let words = words.iter().map(|&name| (name, Align::Left));
         let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
         Table::new(caption, &columns)

@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn weights_have_mean_and_variance_one_and_never_change() {
-        let draws: Vec<f64> = (0..200).flat_map(|game| bootstrap_weights(game)).collect();
+        let draws: Vec<f64> = (0..200).flat_map(bootstrap_weights).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance = draws.iter().map(|k| (k - mean).powi(2)).sum::<f64>() / draws.len() as f64;
         assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");

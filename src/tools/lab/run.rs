@@ -1,7 +1,7 @@
 //! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity of a run, and the command
 //! line to go on with it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -200,28 +200,28 @@ impl RunId {
 }
 
 /// The games of all files, numbered from 1 across them. Broken ones count, and are named on stderr.
-pub(super) struct RecordedGames {
-    files: std::vec::IntoIter<PathBuf>,
-    open: Option<(PathBuf, Games<'static>)>,
+pub(super) struct RecordedGames<'a> {
+    files: std::slice::Iter<'a, PathBuf>,
+    open: Option<(&'a Path, Games<'static>)>,
     /// Games read, broken ones included.
     pub(super) read: u64,
     pub(super) broken: u64,
 }
 
-impl RecordedGames {
-    pub(super) fn new(files: &[PathBuf]) -> RecordedGames {
-        RecordedGames { files: files.to_vec().into_iter(), open: None, read: 0, broken: 0 }
+impl<'a> RecordedGames<'a> {
+    pub(super) fn new(files: &'a [PathBuf]) -> RecordedGames<'a> {
+        RecordedGames { files: files.iter(), open: None, read: 0, broken: 0 }
     }
 }
 
-impl Iterator for RecordedGames {
+impl Iterator for RecordedGames<'_> {
     type Item = Result<RecordedGame, GameError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if self.open.is_none() {
                 let path = self.files.next()?;
-                match Games::open(&path) {
+                match Games::open(path) {
                     Ok(games) => self.open = Some((path, games)),
                     Err(error) => return Some(Err(error)),
                 }

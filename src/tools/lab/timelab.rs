@@ -214,7 +214,7 @@ pub(super) fn report(
 /// The games of this shard.
 struct GameSource<'a> {
     args: &'a TimelabArgs,
-    games: RecordedGames,
+    games: RecordedGames<'a>,
     /// Games that are fit to replay, in all shards.
     accepted: u64,
     left_out: u64,
