@@ -15,9 +15,7 @@ use super::run::{Progress, RunId, command_line, interruption, quoted, tell_stopp
 use crate::engine::{EngineSetup, Settings};
 use crate::lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use crate::lab::rows::RowError;
-use crate::lab::tuning::{
-    self, Gains, IterationFile, IterationRow, Parameter, TuneCommands, TunePlan, TuneRun, TuneStudy,
-};
+use crate::lab::tuning::{self, Gains, IterationRow, Parameter, TuneCommands, TunePlan, TuneRun, TuneStudy};
 use crate::search::RootFpuStrategy;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
@@ -85,13 +83,12 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
     id.add_games(&[], &config.rules, &openings, &args.game);
-    let id = id.finish();
-    let mut run = TuneRun::new(plan.clone());
-    let (mut file, mut rows) = IterationFile::open(&args.out, &mut run, &id)?;
+    let mut run = TuneRun::new(plan.clone(), &id.finish());
+    let (mut file, mut rows) = tuning::open_iterations(&args.out, &mut run)?;
     let games = |rows: &[IterationRow]| rows.len() as u64 * plan.games_of_iteration();
     let mut progress = Progress::new(Some(plan.games()), games(&rows));
     let mut shown = Instant::now();
-    tuning::play(&config, run, &setup, &id, interruption()?, |row| {
+    tuning::play(&config, run, &setup, interruption()?, |row| {
         file.add(&row)?;
         let values = plan.parameters.iter().zip(&row.theta);
         let texts: Vec<_> = values
