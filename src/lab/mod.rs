@@ -8,8 +8,8 @@
 //! | [`matches`](mod@matches) | games between two engines, many at once, and what they prove |
 //! | `tuning` | better values of options, by the games of `matches` |
 //! | [`replay`] | time managers on whole games in virtual time |
-//! | [`moves_left`] | moves-left estimators on recorded games |
-//! | [`analysis`] | the moves of recorded games, for the players who want to learn from them |
+//! | `moves_left` | moves-left estimators on recorded games |
+//! | `analysis` | the moves of recorded games, for the players who want to learn from them |
 //!
 //! They share `runner` (jobs in order on threads), `rows` (CSV and Parquet files, lines of JSON, and how the rows of several machines are
 //! put together), [`pgn`] (recorded games), `compressed` (opens files within bounds) and `uci_process` (external engines). [`Phase`]
@@ -17,10 +17,10 @@
 //! with labels that networks are trained on. The commands `analyse`, `match`, `tune`, `timelab`, `movesleft`, `report` and `datagen`
 //! call these modules, which may use `engine` and what lies below it.
 
-pub mod analysis;
+pub(crate) mod analysis;
 pub(crate) mod compressed;
 pub mod matches;
-pub mod moves_left;
+pub(crate) mod moves_left;
 pub mod pgn;
 pub mod replay;
 pub(crate) mod rows;

@@ -133,7 +133,7 @@ pub enum GameError {
 /// ```
 pub struct Games<'a> {
     name: String,
-    reader: Reader<Box<dyn Read + 'a>>,
+    reader: Reader<Box<dyn Read + Send + 'a>>,
     number: u64,
     /// True if the parser could not read the last game.
     stumbled: bool,
@@ -159,7 +159,7 @@ impl<'a> Games<'a> {
     /// [`GameError::Read`] if the first bytes cannot be read.
     pub fn from_compressed(
         name: impl Into<String>,
-        bytes: impl Read + 'static,
+        bytes: impl Read + Send + 'static,
     ) -> Result<Games<'static>, GameError> {
         let name = name.into();
         match compressed::inflate(bytes) {
@@ -169,8 +169,8 @@ impl<'a> Games<'a> {
     }
 
     /// Reads the games of uncompressed text; `name` is for messages.
-    pub fn new(name: impl Into<String>, text: impl Read + 'a) -> Games<'a> {
-        let text: Box<dyn Read + 'a> = Box::new(text);
+    pub fn new(name: impl Into<String>, text: impl Read + Send + 'a) -> Games<'a> {
+        let text: Box<dyn Read + Send + 'a> = Box::new(text);
         let reader = Reader::build(text)
             .set_supported_tag_line_length(LONGEST_LINE)
             .set_supported_comment_length(LONGEST_LINE)

@@ -54,6 +54,17 @@ impl<J, R> Jobs<'_, J, R> {
         if self.are_stopped() { Ok(Next::End) } else { (self.take)() }
     }
 
+    /// Takes at most so many jobs at once; none at the end of a run in which no job depends on others.
+    pub(crate) fn take_some(&self, most: usize) -> Result<Vec<(u64, J)>, LabError> {
+        let mut taken = Vec::with_capacity(most);
+        while taken.len() < most
+            && let Next::Job(job) = self.take()?
+        {
+            taken.push(job);
+        }
+        Ok(taken)
+    }
+
     /// Delivers the result of the job at `place`.
     pub(crate) fn deliver(&self, place: u64, result: R) {
         // The receiver outlives the threads.
@@ -139,11 +150,7 @@ mod tests {
         let mut found = Vec::new();
         let work = |_, jobs: &Jobs<'_, u64, u64>| {
             loop {
-                let mut taken = Vec::new();
-                while taken.len() < 3 {
-                    let Next::Job(job) = jobs.take()? else { break };
-                    taken.push(job);
-                }
+                let taken = jobs.take_some(3)?;
                 if taken.is_empty() {
                     return Ok(());
                 }

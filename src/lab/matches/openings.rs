@@ -104,7 +104,7 @@ impl Openings {
 }
 
 /// Opens a file and returns its inflated content, with the file's name less the ending of its compression.
-fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead>)> {
+fn open(path: &Path) -> io::Result<(String, Box<dyn BufRead + Send>)> {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let file = File::open(path)?;
     if name.ends_with(".zip") {
@@ -140,7 +140,7 @@ fn read_lines(content: impl BufRead) -> Result<Vec<Opening>, String> {
 }
 
 /// Reads PGN games, with faults as [`read_lines`].
-fn read_pgn(content: impl Read, max_plies: usize) -> Result<Vec<Opening>, String> {
+fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>, String> {
     let opening = |game: Result<RecordedGame, GameError>| {
         let game = game.map_err(|error| match error {
             GameError::Broken { number, reason } => format!(", game {number}: {reason}"),

@@ -27,7 +27,7 @@ pub struct Import {
 ///
 /// # Errors
 /// [`TrainingDataError::Io`] if reading fails. Bad games are listed and are not errors.
-pub fn read_games(pgn: impl Read) -> Result<Import, TrainingDataError> {
+pub fn read_games(pgn: impl Read + Send) -> Result<Import, TrainingDataError> {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {
         let game = match game {

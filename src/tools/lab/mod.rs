@@ -5,6 +5,7 @@ mod datagen;
 mod game_args;
 mod matches;
 mod movesleft;
+mod recorded_games;
 mod report;
 mod run;
 mod timelab;
@@ -14,7 +15,6 @@ use clap::Subcommand;
 
 use super::{ExitStatus, Failure, Output};
 use crate::lab::LabError;
-use crate::lab::moves_left::MovesLeftError;
 use crate::lab::rows::RowError;
 
 #[derive(Debug, Subcommand)]
@@ -62,12 +62,6 @@ impl From<LabError> for Failure {
 
 impl From<RowError> for Failure {
     fn from(error: RowError) -> Failure {
-        Failure::Measurement(Box::new(error))
-    }
-}
-
-impl From<MovesLeftError> for Failure {
-    fn from(error: MovesLeftError) -> Failure {
         Failure::Measurement(Box::new(error))
     }
 }

@@ -18,9 +18,7 @@ use crate::tools::output::eprint_message;
 /// The time between two lines of progress.
 const LINE_EVERY: Duration = Duration::from_secs(60);
 /// The exit code of a program that Ctrl-C ended.
-pub(super) const INTERRUPTED: i32 = 130;
-/// The longest time that a program has to end by itself, if it is to end soon.
-const GRACE: Duration = Duration::from_millis(1500);
+const INTERRUPTED: i32 = 130;
 
 /// Shows how far a run with many games is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
@@ -64,34 +62,26 @@ impl Progress {
 
 /// Returns a flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(super) fn interruption() -> Result<&'static AtomicBool, Failure> {
-    on_interruption(|| ())
-}
-
-/// As [`interruption`], but the program ends within two seconds of the first time, with `farewell` as its last message, whatever it
-/// is waiting for.
-pub(super) fn interruption_soon(farewell: String) -> Result<&'static AtomicBool, Failure> {
-    on_interruption(move || {
-        let farewell = farewell.clone();
-        // The thread of the handler has to hear the second time.
-        std::thread::spawn(move || {
-            std::thread::sleep(GRACE);
-            eprint_message(farewell);
-            std::process::exit(INTERRUPTED);
-        });
-    })
-}
-
-fn on_interruption(first_time: impl Fn() + Send + 'static) -> Result<&'static AtomicBool, Failure> {
     static STOP: AtomicBool = AtomicBool::new(false);
-    ctrlc::set_handler(move || {
+    on_interruption(|| {
         // The second time the user means it.
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(INTERRUPTED);
         }
-        first_time();
-    })
-    .map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))?;
+    })?;
     Ok(&STOP)
+}
+
+/// Ends the program when the user presses Ctrl-C, with `farewell` as its last message, whatever it is doing.
+pub(super) fn end_on_interruption(farewell: String) -> Result<(), Failure> {
+    on_interruption(move || {
+        eprint_message(&farewell);
+        std::process::exit(INTERRUPTED);
+    })
+}
+
+fn on_interruption(handle: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    ctrlc::set_handler(handle).map_err(|error| Failure::Input(format!("Ctrl-C cannot be heard: {error}")))
 }
 
 /// Says that the user has stopped the run, and how to go on with what `is_kept` of it.

@@ -23,7 +23,7 @@ fn is_compressed(path: &Path) -> bool {
 }
 
 /// Opens a file and returns a stream of its inflated content.
-pub(super) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
+pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, Failure> {
     let content = compressed::open(path).map_err(|error| fault(path, error.into()))?;
     Ok(Box::new(BufReader::new(content)))
 }

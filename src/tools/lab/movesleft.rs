@@ -4,29 +4,33 @@
 //! `zeitnot report`.
 
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use super::run::{INTERRUPTED, Shard, command_line, interruption_soon, quoted};
+use super::recorded_games::RecordedGames;
+use super::run::{Progress, Shard, command_line, end_on_interruption, quoted};
 use crate::engine::OpenedBackend;
-use crate::lab::moves_left::measure::{self, Event, GameCounts, Task};
 use crate::lab::moves_left::{
-    self, Estimator, Findings, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study, StudyText,
+    Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
 };
+use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::{ParquetRow, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::runner::{self, Jobs, Next};
 use crate::lab::training::game::Ending;
+use crate::lab::training::pgn::ending;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::version::VERSION;
 
 /// The name of the file of rows in the folder of `--out`.
 const ROWS: &str = "movesleft.csv";
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct MovesLeftArgs {
@@ -145,7 +149,6 @@ impl FilterArgs {
 
     fn selection(&self) -> Selection {
         Selection {
-            max_games: self.max_games,
             sample: self.sample,
             from_ply: self.from_ply,
             plies: self.min_plies..=self.max_plies,
@@ -194,11 +197,7 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
         .map_err(|error| Failure::Input(format!("--out {}: {error}", folder.display())))?;
     let rows = folder.join(ROWS);
     let measured = measure_into(args, folder);
-    let reported = measured.and_then(|counts| {
-        if counts.stopped {
-            eprint_message(farewell(args, &rows));
-            std::process::exit(INTERRUPTED);
-        }
+    let reported = measured.and_then(|()| {
         if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
             eprint_message(
                 "no position of this shard has passed the filters: its file has no rows, only their names",
@@ -242,7 +241,7 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
 }
 
 /// Writes the rows of the games into the folder.
-fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failure> {
+fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     let opened = args.network.open()?;
     let backend = &opened.backend;
     if !backend.info().has_moves_left {
@@ -250,7 +249,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
     }
     let facts = run_facts(args, &opened);
     let path = folder.join(ROWS);
-    let stop = interruption_soon(farewell(args, &path))?;
+    end_on_interruption(farewell(args, &path))?;
     let (mut rows, first_game) = if args.resume {
         facts.check(folder)?;
         resume(&path)?
@@ -261,37 +260,61 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<GameCounts, Failu
         facts.write(folder)?;
         (RowWriter::create(&path)?, 1)
     };
-    let bytes_read = Arc::new(AtomicU64::new(0));
-    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let selection = args.filters.selection();
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let mut progress = MeasureProgress::new(&args.pgn, bytes_read.clone());
-    let task = Task {
-        files: &args.pgn,
-        selection: &args.filters.selection(),
-        takes_game: &|number| number >= first_game && shard.takes(number - 1),
-        backend: &**backend,
-        settings: &args.network.settings,
-        nodes: args.nodes,
-        threads: args.threads.map_or(cores, |threads| threads as usize),
-        batch: args.batch.map(|batch| batch as usize),
-        stop,
-        bytes_read,
-    };
-    let counts = measure::run(&task, |event| {
-        match event {
-            Event::Skipped(reason) => progress.eprint_message(&reason),
-            Event::Game(game) => {
-                game.iter().try_for_each(|row| rows.write(row))?;
-                // Whatever ends the run costs no game that was measured.
-                rows.flush()?;
-                progress.add(game.len());
+    let threads = args.threads.map_or(cores, |threads| threads as usize);
+    let batch = args.batch.map(|batch| batch as usize);
+    let mut games = RecordedGames::new(&args.pgn);
+    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.filters.max_games.unwrap_or(u64::MAX));
+    let (mut taken, mut broken_off) = (0, 0);
+    let next_game = || {
+        while taken < most {
+            let Some(game) = games.next().transpose()? else { break };
+            broken_off += u64::from(ending(&game) == Ending::Broken);
+            if selection.takes_game(&game) {
+                taken += 1;
+                if game.number >= first_game && shard.takes(game.number - 1) {
+                    return Ok(Next::Job(game));
+                }
             }
         }
-        Ok(())
+        Ok(Next::End)
+    };
+    let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
+    let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
+        let mut measurer = Measurer::new(&selection, &**backend, &args.network.settings, batch, args.nodes)?;
+        loop {
+            let (places, games): (Vec<_>, Vec<_>) = jobs.take_some(chunk)?.into_iter().unzip();
+            if games.is_empty() {
+                return Ok(());
+            }
+            let measured = measurer.measure(&games)?.into_iter();
+            places.into_iter().zip(measured).for_each(|(place, rows)| jobs.deliver(place, rows));
+        }
+    };
+    let mut progress = Progress::new(args.filters.max_games, 0);
+    let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
+    let rates = |games: u64, positions: usize| {
+        let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);
+        format!("{:.1} games/s, {:.0} positions/s", rate(games as f64), rate(positions as f64))
+    };
+    runner::run(threads, &AtomicBool::new(false), next_game, measure, |game| {
+        game.iter().try_for_each(|row| rows.write(row))?;
+        // Whatever ends the run costs no game that was measured.
+        rows.flush()?;
+        measured += 1;
+        positions += game.len();
+        progress.show(measured, rates(measured, positions));
+        Ok(ControlFlow::Continue(()))
     })?;
-    rows.flush()?;
-    progress.finish(&counts);
-    Ok(counts)
+    progress.finish();
+    eprint_message(format_args!(
+        "{measured} games, {} ({} games read, {} broken, {broken_off} unfinished or broken off)",
+        rates(measured, positions),
+        games.read,
+        games.broken
+    ));
+    Ok(())
 }
 
 /// Refuses rows of an earlier run, which may have taken hours.
@@ -315,55 +338,6 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     })?);
     let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
     Ok((writer, last.max(1)))
-}
-
-/// A bar on stderr, if that is a terminal: games and positions per second, time left by the bytes of the files.
-struct MeasureProgress {
-    bar: ProgressBar,
-    bytes_read: Arc<AtomicU64>,
-    games: u64,
-    positions: u64,
-    begun: Instant,
-}
-
-impl MeasureProgress {
-    fn new(files: &[PathBuf], bytes_read: Arc<AtomicU64>) -> MeasureProgress {
-        let sizes: Option<u64> = files.iter().map(|file| Some(std::fs::metadata(file).ok()?.len())).sum();
-        let bar = match sizes {
-            Some(bytes) => ProgressBar::new(bytes),
-            None => ProgressBar::no_length(),
-        };
-        let style = ProgressStyle::with_template("{bar:30} {percent}%  {msg}  {eta} left");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        MeasureProgress { bar, bytes_read, games: 0, positions: 0, begun: Instant::now() }
-    }
-
-    fn add(&mut self, positions: usize) {
-        self.games += 1;
-        self.positions += positions as u64;
-        self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
-        self.bar.set_message(self.rates());
-    }
-
-    fn rates(&self) -> String {
-        let seconds = self.begun.elapsed().as_secs_f64().max(1e-3);
-        let (games, positions) = (self.games, self.positions);
-        let rate = |count: u64| count as f64 / seconds;
-        format!("{games} games, {:.1} games/s, {:.0} positions/s", rate(games), rate(positions))
-    }
-
-    fn eprint_message(&self, text: &str) {
-        self.bar.suspend(|| eprint_message(text));
-    }
-
-    fn finish(&self, counts: &GameCounts) {
-        self.bar.finish_and_clear();
-        let GameCounts { read, broken, broken_off, .. } = counts;
-        eprint_message(format_args!(
-            "{} ({read} games read, {broken} broken, {broken_off} unfinished or broken off)",
-            self.rates()
-        ));
-    }
 }
 
 /// Returns the columns of each kind of file that `report` reads.
@@ -391,16 +365,16 @@ pub(super) fn report(
         if files == [rows.as_path()] {
             write_parquet::<PositionRow>(&rows)?;
         } else {
-            facts.iter().try_for_each(|facts| facts.check_but_for_the_shard(folder))?;
+            if let Some(facts) = &facts {
+                let before = RunFacts::beside(&rows);
+                let shard = before.map_or_else(|| facts.shard.clone(), |before| before.shard);
+                RunFacts { shard, ..facts.clone() }.check(folder)?;
+            }
             write_merged::<PositionRow>(files, &rows)?;
-            facts.iter().try_for_each(|facts| facts.write(folder))?;
         }
-        for plot in moves_left::plots(&report) {
-            std::fs::write(folder.join(plot.name).with_extension("svg"), &plot.svg)?;
-        }
-        let path = moves_left::page(&report, facts.as_ref()).write(folder)?;
+        let path = report.write_page(facts.as_ref(), folder)?;
         eprint_message(format_args!("report in {}", path.display()));
     }
-    output.write(&Findings::new(&report), &StudyText { report: &report })?;
+    output.write(&report.to_json(), &report)?;
     Ok(ExitStatus::Success)
 }

@@ -1,26 +1,31 @@
 //! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
-//! `source` reads recorded games and `speed` the modelled engine's speed; the [laboratory](crate::lab::replay) replays the games,
-//! writes rows and shows them.
-
-mod source;
-mod speed;
+//! It reads recorded games; the [laboratory](crate::lab::replay) replays them, writes rows and shows them.
 
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::{Args, ValueEnum};
 
-use super::run::Shard;
-use crate::lab::replay::{self, EngineModel, NetworkHeads, ReplayFiles, ReplayReport, ReplayStudy, Replayer};
+use super::recorded_games::RecordedGames;
+use super::run::{Progress, Shard};
+use crate::lab::LabError;
+use crate::lab::replay::{
+    self, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayRows, ReplayStudy, Replayer, Speed,
+};
+use crate::lab::runner::{self, Jobs};
 use crate::network::Backend;
 use crate::time::{DEFAULT_MANAGER, TimeControl, manager_from};
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, NetworkArgs, Output};
 
-use source::GameSource;
+/// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
+const ENDGAME_SPEED: f64 = 1.6;
+/// Games that a thread takes at a time, so that its batches are full.
+const CHUNK: usize = 8;
 
 #[derive(Debug, Args)]
 pub(in crate::tools) struct TimelabArgs {
@@ -38,10 +43,10 @@ pub(in crate::tools) struct TimelabArgs {
     /// Show the managers the recorded clocks, at the recorded time controls, in place of clocks that they run down themselves
     #[arg(long, conflicts_with = "controls")]
     recorded_clocks: bool,
-    /// Speed of the modelled engine: constant, phase (faster with fewer pieces), or a file that "bench --json" wrote
+    /// Speed of the modelled engine: the same throughout the game, or faster with fewer pieces
     #[arg(long, value_name = "MODEL", default_value = "phase")]
-    speed: String,
-    /// Nodes per second of the models constant and phase
+    speed: SpeedModel,
+    /// Nodes per second with all pieces on the board
     #[arg(long, value_name = "N", default_value_t = 10_000.0, value_parser = nps)]
     nps: f64,
     /// Time that the engine keeps back of every clock, ms
@@ -72,6 +77,12 @@ pub(in crate::tools) struct TimelabArgs {
     network: NetworkArgs,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SpeedModel {
+    Constant,
+    Phase,
+}
+
 fn nps(text: &str) -> Result<f64, String> {
     let nps = text.parse().ok().filter(|nps| (0.1..=1e9).contains(nps));
     nps.ok_or_else(|| "expected a number from 0.1 to 1000000000".into())
@@ -79,8 +90,10 @@ fn nps(text: &str) -> Result<f64, String> {
 
 /// Runs the command.
 pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let speed = match args.speed {
+        SpeedModel::Constant => Speed::constant(args.nps),
+        SpeedModel::Phase => Speed { opening: args.nps, endgame: ENDGAME_SPEED * args.nps },
+    };
     let replayer = Replayer {
         managers: &args.managers,
         controls: &args.controls,
@@ -88,37 +101,53 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         overhead_ms: f64::from(args.move_overhead),
         ponders: args.ponder,
         kept_games: args.curves,
-        model: EngineModel { speed: speed::parse(&args.speed, args.nps)?, ..EngineModel::default() },
-        threads,
+        model: EngineModel { speed, ..EngineModel::default() },
     };
-    let mut heads = match backend(args)? {
-        Some(backend) => Some(NetworkHeads::new(&backend, &args.network.settings, threads)?),
-        None => None,
-    };
+    let backend = backend(args)?;
     check_repetitions(args)?;
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let mut files = args.out.as_deref().map(ReplayFiles::create).transpose()?;
-    let (mut study, mut status) = (ReplayStudy::default(), ExitStatus::Success);
-    let progress = progress_bar(args.max_games);
+    let mut study = ReplayStudy::default();
+    let (mut progress, mut done) = (Progress::new(args.max_games, 0), 0);
     let mut source = GameSource::new(args);
-    loop {
-        let mut chunk = source.next_chunk(&mut status)?;
-        if chunk.is_empty() {
-            break;
-        }
-        if let Some(heads) = &mut heads {
-            heads.fill_in(&mut chunk)?;
-        }
-        for rows in replayer.replay_all(&chunk) {
-            if let Some(files) = &mut files {
-                files.add(&rows.game, &rows.moves)?;
+    let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
+        let settings = &args.network.settings;
+        let heads = backend.as_ref().map(|backend| NetworkHeads::new(&**backend, settings));
+        let mut heads = heads.transpose()?;
+        loop {
+            let (places, mut games): (Vec<_>, Vec<_>) = jobs.take_some(CHUNK)?.into_iter().unzip();
+            if games.is_empty() {
+                return Ok(());
             }
-            study.add(rows);
+            if let Some(heads) = &mut heads {
+                heads.fill_in(&mut games)?;
+            }
+            for (place, game) in places.into_iter().zip(games) {
+                jobs.deliver(place, replayer.replay(&game));
+            }
         }
-        progress.inc(chunk.len() as u64);
-    }
-    progress.finish_and_clear();
+    };
+    runner::run(
+        threads,
+        &AtomicBool::new(false),
+        || Ok(source.next()?.into()),
+        replay,
+        |replayed| {
+            done += 1;
+            progress.show(done, String::new());
+            for rows in replayed {
+                if let Some(files) = &mut files {
+                    files.add(&rows.game, &rows.moves)?;
+                }
+                study.add(rows);
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    progress.finish();
     source.tell_what_was_left_out();
-    if study.managers.is_empty() && args.shard.is_none() {
+    if study.is_empty() && args.shard.is_none() {
         return Err(Failure::Input("no game is left to replay".into()));
     }
     if let Some(folder) = &args.out {
@@ -127,9 +156,8 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         }
         replay::page(&study).write(folder)?;
     }
-    let report = ReplayReport::new(&study);
-    output.write(&report, &report)?;
-    Ok(status)
+    output.write(&study, &study)?;
+    Ok(if source.games.broken > 0 { ExitStatus::BadInput } else { ExitStatus::Success })
 }
 
 /// Refuses repeated values: their games would count twice.
@@ -162,33 +190,65 @@ fn backend(args: &TimelabArgs) -> Result<Option<Arc<dyn Backend>>, Failure> {
     Ok(is_asked(false).then_some(backend))
 }
 
-fn progress_bar(games: Option<u64>) -> ProgressBar {
-    let template = match games {
-        Some(_) => "{pos} of {len} games {wide_bar} {per_sec} {eta}",
-        None => "{pos} games {spinner} {per_sec}",
-    };
-    let bar = games.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    bar.with_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
 /// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and of moves, in any order.
-///
-/// # Errors
-/// [`Failure`] if a file cannot be read, two of them hold the same replay, or the folder cannot be written.
 pub(super) fn report(
     files: &[PathBuf],
     out: Option<&Path>,
     output: &mut Output,
 ) -> Result<ExitStatus, Failure> {
     let study = ReplayStudy::read(files)?;
-    if study.managers.is_empty() {
+    if study.is_empty() {
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
         ReplayFiles::write_merged(files, folder)?;
         replay::page(&study).write(folder)?;
     }
-    let report = ReplayReport::new(&study);
-    output.write(&report, &report)?;
+    output.write(&study, &study)?;
     Ok(ExitStatus::Success)
+}
+
+/// The games of this shard.
+struct GameSource<'a> {
+    args: &'a TimelabArgs,
+    games: RecordedGames,
+    /// Games that are fit to replay, in all shards.
+    accepted: u64,
+    left_out: u64,
+}
+
+impl<'a> GameSource<'a> {
+    fn new(args: &'a TimelabArgs) -> GameSource<'a> {
+        let games = RecordedGames::new(&args.pgn);
+        GameSource { args, games, accepted: 0, left_out: 0 }
+    }
+
+    fn next(&mut self) -> Result<Option<GameToReplay>, LabError> {
+        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        while self.args.max_games.is_none_or(|most| self.accepted < most) {
+            let Some(game) = self.games.next().transpose()? else { break };
+            let game = GameToReplay::new(self.accepted + 1, game, self.args.min_moves)
+                .filter(|game| !self.args.recorded_clocks || game.recorded_control().is_some());
+            match game {
+                Some(game) => {
+                    self.accepted += 1;
+                    if shard.takes(game.number - 1) {
+                        return Ok(Some(game));
+                    }
+                }
+                None => self.left_out += 1,
+            }
+        }
+        Ok(None)
+    }
+
+    fn tell_what_was_left_out(&self) {
+        if self.left_out > 0 {
+            eprint_message(format_args!(
+                "{} games left out: too short, unfinished, ended by an accident{}",
+                self.left_out,
+                if self.args.recorded_clocks { ", or without clocks" } else { "" }
+            ));
+        }
+    }
 }

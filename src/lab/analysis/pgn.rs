@@ -18,10 +18,7 @@ const LONGEST: usize = 12;
 const ANNOTATOR: &str = "Annotator";
 
 /// Writes one game, with an empty line behind it. `engine` describes what analysed it.
-///
-/// # Errors
-/// The error of `out`.
-pub fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io::Result<()> {
+pub(super) fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io::Result<()> {
     for (name, value) in game.recorded.tags.iter().filter(|(name, _)| *name != ANNOTATOR) {
         tag(out, name, value)?;
     }
@@ -32,7 +29,7 @@ pub fn write_pgn(out: &mut impl Write, game: &AnalysedGame, engine: &str) -> io:
 }
 
 /// Says whether [`write_pgn`] has written the first game of a file.
-pub fn is_analysis(path: &Path) -> bool {
+pub(crate) fn is_analysis(path: &Path) -> bool {
     let first = Games::open(path).ok().and_then(|mut games| games.next()?.ok());
     let annotator = first.as_ref().and_then(|game| game.tags.get(ANNOTATOR)).unwrap_or_default();
     // Matches name the version alone.
