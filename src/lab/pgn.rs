@@ -94,10 +94,6 @@ impl Tags {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
-
-    fn push(&mut self, name: String, value: String) {
-        self.pairs.push((name, value));
-    }
 }
 
 /// The reason why there is no game.
@@ -267,7 +263,8 @@ impl Visitor for GameVisitor {
     }
 
     fn tag(&mut self, tags: &mut Tags, name: &[u8], value: RawTag<'_>) -> ControlFlow<Self::Output> {
-        tags.push(String::from_utf8_lossy(name).into_owned(), value.decode_utf8_lossy().into_owned());
+        let name = String::from_utf8_lossy(name).into_owned();
+        tags.pairs.push((name, value.decode_utf8_lossy().into_owned()));
         ControlFlow::Continue(())
     }
 
@@ -320,7 +317,7 @@ impl Visitor for GameVisitor {
         if let Some(outcome @ Outcome::Known(_)) = movetext.outcome
             && movetext.tags.get(RESULT).is_none()
         {
-            movetext.tags.push(RESULT.into(), outcome.to_string());
+            movetext.tags.pairs.push((RESULT.into(), outcome.to_string()));
         }
         Ok(movetext)
     }
@@ -439,37 +436,21 @@ mod tests {
 
     /// A regression: the result of a game without the tag was lost.
     #[test]
-    fn the_result_behind_the_moves_stands_for_a_missing_tag() {
-        for (text, result) in [
-            ("1. e4 e5 1-0\n", Some("1-0")),
-            ("[Event \"e\"]\n\n1. e4 e5 1/2-1/2\n", Some("1/2-1/2")),
-            ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("*")),
-            ("1. e4 e5 *\n", None),
-            ("1. e4 e5\n", None),
+    fn results_behind_the_moves_and_unfinished_games_are_known() {
+        for (text, result, has_result) in [
+            ("1. e4 e5 1-0\n", Some("1-0"), true),
+            ("[Event \"e\"]\n\n1. e4 e5 1/2-1/2\n", Some("1/2-1/2"), true),
+            ("[Result \"*\"]\n\n1. e4 e5 0-1\n", Some("*"), false),
+            ("1. e4 e5 *\n", None, false),
+            ("1. e4 e5\n", None, false),
+            ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", Some("1-0"), true),
+            ("[Result \"0-1\"]\n\n1. e4 e5 2. N", Some("0-1"), false),
+            ("[Result \"0-1\"]\n\n1. e4 e5 ; 0-1\n\n[Result \"*\"]\n\n*\n", Some("0-1"), true),
         ] {
-            assert_eq!(read(text)[0].as_ref().unwrap().tags.get("Result"), result, "{text}");
+            let games = read(text);
+            let game = games[0].as_ref().unwrap();
+            assert_eq!((game.tags.get("Result"), game.has_result), (result, has_result), "{text}");
         }
-    }
-
-    #[test]
-    fn unfinished_games_are_known() {
-        for (text, has_result) in [
-            ("1. e4 e5 1-0\n", true),
-            ("[Result \"1-0\"]\n\n1. e4 e5\n1-0\n", true),
-            ("1. e4 e5 *\n", false),
-            ("1. e4 e5\n", false),
-            ("[Result \"*\"]\n\n1. e4 e5 1-0\n", false),
-            ("[Result \"0-1\"]\n\n1. e4 e5 2. N", false),
-            ("[Result \"0-1\"]\n\n1. e4 e5 ; 0-1\n\n[Result \"*\"]\n\n*\n", true),
-        ] {
-            assert_eq!(read(text)[0].as_ref().unwrap().has_result, has_result, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_missing_file_is_named() {
-        let fault = Games::open(Path::new("no/such.pgn")).unwrap_err().to_string();
-        assert!(fault.starts_with("no/such.pgn: "), "{fault}");
     }
 
     fn read_comment(text: &str, mover: Color) -> RecordedMove {

@@ -8,14 +8,10 @@ use super::openings::GameAssignment;
 use super::{Side, Team};
 use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, PlayerMove};
-use crate::lab::LabError;
-use crate::network::EvalSlot;
+use crate::lab::{GOLDEN, LabError};
 use crate::search::NextStep;
 use crate::tablebase::{ProbeResult, Tablebase};
 use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
-
-/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The limit of what a side may spend on its moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -258,7 +254,6 @@ impl OngoingGame {
     /// Goes on until positions wait for evaluation or the game is over.
     pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, LabError> {
         loop {
-            let side = self.side_to_move();
             if self.activity == Activity::Waiting {
                 if let Some(end) = self.end_by_rules() {
                     return Ok(GameNeed::Nothing(end));
@@ -270,7 +265,7 @@ impl OngoingGame {
                     self.begin_move()?;
                 }
             }
-            if let Player::Own(player) = &mut self.players[side]
+            if let Some(player) = self.searcher()
                 && player.advance() == NextStep::Evaluate
             {
                 return Ok(GameNeed::Evaluation(player.waiting()));
@@ -296,17 +291,15 @@ impl OngoingGame {
 
     /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
-        let side = self.side_to_move();
-        let limits = self.clocks[side].limits();
-        let (Player::Own(player), Some(last)) = (&mut self.players[side], self.moves.last()) else {
-            return Ok(false);
-        };
-        if limits.mover_clock().is_none() {
-            return Ok(false);
-        }
+        let limits = self.clocks[self.side_to_move()].limits();
+        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
+        let used = Millis(last.used_ms);
         let mut before = self.history.clone();
         before.pop();
-        Ok(player.begin_pondering(&before, limits, Millis(last.used_ms))?)
+        match self.searcher() {
+            Some(player) => Ok(player.begin_pondering(&before, limits, used)?),
+            None => Ok(false),
+        }
     }
 
     /// Returns 0 if White is to move, 1 for Black.
@@ -320,18 +313,12 @@ impl OngoingGame {
         if self.side_to_move() == 0 { white } else { white.other() }
     }
 
-    /// Exchanges the waiting positions for `slots`, as [`EnginePlayer::swap_slots`].
-    pub(super) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+    /// Returns the player whose positions wait.
+    pub(super) fn searcher(&mut self) -> Option<&mut EnginePlayer> {
         let side = self.side_to_move();
-        if let Player::Own(player) = &mut self.players[side] {
-            player.swap_slots(slots);
-        }
-    }
-
-    pub(super) fn evaluated(&mut self) {
-        let side = self.side_to_move();
-        if let Player::Own(player) = &mut self.players[side] {
-            player.evaluated();
+        match &mut self.players[side] {
+            Player::Own(player) => Some(player),
+            Player::External(_) => None,
         }
     }
 

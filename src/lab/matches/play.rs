@@ -15,7 +15,7 @@ use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::{GameAssignment, Openings};
 use crate::chess::Variant;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, EnginePlayer};
 use crate::lab::LabError;
 use crate::lab::runner::{self, Jobs, Next};
 use crate::network::cache::KeyHasher;
@@ -161,7 +161,7 @@ impl<'a> GameBatch<'a> {
         swap_slots(&mut games, slots);
         self.networks[network].evaluate(slots)?;
         swap_slots(&mut games, slots);
-        games.iter_mut().for_each(|(game, _)| game.evaluated());
+        games.iter_mut().filter_map(|(game, _)| game.searcher()).for_each(EnginePlayer::evaluated);
         Ok(())
     }
 }
@@ -171,7 +171,9 @@ fn swap_slots(games: &mut [(&mut OngoingGame, &usize)], slots: &mut [EvalSlot]) 
     let mut rest = slots;
     for (game, positions) in games {
         let (own, others) = rest.split_at_mut(**positions);
-        game.swap_slots(own);
+        if let Some(player) = game.searcher() {
+            player.swap_slots(own);
+        }
         rest = others;
     }
 }

@@ -44,14 +44,12 @@ pub(crate) fn open_iterations(
 struct TuneGames<'a> {
     /// The options that are not tuned, with network and tables.
     base: &'a EngineSetup,
-    /// The number of the game that begins next.
     next: u64,
     /// The engines A and B of the iteration that begun last.
     engines: Option<(u64, [Team; 2])>,
 }
 
 impl TuneGames<'_> {
-    /// Returns the next game, if the run knows the values that it tries.
     fn next(&mut self, run: &TuneRun) -> Result<Next<PlannedGame>, LabError> {
         if self.next >= run.plan.games() {
             return Ok(Next::End);

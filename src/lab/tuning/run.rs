@@ -9,10 +9,8 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::parameter::Parameter;
+use crate::lab::GOLDEN;
 use crate::version::VERSION;
-
-/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The sequences of gains of a run, for a parameter whose perturbation at the end is 1; both are in proportion to it.
 ///

@@ -130,7 +130,6 @@ impl ParameterStudy {
         }
     }
 
-    /// Returns how far the parameter has moved from its start, in standard deviations of what chance alone does.
     pub(crate) fn significance(&self) -> f64 {
         if self.noise > 0.0 { (self.value - self.start) / self.noise } else { 0.0 }
     }
@@ -139,13 +138,10 @@ impl ParameterStudy {
 /// The commands that a page shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TuneCommands<'a> {
-    /// The one that tunes.
     pub(crate) run: &'a str,
-    /// One that plays a match between what was found and the start.
     pub(crate) check: &'a str,
 }
 
-/// Returns the table of what was found, with a row for each parameter.
 pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
     use Align::{Left, Right};
     let columns = [

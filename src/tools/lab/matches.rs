@@ -50,7 +50,6 @@ pub(in crate::tools) struct MatchArgs {
     settings: Settings,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut sides =
         [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
@@ -122,7 +121,6 @@ struct MatchRecorder<'a> {
     files: Option<MatchFiles>,
     progress: Progress,
     started: Instant,
-    /// New nodes that this run has searched.
     nodes: u64,
 }
 
@@ -141,7 +139,6 @@ impl MatchRecorder<'_> {
         Ok(if self.is_decided() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Says whether the sequential test has accepted one of its hypotheses.
     fn is_decided(&self) -> bool {
         self.sprt.is_some_and(|sprt| sprt.state(&self.counts.tally).is_decided())
     }
@@ -225,7 +222,6 @@ struct SideArgs {
     is_named: bool,
     /// Its own limit, if it has one.
     limit: Option<SideLimit>,
-    /// All its options.
     settings: Settings,
     /// The program that plays in the place of this one.
     external: Option<ExternalCommand>,

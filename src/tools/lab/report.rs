@@ -63,7 +63,6 @@ const KINDS: [RowKind; 3] = [
     },
 ];
 
-/// Runs the command.
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut found: Option<&RowKind> = None;
     for path in &args.files {

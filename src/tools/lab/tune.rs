@@ -56,7 +56,6 @@ pub(in crate::tools) struct TuneArgs {
     settings: Settings,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let plan = plan(args)?;
     let limit = limit(args, &plan)?;
@@ -112,7 +111,6 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(ExitStatus::Success)
 }
 
-/// Returns what the run depends on.
 fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
@@ -130,7 +128,6 @@ fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     })
 }
 
-/// Returns what both sides may spend.
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings);
