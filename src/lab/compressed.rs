@@ -21,17 +21,11 @@ const ALWAYS_ALLOWED: u64 = 64 << 20;
 const MAX_RATIO: u64 = 200;
 
 /// Opens a file and returns its uncompressed content; `-` is stdin.
-///
-/// # Errors
-/// Fails if the first bytes cannot be read. Reading what is returned fails where it inflates beyond all bounds.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     if path.as_os_str() == "-" { inflate(io::stdin()) } else { inflate(File::open(path)?) }
 }
 
 /// Returns the uncompressed content of `raw`.
-///
-/// # Errors
-/// Fails as [`open`] does.
 pub(crate) fn inflate(raw: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let consumed = Arc::new(AtomicU64::new(0));
     let mut raw = Counted { source: raw, consumed: consumed.clone() };

@@ -39,6 +39,9 @@ pub use pgn::GameError;
 pub use rows::RowError;
 pub use uci_process::UciProcessError;
 
+/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The reason why a measurement cannot be made, go on, or be written down.
 #[derive(Debug, Error)]
 pub enum LabError {

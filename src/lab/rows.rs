@@ -45,70 +45,9 @@ pub enum RowError {
         /// The system's error.
         error: io::Error,
     },
-    /// A row is not of its kind.
-    #[error("{}: no rows of {kind}: {error}", path.display())]
-    Csv {
-        /// The file.
-        path: PathBuf,
-        /// The kind of rows that was expected.
-        kind: &'static str,
-        /// The problem, and the line in which it is.
-        error: csv::Error,
-    },
-    /// A line is no row of its kind.
-    #[error("{}, line {line}: {error}; bring the file back as it was, or begin anew in another --out", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, from 1.
-        line: u64,
-        /// The problem with it.
-        error: serde_json::Error,
-    },
-    /// A file to go on with or to replace was written by something else, or by a version of the program with other columns.
-    #[error("{}: has other columns than this version writes; begin anew in another --out", path.display())]
-    OtherColumns {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file to replace has a game that the new one would not have.
-    #[error("{}: has game {game} of another run; name another --out", path.display())]
-    OtherRun {
-        /// The file.
-        path: PathBuf,
-        /// The game.
-        game: String,
-    },
-    /// Parquet could not be written.
-    #[error("{}: {error}", path.display())]
-    Parquet {
-        /// The file.
-        path: PathBuf,
-        /// The library's error.
-        error: ParquetError,
-    },
-    /// Two files hold the same game.
-    #[error(
-        "game {game} is in two of the files, {} and {}: name each shard once, and make them with the same --shard i/n",
-        files[0].display(), files[1].display()
-    )]
-    Twice {
-        /// The game.
-        game: String,
-        /// The files.
-        files: [PathBuf; 2],
-    },
-    /// The games of a file are not in their order.
-    #[error(
-        "{}: game {game} comes after a later one or for the second time; take the file as it was written, unsorted",
-        path.display()
-    )]
-    Order {
-        /// The file.
-        path: PathBuf,
-        /// The game.
-        game: String,
-    },
+    /// The file does not hold what it should; the text says what is wrong and what helps.
+    #[error("{0}")]
+    Content(String),
 }
 
 impl RowError {
@@ -118,11 +57,17 @@ impl RowError {
     }
 
     fn csv<R: Row>(path: &Path) -> impl FnOnce(csv::Error) -> RowError {
-        |error| RowError::Csv { path: path.to_owned(), kind: R::KIND, error }
+        |error| RowError::Content(format!("{}: no rows of {}: {error}", path.display(), R::KIND))
     }
 
     fn parquet(path: &Path) -> impl FnOnce(ParquetError) -> RowError {
-        |error| RowError::Parquet { path: path.to_owned(), error }
+        |error| RowError::io(path)(io::Error::other(error))
+    }
+
+    /// Returns the error of a file to go on with or to replace that something else has written, or a version with other columns.
+    fn other_columns(path: &Path) -> RowError {
+        let text = "has other columns than this version writes; begin anew in another --out";
+        RowError::Content(format!("{}: {text}", path.display()))
     }
 }
 
@@ -210,7 +155,7 @@ impl<R: ParquetRow> RowWriter<R> {
         if path.metadata().is_ok_and(|file| file.len() > 0) {
             let columns = columns_of_file(path)?;
             if !are_columns_of(&columns, &R::columns()) {
-                return Err(RowError::OtherColumns { path: path.to_owned() });
+                return Err(RowError::other_columns(path));
             }
         }
         let file = File::create(path).map_err(RowError::io(path))?;
@@ -244,7 +189,7 @@ impl<R: ParquetRow> RowWriter<R> {
             is_begun || are_columns_of(&columns, &R::columns())
         };
         if !is_own {
-            return Err(RowError::OtherColumns { path: path.to_owned() });
+            return Err(RowError::other_columns(path));
         }
         file.set_len(kept).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
         if kept == 0 { RowWriter::begin(path, file) } else { Ok(RowWriter::behind(path, file)) }
@@ -445,7 +390,11 @@ impl JsonLines {
             whole += line.len() as u64;
             lines += 1;
             let row = serde_json::from_str(&line);
-            take(row.map_err(|error| RowError::Json { path: path.to_owned(), line: lines, error })?)?;
+            let fault = |error: serde_json::Error| {
+                let remedy = "bring the file back as it was, or begin anew in another --out";
+                RowError::Content(format!("{}, line {lines}: {error}; {remedy}", path.display()))
+            };
+            take(row.map_err(fault)?)?;
             line.clear();
         }
         file.set_len(whole).and_then(|()| file.seek(SeekFrom::End(0))).map_err(RowError::io(path))?;
@@ -498,7 +447,8 @@ impl<R: RowOfGame> MergedGames<R> {
                 Some(Err(_)) => return file.next().transpose().map(|_| None),
             };
             if self.last.as_ref().is_some_and(|last| game <= *last) {
-                return Err(RowError::Order { path: path.clone(), game: game.to_string() });
+                let text = "comes after a later one or for the second time; take the file as it was written, unsorted";
+                return Err(RowError::Content(format!("{}: game {game} {text}", path.display())));
             }
             if first.as_ref().is_none_or(|first| game < *first) {
                 first = Some(game);
@@ -517,7 +467,10 @@ impl<R: RowOfGame> MergedGames<R> {
             if let Some(before) = before.replace(path.clone())
                 && have_a_way_in_common(&rows[..begin], &rows[begin..])
             {
-                return Err(RowError::Twice { game: game.to_string(), files: [before, path.clone()] });
+                let remedy = "name each shard once, and make them with the same --shard i/n";
+                let files = format!("{} and {}", before.display(), path.display());
+                let text = format!("game {game} is in two of the files, {files}: {remedy}");
+                return Err(RowError::Content(text));
             }
         }
         self.last = Some(game);
@@ -552,7 +505,8 @@ fn check_replacing<R: RowOfGame>(path: &Path, files: &[PathBuf]) -> Result<(), R
         let new = new.filter(|rows| rows[0].game() == game).unwrap_or_default();
         let ways: HashSet<String> = new.iter().map(R::way).collect();
         if !old.iter().all(|row| ways.contains(&row.way())) {
-            return Err(RowError::OtherRun { path: path.to_owned(), game: game.to_string() });
+            let text = format!("has game {game} of another run; name another --out");
+            return Err(RowError::Content(format!("{}: {text}", path.display())));
         }
     }
     Ok(())
@@ -617,27 +571,6 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_back_bit_for_bit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rows.csv");
-        write(&path, &samples());
-        assert_eq!(read(&path), samples());
-        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-    }
-
-    #[test]
-    fn a_file_without_rows_has_its_header() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("rows.csv");
-        write(&path, &[]);
-        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-        assert_eq!(read(&path), []);
-        drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
-        write_parquet::<Sample>(&path).unwrap();
-        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
-    }
-
-    #[test]
     fn a_stopped_run_goes_on_behind_the_rows_that_it_keeps() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");
@@ -686,7 +619,7 @@ mod tests {
         assert!(!are_columns_of(&["game".into()], &Sample::columns()));
         assert_eq!(read(&path)[0].version, "");
         let refused = RowWriter::resume(&path, |_: Sample| true).unwrap_err();
-        assert!(matches!(refused, RowError::OtherColumns { .. }), "{refused}");
+        assert!(refused.to_string().contains("other columns"), "{refused}");
         assert_eq!(read(&path).len(), 1, "the file is left alone");
     }
 
@@ -702,20 +635,15 @@ mod tests {
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         assert!(rows[1].contains("game: 1,") && rows[1].contains("m_plies: null"), "{}", rows[1]);
         assert!(rows[0].contains("m_plies: 0E0") && rows[0].contains("won: true"), "{}", rows[0]);
+        // A file without rows has its header.
+        write(&path, &[]);
+        assert_eq!(columns_of_file(&path).unwrap(), Sample::columns());
+        drop(RowWriter::resume(&path, |_: Sample| true).unwrap());
+        write_parquet::<Sample>(&path).unwrap();
+        assert_eq!(read(&path), []);
     }
 
-    #[derive(Serialize, Deserialize, ParquetRecordWriter)]
-    struct Turn {
-        game: u64,
-        ply: u32,
-        manager: String,
-    }
-
-    impl Row for Turn {
-        const KIND: &'static str = "turns";
-    }
-
-    impl RowOfGame for Turn {
+    impl RowOfGame for Sample {
         type Game = u64;
 
         fn game(&self) -> u64 {
@@ -723,31 +651,30 @@ mod tests {
         }
 
         fn way(&self) -> String {
-            self.manager.clone()
+            self.name.clone()
         }
     }
 
-    fn write_turns(path: &Path, manager: &str, games: &[u64]) -> PathBuf {
-        let mut writer = RowWriter::create(path).unwrap();
-        for &game in games {
-            (0..3).for_each(|ply| writer.write(&Turn { game, ply, manager: manager.into() }).unwrap());
-        }
-        writer.flush().unwrap();
+    /// Writes three rows of each of the games.
+    fn write_games(path: &Path, way: &str, games: &[u64]) -> PathBuf {
+        let row = |&game: &u64| Sample { game, name: way.into(), ..samples()[0].clone() };
+        let rows: Vec<_> = games.iter().flat_map(|game| [row(game), row(game), row(game)]).collect();
+        write(path, &rows);
         path.into()
     }
 
     fn fault(files: &[&PathBuf]) -> String {
         let files: Vec<PathBuf> = files.iter().copied().cloned().collect();
-        MergedGames::<Turn>::open(&files).unwrap().find_map(Result::err).unwrap().to_string()
+        MergedGames::<Sample>::open(&files).unwrap().find_map(Result::err).unwrap().to_string()
     }
 
     #[test]
     fn shards_merge_in_the_order_of_the_games_and_overlaps_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, games: &[u64]| write_turns(&folder.path().join(name), "x", games);
+        let file = |name: &str, games: &[u64]| write_games(&folder.path().join(name), "x", games);
         let (a, b) = (file("a", &[1, 4, 9]), file("b", &[2, 3, 12]));
         let (c, none) = (file("c", &[3]), file("none", &[]));
-        let merged = MergedGames::<Turn>::open(&[b.clone(), none, a]).unwrap();
+        let merged = MergedGames::<Sample>::open(&[b.clone(), none, a]).unwrap();
         let games: Vec<_> = merged.map(|game| game.unwrap()).collect();
         assert_eq!(games.iter().map(|rows| rows[0].game).collect::<Vec<_>>(), [1, 2, 3, 4, 9, 12]);
         assert!(games.iter().all(|rows| rows.len() == 3));
@@ -755,8 +682,8 @@ mod tests {
         assert!(fault(&[&b, &b]).starts_with("game 2 is in two of the files"));
         let unordered = file("unordered", &[2, 1]);
         assert!(fault(&[&unordered]).contains("unordered: game 1 comes after"), "{}", fault(&[&unordered]));
-        let other = write_turns(&folder.path().join("other"), "y", &[3]);
-        let both = MergedGames::<Turn>::open(&[c, other]).unwrap();
+        let other = write_games(&folder.path().join("other"), "y", &[3]);
+        let both = MergedGames::<Sample>::open(&[c, other]).unwrap();
         assert_eq!(both.map(|game| game.unwrap().len()).collect::<Vec<_>>(), [6], "played in two ways");
     }
 
@@ -764,7 +691,7 @@ mod tests {
     #[test]
     fn rows_of_another_run_are_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str, way: &str, games: &[u64]| write_turns(&folder.path().join(name), way, games);
+        let file = |name: &str, way: &str, games: &[u64]| write_games(&folder.path().join(name), way, games);
         let (old, new) = (folder.path().join("old.csv"), file("new.csv", "x", &[1, 3, 4]));
         for (way, games, is_other) in [
             ("x", &[][..], false),
@@ -776,7 +703,7 @@ mod tests {
         ] {
             file("old.csv", way, games);
             let before = std::fs::read(&old).unwrap();
-            let written = write_merged::<Turn>(std::slice::from_ref(&new), &old);
+            let written = write_merged::<Sample>(std::slice::from_ref(&new), &old);
             if is_other {
                 assert!(written.unwrap_err().to_string().contains("of another run"), "{way} {games:?}");
                 assert_eq!(std::fs::read(&old).unwrap(), before);
@@ -786,10 +713,5 @@ mod tests {
             }
             std::fs::remove_file(&old).unwrap();
         }
-        let other = "a,b\n1,2\n";
-        std::fs::write(&old, other).unwrap();
-        let refused = write_merged::<Turn>(std::slice::from_ref(&new), &old).unwrap_err().to_string();
-        assert!(refused.contains("other columns"), "{refused}");
-        assert_eq!(std::fs::read_to_string(&old).unwrap(), other);
     }
 }

@@ -9,7 +9,7 @@ use super::{AnalysedGame, AnalysedLine, AnalysedPosition};
 use crate::chess::{Color, Move, Position};
 use crate::lab::matches::{MoveScore, eval_of_white};
 use crate::lab::pgn::Games;
-use crate::lab::pgn::writing::{hours, tag, write_wrapped};
+use crate::lab::pgn::{hours, tag, write_wrapped};
 use crate::version::VERSION;
 
 /// Most plies of a variation.

@@ -13,15 +13,11 @@ use crate::time::GoLimits;
 const MARGIN: Duration = Duration::from_secs(20);
 /// The time for a move where no clock runs.
 const LONGEST_MOVE: Duration = Duration::from_secs(600);
-/// What rows and PGN say of the end of its searches.
-const END: &str = "bestmove";
 
 /// How an engine is started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExternalCommand {
-    /// The program.
     pub(crate) program: String,
-    /// Its arguments.
     pub(crate) arguments: Vec<String>,
     /// Names and values of the options to set.
     pub(crate) options: Vec<(String, String)>,
@@ -30,17 +26,14 @@ pub(crate) struct ExternalCommand {
 /// An external engine with its processes that no game uses at the moment.
 #[derive(Debug)]
 pub(crate) struct ExternalEngine {
-    command: ExternalCommand,
+    pub(crate) command: ExternalCommand,
     /// `id name`, as it says it itself.
-    name: String,
+    pub(crate) name: String,
     idle: Mutex<Vec<UciProcess>>,
 }
 
 impl ExternalEngine {
     /// Starts the engine once, to see that it answers and has the options.
-    ///
-    /// # Errors
-    /// [`UciProcessError`] if it does not start, is no UCI engine, or lacks one of the options.
     pub(crate) fn new(command: ExternalCommand) -> Result<ExternalEngine, UciProcessError> {
         let (process, answer) = start(&command)?;
         let own_name = answer.iter().find_map(|line| line.strip_prefix("id name "));
@@ -48,22 +41,9 @@ impl ExternalEngine {
         Ok(ExternalEngine { name, idle: Mutex::new(vec![process]), command })
     }
 
-    /// Returns how it is started.
-    pub(crate) fn command(&self) -> &ExternalCommand {
-        &self.command
-    }
-
-    /// Returns its own name.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     fn take(&self) -> Result<UciProcess, UciProcessError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        match idle {
-            Some(process) => Ok(process),
-            None => Ok(start(&self.command)?.0),
-        }
+        idle.map_or_else(|| Ok(start(&self.command)?.0), Ok)
     }
 
     fn give_back(&self, process: UciProcess) {
@@ -98,18 +78,12 @@ pub(super) struct ExternalPlayer {
     position: String,
     /// Positions of the game that are in `position`.
     known: usize,
-    is_white: bool,
     limits: GoLimits,
     started: Instant,
-    /// What it said since `go`.
-    lines: Vec<String>,
 }
 
 impl ExternalPlayer {
     /// Returns a player before its first move of a game that goes on from `opening`.
-    ///
-    /// # Errors
-    /// [`UciProcessError`] if the engine fails.
     pub(super) fn new(
         engine: Arc<ExternalEngine>,
         opening: &History,
@@ -127,10 +101,8 @@ impl ExternalPlayer {
             process: Some(process),
             position: format!("position fen {} moves", opening.position(0).to_fen()),
             known: 1,
-            is_white: true,
             limits: GoLimits::default(),
             started: Instant::now(),
-            lines: Vec::new(),
         })
     }
 
@@ -148,8 +120,7 @@ impl ExternalPlayer {
             }
             self.known += 1;
         }
-        self.is_white = game.current().turn().is_white();
-        let go = go(&limits, opponent, self.is_white);
+        let go = go(&limits, opponent, game.current().turn().is_white());
         self.limits = limits;
         let position = self.position.clone();
         let process = self.process()?;
@@ -178,31 +149,11 @@ impl ExternalPlayer {
         {
             process.kill();
         }
-        self.lines = read?;
-        let best = self.lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
+        let lines = read?;
+        let best = lines.last().and_then(|line| line.split_ascii_whitespace().nth(1));
         let best = best.and_then(|text| game.parse_move(text).ok());
-        Ok((
-            best.filter(|best| game.legal_moves().contains(best)).map(|best| self.record(best, used_ms)),
-            used_ms,
-        ))
-    }
-
-    fn record(&self, mv: Move, used_ms: f64) -> MoveRecord {
-        let score = score(&self.lines);
-        let mut latest = self.lines.iter().rev().filter_map(|line| InfoLine::parse(line));
-        let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
-        MoveRecord {
-            mv,
-            clock_ms: None,
-            used_ms,
-            nodes,
-            new_nodes: nodes,
-            score,
-            moves_left: None,
-            budget_ms: None,
-            managers_moves_left: None,
-            end: END.into(),
-        }
+        let best = best.filter(|best| game.legal_moves().contains(best));
+        Ok((best.map(|best| record(best, used_ms, &lines)), used_ms))
     }
 }
 
@@ -211,6 +162,24 @@ impl Drop for ExternalPlayer {
         if let Some(process) = self.process.take() {
             self.engine.give_back(process);
         }
+    }
+}
+
+/// Returns the record of a move, from what the engine has said since `go`.
+fn record(mv: Move, used_ms: f64, lines: &[String]) -> MoveRecord {
+    let mut latest = lines.iter().rev().filter_map(|line| InfoLine::parse(line));
+    let nodes = latest.find_map(|info| info.after("nodes")?.parse().ok()).unwrap_or(0);
+    MoveRecord {
+        mv,
+        clock_ms: None,
+        used_ms,
+        nodes,
+        new_nodes: nodes,
+        score: score(lines),
+        moves_left: None,
+        budget_ms: None,
+        managers_moves_left: None,
+        end: "bestmove".into(),
     }
 }
 
@@ -225,7 +194,6 @@ fn score(lines: &[String]) -> Option<MoveScore> {
     })
 }
 
-/// Returns the command `go`.
 fn go(limits: &GoLimits, opponent: &GoLimits, is_white: bool) -> String {
     if let Some(nodes) = limits.nodes {
         return format!("go nodes {}", nodes.0);

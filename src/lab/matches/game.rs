@@ -8,21 +8,16 @@ use super::openings::GameAssignment;
 use super::{Side, Team};
 use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, PlayerMove};
-use crate::lab::LabError;
-use crate::network::EvalSlot;
+use crate::lab::{GOLDEN, LabError};
 use crate::search::NextStep;
 use crate::tablebase::{ProbeResult, Tablebase};
 use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
-
-/// 2⁶⁴ divided by the golden ratio; a product with it spreads numbers over all bits.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The limit of what a side may spend on its moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SideLimit {
     /// This many visits for every move.
     Nodes(u64),
-    /// A clock.
     Clock(TimeControl),
 }
 
@@ -36,75 +31,48 @@ impl fmt::Display for SideLimit {
     }
 }
 
-/// The rest of a side's limit during a game.
+/// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes under `nodestime`.
 #[derive(Clone, Copy, Debug)]
-enum SideBudget {
-    /// This many visits for every move.
-    Nodes(u64),
-    /// The time on its clock.
-    Clock(GameClock),
+struct SideBudget {
+    /// The visits of every move.
+    nodes: Option<u64>,
+    clock: Option<GameClock>,
 }
 
 impl SideBudget {
-    /// Returns what the side has at the start of a game.
     fn new(limit: SideLimit) -> SideBudget {
         match limit {
-            SideLimit::Nodes(nodes) => SideBudget::Nodes(nodes),
-            SideLimit::Clock(control) => SideBudget::Clock(GameClock::new(control)),
+            SideLimit::Nodes(nodes) => SideBudget { nodes: Some(nodes), clock: None },
+            SideLimit::Clock(control) => SideBudget { nodes: None, clock: Some(GameClock::new(control)) },
         }
     }
 
     /// Returns what `go` tells the side.
     fn limits(&self) -> GoLimits {
-        match self {
-            SideBudget::Nodes(nodes) => GoLimits { nodes: Some(Nodes(*nodes)), ..GoLimits::default() },
-            SideBudget::Clock(clock) => clock.limits(),
-        }
-    }
-
-    /// Takes a move's time off the clock, if there is one. Returns false if the flag has fallen.
-    fn press(&mut self, used: Millis, tick: Millis) -> bool {
-        match self {
-            SideBudget::Nodes(_) => true,
-            SideBudget::Clock(clock) => clock.press(used, tick),
-        }
-    }
-
-    /// Returns the time left, ms; `None` where only nodes count.
-    fn left_ms(&self) -> Option<f64> {
-        match self {
-            SideBudget::Nodes(_) => None,
-            SideBudget::Clock(clock) => Some(clock.left().0),
-        }
+        let limits = self.clock.as_ref().map(GameClock::limits).unwrap_or_default();
+        GoLimits { nodes: self.nodes.map(Nodes), ..limits }
     }
 }
 
 /// The rules that all games of a match have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct MatchRules {
-    /// The limits of A and B.
     pub(crate) limits: [SideLimit; 2],
-    /// The rules that end games early.
     pub(crate) adjudication: Adjudication,
     /// The seed, which with the game's number decides what players draw at random.
     pub(crate) seed: u64,
 }
 
-/// Who has won.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GameOutcome {
-    /// This side.
+    /// This side has won.
     Win(Color),
-    /// Nobody.
     Draw,
 }
 
-/// The reason why a game ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Termination {
-    /// By the rules of chess.
     Rules(Terminal),
-    /// A flag fell.
     TimeForfeit,
     /// A search returned no legal move; that is a bug.
     IllegalMove,
@@ -113,7 +81,6 @@ pub(crate) enum Termination {
 }
 
 impl Termination {
-    /// Returns one word for rows and reports.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Termination::Rules(Terminal::Checkmate) => "checkmate",
@@ -126,6 +93,12 @@ impl Termination {
             Termination::Adjudication => "adjudication",
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GameEnd {
+    pub(super) outcome: GameOutcome,
+    pub(super) termination: Termination,
 }
 
 /// The score that a search gave its move, from the mover's point of view.
@@ -151,7 +124,6 @@ impl MoveScore {
 /// A move with the figures of its search.
 #[derive(Clone, Debug)]
 pub(crate) struct MoveRecord {
-    /// The move.
     pub(crate) mv: Move,
     /// The mover's clock after it, ms; `None` where only nodes count.
     pub(crate) clock_ms: Option<f64>,
@@ -159,7 +131,6 @@ pub(crate) struct MoveRecord {
     pub(crate) used_ms: f64,
     /// Visits of the root at the end, those of earlier searches included.
     pub(crate) nodes: u64,
-    /// Visits that were new.
     pub(crate) new_nodes: u64,
     /// The search's score; `None` if it saw nothing below the root.
     pub(crate) score: Option<MoveScore>,
@@ -176,7 +147,6 @@ pub(crate) struct MoveRecord {
 /// A finished game.
 #[derive(Clone, Debug)]
 pub(crate) struct GameRecord {
-    /// Its number, pair and colours.
     pub(crate) assignment: GameAssignment,
     /// All its positions, the opening's included.
     pub(crate) history: History,
@@ -184,16 +154,13 @@ pub(crate) struct GameRecord {
     pub(crate) moves: Vec<MoveRecord>,
     /// The move that came after the flag had fallen, which is none of the game.
     pub(crate) late: Option<MoveRecord>,
-    /// Who has won.
-    pub(crate) outcome: GameOutcome,
-    /// The reason why it ended.
-    pub(crate) termination: Termination,
+    pub(crate) end: GameEnd,
 }
 
 impl GameRecord {
     /// Returns the half points that A has: 0, 1 or 2.
     pub(crate) fn half_points_of_a(&self) -> u8 {
-        match self.outcome {
+        match self.end.outcome {
             GameOutcome::Draw => 1,
             GameOutcome::Win(color) if color.is_white() == (self.assignment.white == Side::A) => 2,
             GameOutcome::Win(_) => 0,
@@ -213,7 +180,6 @@ impl GameRecord {
     }
 }
 
-/// Who plays a side.
 #[derive(Debug)]
 enum Player {
     Own(Box<EnginePlayer>),
@@ -230,7 +196,6 @@ pub(super) struct OngoingGame {
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
     moves: Vec<MoveRecord>,
-    /// See [`GameRecord::late`].
     late: Option<MoveRecord>,
     activity: Activity,
 }
@@ -238,21 +203,10 @@ pub(super) struct OngoingGame {
 /// What the side to move does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
-    /// It has yet to begin.
     Waiting,
     /// It ponders: it makes up for the time that the opponent's clock ran, in the tree that it had then.
     Pondering,
-    /// It searches its move by its own clock.
     Thinking,
-}
-
-/// The end of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct GameEnd {
-    /// Who has won.
-    outcome: GameOutcome,
-    /// The reason why the game ended.
-    termination: Termination,
 }
 
 /// The next thing that a game needs.
@@ -260,7 +214,6 @@ pub(super) struct GameEnd {
 pub(super) enum GameNeed {
     /// This many positions of the mover wait for evaluation by its network.
     Evaluation(usize),
-    /// Nothing: the game is over.
     Nothing(GameEnd),
 }
 
@@ -301,7 +254,6 @@ impl OngoingGame {
     /// Goes on until positions wait for evaluation or the game is over.
     pub(super) fn advance(&mut self, rules: &MatchRules) -> Result<GameNeed, LabError> {
         loop {
-            let side = self.side_to_move();
             if self.activity == Activity::Waiting {
                 if let Some(end) = self.end_by_rules() {
                     return Ok(GameNeed::Nothing(end));
@@ -313,7 +265,7 @@ impl OngoingGame {
                     self.begin_move()?;
                 }
             }
-            if let Player::Own(player) = &mut self.players[side]
+            if let Some(player) = self.searcher()
                 && player.advance() == NextStep::Evaluate
             {
                 return Ok(GameNeed::Evaluation(player.waiting()));
@@ -327,7 +279,6 @@ impl OngoingGame {
         }
     }
 
-    /// Lets the side to move search by its own clock.
     fn begin_move(&mut self) -> Result<(), LabError> {
         let side = self.side_to_move();
         let [own, opponent] = [side, 1 - side].map(|side| self.clocks[side].limits());
@@ -340,17 +291,15 @@ impl OngoingGame {
 
     /// Lets the side to move ponder for the time that the last move has cost the opponent's clock. Returns whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
-        let side = self.side_to_move();
-        let limits = self.clocks[side].limits();
-        let (Player::Own(player), Some(last)) = (&mut self.players[side], self.moves.last()) else {
-            return Ok(false);
-        };
-        if limits.mover_clock().is_none() {
-            return Ok(false);
-        }
+        let limits = self.clocks[self.side_to_move()].limits();
+        let (Some(_), Some(last)) = (limits.mover_clock(), self.moves.last()) else { return Ok(false) };
+        let used = Millis(last.used_ms);
         let mut before = self.history.clone();
         before.pop();
-        Ok(player.begin_pondering(&before, limits, Millis(last.used_ms))?)
+        match self.searcher() {
+            Some(player) => Ok(player.begin_pondering(&before, limits, used)?),
+            None => Ok(false),
+        }
     }
 
     /// Returns 0 if White is to move, 1 for Black.
@@ -364,19 +313,12 @@ impl OngoingGame {
         if self.side_to_move() == 0 { white } else { white.other() }
     }
 
-    /// Exchanges the waiting positions for `slots`, as [`EnginePlayer::swap_slots`].
-    pub(super) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
+    /// Returns the player whose positions wait.
+    pub(super) fn searcher(&mut self) -> Option<&mut EnginePlayer> {
         let side = self.side_to_move();
-        if let Player::Own(player) = &mut self.players[side] {
-            player.swap_slots(slots);
-        }
-    }
-
-    /// Tells the mover that the waiting positions have been evaluated.
-    pub(super) fn evaluated(&mut self) {
-        let side = self.side_to_move();
-        if let Player::Own(player) = &mut self.players[side] {
-            player.evaluated();
+        match &mut self.players[side] {
+            Player::Own(player) => Some(player),
+            Player::External(_) => None,
         }
     }
 
@@ -415,8 +357,9 @@ impl OngoingGame {
         let Some(played) = played else {
             return Ok(Some(lost(Termination::IllegalMove)));
         };
-        let is_in_time = self.clocks[side].press(used, node_time);
-        let played = MoveRecord { clock_ms: self.clocks[side].left_ms(), ..played };
+        let clock = &mut self.clocks[side].clock;
+        let is_in_time = clock.as_mut().is_none_or(|clock| clock.press(used, node_time));
+        let played = MoveRecord { clock_ms: clock.map(|clock| clock.left().0), ..played };
         if !is_in_time {
             self.late = Some(played);
             return Ok(Some(lost(Termination::TimeForfeit)));
@@ -431,15 +374,12 @@ impl OngoingGame {
         Ok(outcome.map(|outcome| GameEnd { outcome, termination: Termination::Adjudication }))
     }
 
-    /// Returns the record of the game, which ended as `end` says.
     pub(super) fn into_record(self, end: GameEnd) -> GameRecord {
-        let GameEnd { outcome, termination } = end;
         let OngoingGame { assignment, history, moves, late, .. } = self;
-        GameRecord { assignment, history, moves, late, outcome, termination }
+        GameRecord { assignment, history, moves, late, end }
     }
 }
 
-/// Returns what is recorded of a search.
 fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     let line = played.result.info.as_ref().and_then(|info| info.lines.first());
     let score = line.map(|line| match line.mate {
@@ -464,11 +404,9 @@ fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
 /// than `centipawns`. A capture or a pawn move starts the count anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DrawRule {
-    /// The first full move that counts.
     pub(crate) move_number: u32,
     /// Moves of each side in a row.
     pub(crate) moves: u32,
-    /// Evaluations up to this, either way.
     pub(crate) centipawns: i32,
 }
 
@@ -477,18 +415,13 @@ pub(crate) struct DrawRule {
 pub(crate) struct WinRule {
     /// Moves of each side in a row.
     pub(crate) moves: u32,
-    /// Evaluations from this on.
     pub(crate) centipawns: i32,
 }
 
-/// The rules that are in force.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Adjudication {
-    /// Draws by agreement of the evaluations.
     pub(crate) draw: Option<DrawRule>,
-    /// Wins by agreement of the evaluations.
     pub(crate) win: Option<WinRule>,
-    /// Results of endgame tables.
     pub(crate) tables: Option<Arc<Tablebase>>,
     /// The number of plies, those of the opening not counted, after which a game is drawn.
     pub(crate) max_plies: Option<u32>,
@@ -568,13 +501,6 @@ fn by_tables(rules: &Adjudication, game: &History) -> Option<GameOutcome> {
 mod tests {
     use super::*;
     use crate::chess::Variant;
-
-    #[test]
-    fn fixed_nodes_know_no_clock() {
-        let mut budget = SideBudget::new(SideLimit::Nodes(100));
-        assert!(budget.press(Millis(1e9), Millis::ZERO));
-        assert_eq!((budget.left_ms(), budget.limits().nodes), (None, Some(Nodes(100))));
-    }
 
     /// Knights and rooks go out and home; `scores` are the movers' evaluations. Returns the outcome and its ply.
     fn judged(rules: &Adjudication, scores: &[Option<i32>]) -> Option<(usize, GameOutcome)> {

@@ -23,11 +23,10 @@ pub(crate) use game::{Adjudication, DrawRule, GameRecord, MatchRules, MoveScore,
 pub(crate) use openings::GameAssignment;
 pub use openings::{Opening, Openings, OpeningsError};
 pub(crate) use play::{MatchConfig, PlannedGame, play};
-pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, PgnTags, eval_of_white};
-pub(crate) use statistics::{Sprt, SprtVerdict};
+pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, eval_of_white};
+pub(crate) use statistics::Sprt;
 pub use study::{MatchStudy, page};
-pub(crate) use study::{pruning_table, table};
-pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, RunSpeed};
+pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, RunSpeed, pruning_table, table};
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use super::Team;
 use super::game::{GameNeed, GameRecord, MatchRules, OngoingGame};
 use super::openings::{GameAssignment, Openings};
 use crate::chess::Variant;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, EnginePlayer};
 use crate::lab::LabError;
 use crate::lab::runner::{self, Jobs, Next};
 use crate::network::cache::KeyHasher;
@@ -66,31 +66,6 @@ pub(crate) fn play(
     runner::run(threads, stop, next, play, finished)
 }
 
-/// The networks of a thread; both engines may have the same one, and external engines have none here.
-struct Networks {
-    caches: Vec<SharedEvalCache>,
-    /// The indices of the networks of A and B; `None` for external engines.
-    of_team: [Option<usize>; 2],
-}
-
-impl Networks {
-    fn new(teams: &[Team; 2]) -> Result<Networks, BackendError> {
-        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
-        let of_team = teams.each_ref().map(|team| {
-            let Team::Own(setup) = team else { return None };
-            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
-            Some(known.unwrap_or_else(|| {
-                backends.push(setup.backend());
-                backends.len() - 1
-            }))
-        });
-        let cache = |backend: &Arc<dyn Backend>| {
-            Ok::<_, BackendError>(SharedEvalCache::new(backend.evaluator()?, backend.info().clone()))
-        };
-        Ok(Networks { caches: backends.into_iter().map(cache).collect::<Result<_, _>>()?, of_team })
-    }
-}
-
 /// The games of one thread.
 struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
@@ -98,15 +73,28 @@ struct GameBatch<'a> {
     size: usize,
     /// Games under way with their places in the order of results.
     games: Vec<(u64, OngoingGame)>,
-    networks: Networks,
+    /// The networks; both engines may have the same one.
+    networks: Vec<SharedEvalCache>,
+    /// The indices of the networks of A and B; `None` for external engines.
+    of_team: [Option<usize>; 2],
     /// Positions of all games that wait for a network; reused, grows to the largest batch.
     slots: Vec<EvalSlot>,
 }
 
 impl<'a> GameBatch<'a> {
     fn new(config: &'a MatchConfig<'a>, size: usize) -> Result<GameBatch<'a>, LabError> {
-        let networks = Networks::new(&config.teams)?;
-        Ok(GameBatch { config, size, games: Vec::new(), networks, slots: Vec::new() })
+        let mut backends: Vec<&Arc<dyn Backend>> = Vec::new();
+        let of_team = config.teams.each_ref().map(|team| {
+            let Team::Own(setup) = team else { return None };
+            let known = backends.iter().position(|known| Arc::ptr_eq(known, setup.backend()));
+            Some(known.unwrap_or_else(|| {
+                backends.push(setup.backend());
+                backends.len() - 1
+            }))
+        });
+        let networks = backends.into_iter().map(|backend| SharedEvalCache::new(&**backend));
+        let networks = networks.collect::<Result<_, _>>()?;
+        Ok(GameBatch { config, size, games: Vec::new(), networks, of_team, slots: Vec::new() })
     }
 
     fn play(&mut self, jobs: &Jobs<'_, PlannedGame, GameRecord>) -> Result<(), LabError> {
@@ -121,7 +109,7 @@ impl<'a> GameBatch<'a> {
                 continue;
             }
             let waiting = self.gather(jobs)?;
-            for network in 0..self.networks.caches.len() {
+            for network in 0..self.networks.len() {
                 self.evaluate(network, &waiting)?;
             }
         }
@@ -162,19 +150,18 @@ impl<'a> GameBatch<'a> {
 
     /// Evaluates all positions that wait for `network`.
     fn evaluate(&mut self, network: usize, waiting: &[usize]) -> Result<(), LabError> {
-        let of_team = &self.networks.of_team;
         let games = self.games.iter_mut().map(|(_, game)| game).zip(waiting);
         let mut games: Vec<_> =
-            games.filter(|(game, _)| of_team[game.mover().index()] == Some(network)).collect();
+            games.filter(|(game, _)| self.of_team[game.mover().index()] == Some(network)).collect();
         let positions = games.iter().map(|(_, positions)| **positions).sum();
         if self.slots.len() < positions {
             self.slots.resize_with(positions, EvalSlot::default);
         }
         let slots = &mut self.slots[..positions];
         swap_slots(&mut games, slots);
-        self.networks.caches[network].evaluate(slots)?;
+        self.networks[network].evaluate(slots)?;
         swap_slots(&mut games, slots);
-        games.iter_mut().for_each(|(game, _)| game.evaluated());
+        games.iter_mut().filter_map(|(game, _)| game.searcher()).for_each(EnginePlayer::evaluated);
         Ok(())
     }
 }
@@ -184,7 +171,9 @@ fn swap_slots(games: &mut [(&mut OngoingGame, &usize)], slots: &mut [EvalSlot]) 
     let mut rest = slots;
     for (game, positions) in games {
         let (own, others) = rest.split_at_mut(**positions);
-        game.swap_slots(own);
+        if let Some(player) = game.searcher() {
+            player.swap_slots(own);
+        }
         rest = others;
     }
 }
@@ -192,14 +181,8 @@ fn swap_slots(games: &mut [(&mut OngoingGame, &usize)], slots: &mut [EvalSlot]) 
 /// Evaluations in each of the two generations of a [`SharedEvalCache`].
 const CAPACITY: usize = 100_000;
 
-/// The outputs of a network for a position.
-#[derive(Debug)]
-struct SharedEvaluation {
-    evaluation: Evaluation,
-    logits: Box<[f32]>,
-}
-
-type Generation = HashMap<u64, SharedEvaluation, BuildHasherDefault<KeyHasher>>;
+/// A network's outputs for a position, by the position's key.
+type Generation = HashMap<u64, (Evaluation, Box<[f32]>), BuildHasherDefault<KeyHasher>>;
 
 /// A network behind a cache that all games of a thread share, for positions that come again: both sides of a game search much the same
 /// ones. When the young generation is full it becomes the old one, which is dropped.
@@ -211,67 +194,49 @@ struct SharedEvalCache {
     info: BackendInfo,
     young: Generation,
     old: Generation,
-    /// The keys of all slots of the present call.
-    keys: Vec<u64>,
-    misses: Vec<usize>,
 }
 
 impl SharedEvalCache {
-    fn new(evaluator: Box<dyn Evaluator>, info: BackendInfo) -> SharedEvalCache {
+    fn new(backend: &dyn Backend) -> Result<SharedEvalCache, BackendError> {
         let (young, old) = (Generation::default(), Generation::default());
-        SharedEvalCache { evaluator, info, young, old, keys: Vec::new(), misses: Vec::new() }
+        Ok(SharedEvalCache { evaluator: backend.evaluator()?, info: backend.info().clone(), young, old })
     }
 
     /// Fills the outputs of all `slots`, in batches that the network takes.
     fn evaluate(&mut self, slots: &mut [EvalSlot]) -> Result<(), BackendError> {
-        self.keys.clear();
-        self.misses.clear();
+        let mut misses = Vec::new();
         for (place, slot) in slots.iter_mut().enumerate() {
             let key = key_of(slot);
-            self.keys.push(key);
             if !self.recall(key, slot) {
-                self.misses.push(place);
+                misses.push((place, key));
             }
         }
-        self.gather(slots);
-        let evaluated = &mut slots[..self.misses.len()];
+        // What is to be evaluated comes to the front, and goes back in the reverse order.
+        misses.iter().enumerate().for_each(|(to, &(from, _))| slots.swap(to, from));
+        let evaluated = &mut slots[..misses.len()];
         for batch in evaluated.chunks_mut(self.info.max_batch.max(1)) {
             self.evaluator.evaluate(batch)?;
             EvalSlot::check_numbers(&self.info, batch)?;
         }
-        for (&place, slot) in self.misses.iter().zip(evaluated.iter()) {
-            let entry =
-                SharedEvaluation { evaluation: slot.evaluation, logits: slot.logits.as_slice().into() };
-            self.young.insert(self.keys[place], entry);
+        for (&(_, key), slot) in misses.iter().zip(evaluated.iter()) {
+            self.young.insert(key, (slot.evaluation, slot.logits.as_slice().into()));
         }
         if self.young.len() >= CAPACITY {
             self.old = std::mem::take(&mut self.young);
         }
-        self.scatter(slots);
+        misses.iter().enumerate().rev().for_each(|(to, &(from, _))| slots.swap(to, from));
         Ok(())
     }
 
     /// Fills the outputs of `slot` from the cache and returns true, if it is there.
     fn recall(&self, key: u64, slot: &mut EvalSlot) -> bool {
         let found = self.young.get(&key).or_else(|| self.old.get(&key));
-        let Some(entry) = found.filter(|entry| entry.logits.len() == slot.moves.len()) else { return false };
-        slot.evaluation = entry.evaluation;
-        slot.logits = entry.logits.iter().copied().collect();
+        let Some((evaluation, logits)) = found.filter(|(_, logits)| logits.len() == slot.moves.len()) else {
+            return false;
+        };
+        slot.evaluation = *evaluation;
+        slot.logits = logits.iter().copied().collect();
         true
-    }
-
-    /// Brings the slots that are to be evaluated to the front, in their order.
-    fn gather(&self, slots: &mut [EvalSlot]) {
-        for (to, &from) in self.misses.iter().enumerate() {
-            slots.swap(to, from);
-        }
-    }
-
-    /// Undoes what [`SharedEvalCache::gather`] did.
-    fn scatter(&self, slots: &mut [EvalSlot]) {
-        for (to, &from) in self.misses.iter().enumerate().rev() {
-            slots.swap(to, from);
-        }
     }
 }
 
@@ -304,10 +269,8 @@ mod tests {
     #[test]
     fn answers_are_those_of_the_network_in_the_order_of_the_questions() {
         let backend = Random::new(&Params::default()).unwrap();
-        let mut cache = SharedEvalCache::new(
-            backend.evaluator().unwrap(),
-            BackendInfo { max_batch: 4, ..backend.info().clone() },
-        );
+        let mut cache = SharedEvalCache::new(&backend).unwrap();
+        cache.info.max_batch = 4;
         for start in [0, 5, 3, 20, 0] {
             // Known and unknown ones, mixed.
             let mut slots: Vec<_> = (0..30).map(|i| slot((start + i * 7) % 31)).collect();
@@ -319,7 +282,7 @@ mod tests {
                 assert_eq!(found.logits, expected.logits);
             }
         }
-        assert_eq!(cache.misses.len(), 0, "all is known now");
+        assert_eq!(cache.young.len(), 31);
     }
 
     #[test]

@@ -14,57 +14,47 @@ use super::summary::MatchCounts;
 use super::{Side, move_between};
 use crate::chess::{Color, Variant};
 use crate::lab::LabError;
-use crate::lab::pgn::writing::{hours, tag, write_wrapped};
+use crate::lab::pgn::{hours, tag, write_wrapped};
 use crate::lab::rows::{GameFiles, Row, RowError, RowOfGame, RowReader, RowWriter, make_folder};
 use crate::version::VERSION;
 
 /// The most games that are played anew because another file lacks them: more than a system that went down can have lost on the
 /// way to its disk. Where more are missing, someone has taken them away.
 const MOST_LOST: usize = 100;
-/// The first characters of a game in a PGN file.
-const FIRST_TAG: &[u8] = b"[Event ";
 
-/// The columns that all rows of a match have in common.
+/// What all that is written of a match has in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MatchHeader<'a> {
     /// Identifies the match: the same on every machine; other options or openings give another.
     pub(crate) match_id: &'a str,
-    /// The names of A and B.
+    /// The names of A and B, and their limits.
     pub(crate) names: [&'a str; 2],
+    pub(crate) limits: [SideLimit; 2],
 }
 
 /// The row of one game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct MatchGameRow {
-    /// Identifies the match, see [`MatchHeader::match_id`].
     pub(crate) match_id: String,
     /// The game's number in the whole match, from 0, whatever the shard.
     pub(crate) game: u64,
     /// The number of the pair: two games with the same opening and colours swapped.
     pub(crate) pair: u64,
-    /// The name of A.
     pub(crate) a: String,
-    /// The name of B.
     pub(crate) b: String,
-    /// True if A has White.
     pub(crate) a_is_white: bool,
-    /// Half points of A: 0, 1 or 2.
     pub(crate) half_points: u32,
     /// The way the game ended, see [`Termination::word`].
     pub(crate) termination: String,
     /// The position in which the engines began, as FEN.
     pub(crate) opening: String,
-    /// Moves that A made.
     pub(crate) a_moves: u32,
-    /// Moves that B made.
     pub(crate) b_moves: u32,
-    /// New nodes that A searched, also for a move that came too late.
+    /// New nodes that A and B searched, also for a move that came too late.
     pub(crate) a_nodes: u64,
-    /// New nodes that B searched, also for a move that came too late.
     pub(crate) b_nodes: u64,
-    /// A's clock at the end, ms, negative if its flag fell; `None` where only nodes count.
+    /// The clocks at the end, ms, negative for a flag that fell; `None` where only nodes count.
     pub(crate) a_clock_ms: Option<f64>,
-    /// B's clock at the end, ms, negative if its flag fell; `None` where only nodes count.
     pub(crate) b_clock_ms: Option<f64>,
     /// The version of the program that wrote the row, see [`VERSION`]; empty in rows of before there was this column.
     #[serde(default)]
@@ -105,7 +95,6 @@ impl RowOfGame for MatchMoveRow {
 }
 
 impl MatchGameRow {
-    /// Returns the row of a finished game.
     pub(crate) fn new(header: MatchHeader<'_>, game: &GameRecord) -> MatchGameRow {
         let mut row = MatchGameRow {
             match_id: header.match_id.into(),
@@ -115,7 +104,7 @@ impl MatchGameRow {
             b: header.names[1].into(),
             a_is_white: game.assignment.white == Side::A,
             half_points: game.half_points_of_a().into(),
-            termination: game.termination.word().into(),
+            termination: game.end.termination.word().into(),
             opening: game.history.position(game.first_position()).to_fen(),
             a_moves: 0,
             b_moves: 0,
@@ -137,7 +126,6 @@ impl MatchGameRow {
         row
     }
 
-    /// Says whether A, and whether B, has lost on time.
     pub(crate) fn time_losses(&self) -> [bool; 2] {
         let on_time = self.termination == Termination::TimeForfeit.word();
         [on_time && self.half_points == 0, on_time && self.half_points == 2]
@@ -147,37 +135,29 @@ impl MatchGameRow {
 /// The row of one move of an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct MatchMoveRow {
-    /// Identifies the match, see [`MatchHeader::match_id`].
     pub(crate) match_id: String,
     /// The game's number in the whole match, from 0.
     pub(crate) game: u64,
-    /// True if A made the move, false if B did.
     pub(crate) by_a: bool,
     /// Counts the mover's moves, from 1.
     pub(crate) number: u32,
-    /// Plies of the game before the move.
     pub(crate) ply: u32,
-    /// Pieces and pawns on the board before the move.
     pub(crate) pieces: u32,
     /// The mover's clock after the move, increment included, ms.
     pub(crate) clock_ms: Option<f64>,
-    /// The time manager's budget, ms.
     pub(crate) budget_ms: Option<f64>,
     /// Time that the move cost the clock, ms; `None` where no clock counts, so that rows do not depend on the machine.
     pub(crate) used_ms: Option<f64>,
     /// Nodes in the tree at the move's end.
     pub(crate) nodes: u64,
-    /// Those of them that were new.
     pub(crate) new_nodes: u64,
     /// The search's evaluation from the mover's point of view, centipawns; mates lie beyond 29,000.
     pub(crate) centipawns: Option<i32>,
-    /// Plies to the end of the game, as the search saw it.
     pub(crate) moves_left_plies: Option<f32>,
     /// Full moves that the mover still has to make, as the time manager estimated.
     pub(crate) moves_left: Option<f64>,
     /// Full moves that the mover really made from here on, this one included.
     pub(crate) really_left: u32,
-    /// The rule that ended the search.
     pub(crate) end: String,
 }
 
@@ -186,7 +166,6 @@ impl Row for MatchMoveRow {
 }
 
 impl MatchMoveRow {
-    /// Returns the rows of a game's moves.
     pub(crate) fn of_game(header: MatchHeader<'_>, game: &GameRecord) -> Vec<MatchMoveRow> {
         let first = game.first_position();
         let moves = game.moves.iter().enumerate();
@@ -215,30 +194,17 @@ impl MatchMoveRow {
     }
 }
 
-/// The content of the tags that does not come from the game itself.
-#[derive(Clone, Debug)]
-pub(crate) struct PgnTags<'a> {
-    /// `Event`.
-    pub(crate) event: &'a str,
-    /// `White` or `Black` for A and B.
-    pub(crate) names: [&'a str; 2],
-    /// The limits of A and B.
-    pub(crate) limits: [SideLimit; 2],
-}
-
 /// Writes one game, with an empty line behind it.
-///
-/// # Errors
-/// The error of `out`.
-pub(crate) fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<'_>) -> io::Result<()> {
+fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
+    let MatchHeader { names, limits, .. } = header;
     let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
-    tag(out, "Event", tags.event)?;
+    tag(out, "Event", "zeitnot match")?;
     tag(out, "Site", "?")?;
     tag(out, "Date", "????.??.??")?;
     tag(out, "Round", &format!("{}.{}", game.assignment.pair + 1, 1 + game.assignment.game % 2))?;
-    tag(out, "White", tags.names[white])?;
-    tag(out, "Black", tags.names[black])?;
-    tag(out, "Result", result(game.outcome))?;
+    tag(out, "White", names[white])?;
+    tag(out, "Black", names[black])?;
+    tag(out, "Result", result(game.end.outcome))?;
     let first = game.history.position(0);
     if game.history.variant() == Variant::Chess960 {
         tag(out, "Variant", "Chess960")?;
@@ -247,15 +213,15 @@ pub(crate) fn write_pgn(out: &mut impl Write, game: &GameRecord, tags: &PgnTags<
         tag(out, "SetUp", "1")?;
         tag(out, "FEN", &first.to_fen())?;
     }
-    if tags.limits[white] == tags.limits[black] {
-        tag(out, "TimeControl", &time_control(tags.limits[white]))?;
+    if limits[white] == limits[black] {
+        tag(out, "TimeControl", &time_control(limits[white]))?;
     } else {
-        tag(out, "WhiteTimeControl", &time_control(tags.limits[white]))?;
-        tag(out, "BlackTimeControl", &time_control(tags.limits[black]))?;
+        tag(out, "WhiteTimeControl", &time_control(limits[white]))?;
+        tag(out, "BlackTimeControl", &time_control(limits[black]))?;
     }
     tag(out, "PlyCount", &(game.history.len() - 1).to_string())?;
-    tag(out, "Termination", termination(game.termination))?;
-    tag(out, "TerminationDetails", game.termination.word())?;
+    tag(out, "Termination", termination(game.end.termination))?;
+    tag(out, "TerminationDetails", game.end.termination.word())?;
     tag(out, "Annotator", &format!("Zeitnot {VERSION}"))?;
     writeln!(out)?;
     write_wrapped(out, &movetext(game))?;
@@ -287,7 +253,6 @@ fn time_control(limit: SideLimit) -> String {
     }
 }
 
-/// Returns all moves with their comments, and the result.
 fn movetext(game: &GameRecord) -> String {
     let mut text = String::new();
     for index in 0..game.history.len() - 1 {
@@ -305,7 +270,7 @@ fn movetext(game: &GameRecord) -> String {
         let comment = played.map_or("book".into(), |played| comment(played, before.turn()));
         let _ = write!(text, "{san} {{{comment}}} ");
     }
-    text.push_str(result(game.outcome));
+    text.push_str(result(game.end.outcome));
     text
 }
 
@@ -358,7 +323,9 @@ impl MatchFiles {
         counts: &mut MatchCounts,
     ) -> Result<MatchFiles, LabError> {
         make_folder(folder)?;
-        let whole = whole_games(folder)?;
+        let pgn_path = folder.join("games.pgn");
+        let ends = ends_of_games(&pgn_path).map_err(RowError::io(&pgn_path))?;
+        let whole = whole_games(folder, &pgn_path, ends.len() - 1)?;
         let [games_path, moves_path] = GameFiles::<MatchGameRow, MatchMoveRow>::paths(folder);
         let (mut done, mut last, mut is_other) = (0, None, false);
         let games = RowWriter::<MatchGameRow>::resume(&games_path, |row| {
@@ -377,10 +344,13 @@ impl MatchFiles {
             let what = "the games of another match or shard";
             return Err(LabError::OtherRun { path: folder.into(), what });
         }
-        let pgn_path = folder.join("games.pgn");
-        let Some(pgn) = resume_pgn(&pgn_path, done as u64).map_err(RowError::io(&pgn_path))? else {
-            return Err(LabError::MissingGames { path: pgn_path });
-        };
+        let pgn = OpenOptions::new().write(true).create(true).truncate(false).open(&pgn_path);
+        let pgn = pgn.and_then(|mut pgn| {
+            pgn.set_len(ends[done])?;
+            pgn.seek(SeekFrom::End(0))?;
+            Ok(BufWriter::new(pgn))
+        });
+        let pgn = pgn.map_err(RowError::io(&pgn_path))?;
         let moves = RowWriter::<MatchMoveRow>::resume(&moves_path, |row| {
             let is_kept = Some(row.game) <= last;
             if is_kept {
@@ -391,131 +361,72 @@ impl MatchFiles {
         Ok(MatchFiles { rows: GameFiles::new(folder, games, moves), pgn, pgn_path })
     }
 
-    /// Adds a finished game, which then survives the end of the program.
+    /// Adds a finished game with its rows, which then survives the end of the program.
     pub(crate) fn add(
         &mut self,
-        tags: &PgnTags<'_>,
+        header: MatchHeader<'_>,
         game: &GameRecord,
-        rows: (&MatchGameRow, &[MatchMoveRow]),
+        row: &MatchGameRow,
+        moves: &[MatchMoveRow],
     ) -> Result<(), RowError> {
-        let written = write_pgn(&mut self.pgn, game, tags).and_then(|()| self.pgn.flush());
+        let written = write_pgn(&mut self.pgn, game, header).and_then(|()| self.pgn.flush());
         written.map_err(RowError::io(&self.pgn_path))?;
-        self.rows.add(rows.0, rows.1)
+        self.rows.add(row, moves)
     }
 
-    /// Writes the rows as Parquet beside the CSV files.
     pub(crate) fn finish(self) -> Result<(), RowError> {
         self.rows.finish()
     }
 }
 
-/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too.
-fn whole_games(folder: &Path) -> Result<usize, LabError> {
-    let [games, moves, pgn] = ["games.csv", "moves.csv", "games.pgn"].map(|name| folder.join(name));
+/// Returns the number of games of `games.csv`, from the first on, that the other files have whole too: `in_pgn` of them the PGN file.
+fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
+    let [games, moves] = GameFiles::<MatchGameRow, MatchMoveRow>::paths(folder);
+    let rows_of_moves = || -> Result<u64, RowError> {
+        let rows = moves.exists().then(|| RowReader::<MatchMoveRow>::open(&moves)).transpose()?;
+        Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)
+    };
     if !games.exists() {
         // Nothing of what others have written is cut off.
-        let has_rows = moves.exists() && RowReader::<MatchMoveRow>::open(&moves)?.next().is_some();
         let has_games = pgn.metadata().is_ok_and(|file| file.len() > 0);
-        let found = if has_games { Some(pgn) } else { has_rows.then_some(moves) };
-        return found.map_or(Ok(0), |path| Err(LabError::MissingRows { path }));
+        return match has_games || rows_of_moves()? > 0 {
+            true => Err(LabError::MissingRows { path: if has_games { pgn.into() } else { moves } }),
+            false => Ok(0),
+        };
     }
     // A last row that was half written ends the rows; rows of another kind are refused when they are taken up.
     let rows = RowReader::<MatchGameRow>::open(&games)?.map_while(Result::ok);
     let moves_of_games: Vec<u64> = rows.map(|row| u64::from(row.a_moves) + u64::from(row.b_moves)).collect();
     let listed = moves_of_games.len();
-    let in_pgn = if pgn.exists() { games_in_pgn(&pgn).map_err(RowError::io(&pgn))? as usize } else { 0 };
-    let mut moves_left = if moves.exists() {
-        RowReader::<MatchMoveRow>::open(&moves)?.map_while(Result::ok).count() as u64
-    } else {
-        0
-    };
+    let mut left = Some(rows_of_moves()?);
     let has_moves = |made: &&u64| {
-        let left = moves_left.checked_sub(**made);
-        moves_left = left.unwrap_or_default();
+        left = left.and_then(|left| left.checked_sub(**made));
         left.is_some()
     };
     let with_moves = moves_of_games.iter().take_while(has_moves).count();
-    for (there, path) in [(in_pgn, pgn), (with_moves, moves)] {
-        let is_lost = there + MOST_LOST < listed || !path.exists();
-        if is_lost && there < listed {
-            return Err(LabError::MissingGames { path });
+    for (there, path) in [(in_pgn, pgn), (with_moves, &moves)] {
+        if there < listed && (there + MOST_LOST < listed || !path.exists()) {
+            return Err(LabError::MissingGames { path: path.into() });
         }
     }
     Ok(listed.min(in_pgn).min(with_moves))
 }
 
-/// Returns the number of whole games in a PGN file.
-fn games_in_pgn(path: &Path) -> std::io::Result<u64> {
-    let mut games = PgnGames::new(BufReader::new(File::open(path)?));
-    while games.read_line()? {}
-    Ok(games.whole)
-}
-
-/// Goes through a PGN file line by line and counts games.
-struct PgnGames<R> {
-    reader: R,
-    line: Vec<u8>,
-    in_moves: bool,
-    /// Games that have begun.
-    begun: u64,
-    /// Games with all their moves: behind them is an empty line.
-    whole: u64,
-}
-
-impl<R: BufRead> PgnGames<R> {
-    fn new(reader: R) -> PgnGames<R> {
-        PgnGames { reader, line: Vec::new(), in_moves: false, begun: 0, whole: 0 }
+/// Returns 0 and the bytes up to the end of each whole game of a PGN file, behind which is an empty line.
+fn ends_of_games(path: &Path) -> io::Result<Vec<u64>> {
+    let (mut ends, mut end, mut in_moves, mut line) = (vec![0], 0, false, Vec::new());
+    if !path.exists() {
+        return Ok(ends);
     }
-
-    /// Reads a line; returns whether there was one.
-    fn read_line(&mut self) -> std::io::Result<bool> {
-        self.line.clear();
-        let length = self.reader.read_until(b'\n', &mut self.line)?;
-        let line = &self.line[..];
-        self.begun += u64::from(line.starts_with(FIRST_TAG));
-        self.whole += u64::from(self.in_moves && line == b"\n");
+    let mut reader = BufReader::new(File::open(path)?);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        end += line.len() as u64;
+        if in_moves && line == b"\n" {
+            ends.push(end);
+        }
         // Moves may go on with a comment's `[%clk …]`.
-        let is_tag = matches!(line, [b'[', b'A'..=b'Z', ..]);
-        self.in_moves = line != b"\n" && !is_tag;
-        Ok(length > 0)
+        in_moves = line != b"\n" && !matches!(line[..], [b'[', b'A'..=b'Z', ..]);
+        line.clear();
     }
-}
-
-/// Opens a PGN file behind its first `games` games and cuts off what follows. Returns `None` if it has fewer whole ones.
-fn resume_pgn(path: &Path, games: u64) -> std::io::Result<Option<BufWriter<File>>> {
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    let mut end = 0;
-    let mut read = PgnGames::new(BufReader::new(&mut file));
-    while read.read_line()? && read.begun <= games {
-        end += read.line.len() as u64;
-    }
-    if read.whole < games {
-        return Ok(None);
-    }
-    file.set_len(end)?;
-    file.seek(SeekFrom::Start(end))?;
-    Ok(Some(BufWriter::new(file)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn a_pgn_file_is_cut_behind_its_whole_games() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("games.pgn");
-        fs::write(&path, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"3\"]\n\n1. c")
-            .unwrap();
-        let mut pgn = resume_pgn(&path, 2).unwrap().unwrap();
-        pgn.write_all(b"[Event \"new\"]\n").unwrap();
-        drop(pgn);
-        let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "[Event \"1\"]\n\n1. e4 *\n\n[Event \"2\"]\n\n1. d4 *\n\n[Event \"new\"]\n");
-        assert!(resume_pgn(&path, 4).unwrap().is_none(), "there are three");
-        drop(resume_pgn(&path, 0).unwrap());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "");
-    }
+    Ok(ends)
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::rows::{MatchGameRow, MatchMoveRow};
-use super::statistics::{Elo, EloModel, MatchResult, Rating, ResultTally, Sprt, SprtVerdict, ratings};
+use super::statistics::{Elo, Rating, ResultTally, Sprt, SprtState, ratings};
 use crate::report::{Align, Table};
 use crate::time::StopReason;
 
@@ -20,7 +20,6 @@ pub(crate) struct PruningCounts {
     /// Moves with a clock, and those of them that smart pruning ended.
     moves: u64,
     pruned: u64,
-    /// Time used, ms.
     used_ms: f64,
     /// Time that the budgets of pruned moves had left, ms.
     saved_ms: f64,
@@ -52,25 +51,20 @@ impl PruningCounts {
 /// The counts over all games of a match, from A's point of view.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MatchCounts {
-    /// The results of games and pairs.
     pub(crate) tally: ResultTally,
     terminations: BTreeMap<String, u64>,
-    /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
     /// Moves of A and B, and the new nodes that they searched.
     moves: [u64; 2],
     nodes: [u64; 2],
-    /// The part that smart pruning had in the moves of A and B.
     pruning: [PruningCounts; 2],
 }
 
 impl MatchCounts {
-    /// Adds a move.
     pub(crate) fn add_move(&mut self, row: &MatchMoveRow) {
         self.pruning[usize::from(!row.by_a)].add(row);
     }
 
-    /// Adds a game.
     pub(crate) fn add(&mut self, row: &MatchGameRow) {
         self.tally.add(row.pair, row.half_points.min(2) as u8);
         *self.terminations.entry(row.termination.clone()).or_default() += 1;
@@ -87,9 +81,7 @@ impl MatchCounts {
 /// The nodes that a run has searched, and the time that took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunSpeed {
-    /// New nodes of both sides.
     pub(crate) nodes: u64,
-    /// Real time, seconds.
     pub(crate) seconds: f64,
 }
 
@@ -108,14 +100,12 @@ pub(crate) struct MatchSummary {
     /// Points of A per game of a pair.
     score: Option<f64>,
     elo: Option<f64>,
-    /// Half the 95 % confidence interval of `elo`.
     elo_error: Option<f64>,
     nelo: Option<f64>,
     nelo_error: Option<f64>,
     los: Option<f64>,
-    sprt: Option<SprtSummary>,
+    sprt: Option<SprtState>,
     terminations: BTreeMap<String, u64>,
-    /// Games that A, and that B, lost on time.
     time_losses: [u64; 2],
     /// New nodes per move of A and B.
     nodes_per_move: [f64; 2],
@@ -127,26 +117,6 @@ pub(crate) struct MatchSummary {
     nodes: Option<u64>,
     seconds: Option<f64>,
     nps: Option<u64>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct SprtSummary {
-    elo0: f64,
-    elo1: f64,
-    /// The scale of both: `normalized` or `logistic`.
-    model: &'static str,
-    llr: f64,
-    lower: f64,
-    upper: f64,
-    /// `H0`, `H1` or `undecided`.
-    verdict: &'static str,
-}
-
-impl fmt::Display for SprtSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SprtSummary { llr, lower, upper, verdict, .. } = self;
-        write!(f, "LLR {llr:.2} in [{lower:.2}, {upper:.2}]: {verdict}")
-    }
 }
 
 impl MatchSummary {
@@ -176,20 +146,7 @@ impl MatchSummary {
             nelo: finite(|elo| elo.nelo),
             nelo_error: finite(|elo| elo.nelo_error),
             los: finite(|elo| elo.los),
-            sprt: sprt.map(|sprt| {
-                let state = sprt.state(tally);
-                let verdict = match state.verdict() {
-                    SprtVerdict::H0 => "H0",
-                    SprtVerdict::H1 => "H1",
-                    SprtVerdict::Undecided => "undecided",
-                };
-                let (llr, lower, upper) = (state.llr, state.lower, state.upper);
-                let model = match sprt.model {
-                    EloModel::Normalized => "normalized",
-                    EloModel::Logistic => "logistic",
-                };
-                SprtSummary { elo0: sprt.elo0, elo1: sprt.elo1, model, llr, lower, upper, verdict }
-            }),
+            sprt: sprt.map(|sprt| sprt.state(tally)),
             terminations: counts.terminations.clone(),
             time_losses: counts.time_losses,
             nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
@@ -201,34 +158,12 @@ impl MatchSummary {
         }
     }
 
-    /// Returns the names of A and B.
     pub(crate) fn names(&self) -> [&str; 2] {
         [&self.a, &self.b]
     }
 
-    /// Returns the cells of the match in a table of matches.
-    pub(super) fn cells(&self) -> Vec<String> {
-        vec![
-            self.a.clone(),
-            self.b.clone(),
-            self.games.to_string(),
-            self.wins.to_string(),
-            self.draws.to_string(),
-            self.losses.to_string(),
-            figure(self.elo, self.elo_error),
-            figure(self.nelo, self.nelo_error),
-            self.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
-            format!("{} / {}", self.time_losses[0], self.time_losses[1]),
-        ]
-    }
-
-    /// Returns the state of the sequential test, if there is one.
-    pub(super) fn sprt_cell(&self) -> Option<String> {
-        self.sprt.as_ref().map(ToString::to_string)
-    }
-
     /// Returns name, share of pruned moves and share of time saved of each player, if clocks ran for all of them.
-    pub(super) fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
+    fn pruning(&self) -> Option<[(&str, f64, f64); 2]> {
         let [a, b] = [0, 1].map(|side| Some((self.pruned[side]?, self.pruning_saved[side]?)));
         let ((a_pruned, a_saved), (b_pruned, b_saved)) = (a?, b?);
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
@@ -291,6 +226,66 @@ impl fmt::Display for MatchSummary {
     }
 }
 
+/// Returns the table of results, with a row for each match.
+pub(crate) fn table(matches: &[MatchSummary]) -> Table {
+    use Align::{Left, Right};
+    let mut columns = vec![
+        ("A", Left),
+        ("B", Left),
+        ("games", Right),
+        ("won", Right),
+        ("drawn", Right),
+        ("lost", Right),
+        ("Elo", Right),
+        ("normalized Elo", Right),
+        ("LOS, %", Right),
+        ("lost on time, A / B", Right),
+    ];
+    if matches.iter().any(|summary| summary.sprt.is_some()) {
+        columns.push(("SPRT", Left));
+    }
+    let mut table = Table::new("Results of A; errors are those of 95 %", &columns);
+    for summary in matches {
+        let MatchSummary {
+            a, b, games, wins, draws, losses, elo, nelo, time_losses: [a_lost, b_lost], ..
+        } = summary;
+        let cells = [
+            a.clone(),
+            b.clone(),
+            games.to_string(),
+            wins.to_string(),
+            draws.to_string(),
+            losses.to_string(),
+            figure(*elo, summary.elo_error),
+            figure(*nelo, summary.nelo_error),
+            summary.los.map_or("–".into(), |los| format!("{:.1}", 100.0 * los)),
+            format!("{a_lost} / {b_lost}"),
+        ];
+        table.row(cells.into_iter().chain(summary.sprt.as_ref().map(ToString::to_string)));
+    }
+    table
+}
+
+/// Returns the table of what smart pruning did to each player's moves; `None` where no clocks ran.
+pub(crate) fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
+    use Align::{Left, Right};
+    let columns = [
+        ("player", Left),
+        ("against", Left),
+        ("ended by smart pruning, % of the moves", Right),
+        ("time saved, % of the time used", Right),
+    ];
+    let mut table = Table::new("Smart pruning", &columns);
+    let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
+    for [a, b] in &sides {
+        for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
+            let percent = |share: &f64| format!("{:.1}", 100.0 * share);
+            table.row([(*player).to_owned(), (*against).to_owned(), percent(pruned), percent(saved)]);
+        }
+    }
+    (!sides.is_empty()).then_some(table)
+}
+
 /// Players by strength, the strongest first.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
@@ -301,20 +296,14 @@ pub struct Ranking {
 #[derive(Clone, Debug, Serialize)]
 struct RankedPlayer {
     name: String,
-    /// Elo; the mean of all players is 0.
-    elo: f64,
-    /// Half the 95 % confidence interval of `elo`.
-    elo_error: f64,
-    /// Games in complete pairs.
-    games: u64,
-    /// Points per game.
-    score: f64,
+    #[serde(flatten)]
+    rating: Rating,
 }
 
 impl Ranking {
     /// Ranks the players of these matches, who are known by their names. Returns `None` if there are fewer than three, or if some
     /// cannot be compared with the others.
-    pub(crate) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
+    pub(super) fn of<'a>(matches: impl Iterator<Item = &'a [MatchGameRow]>) -> Option<Ranking> {
         let mut names: Vec<&str> = Vec::new();
         let mut place = |name: &'a str| {
             names.iter().position(|known| *known == name).unwrap_or_else(|| {
@@ -325,35 +314,26 @@ impl Ranking {
         let mut played = Vec::new();
         for games in matches {
             let Some(first) = games.first() else { continue };
-            let mut tally = ResultTally::default();
-            games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
-            played.push(([place(&first.a), place(&first.b)], tally));
+            played.push(([place(&first.a), place(&first.b)], tally_of(games)));
         }
         if names.len() < FEWEST_PLAYERS {
             return None;
         }
-        let results: Vec<_> =
-            played.iter().map(|(players, tally)| MatchResult { players: *players, tally }).collect();
+        let results: Vec<_> = played.iter().map(|(players, tally)| (*players, tally)).collect();
         let ratings = ratings(names.len(), &results)?;
-        let player = |(name, rating): (&str, Rating)| RankedPlayer {
-            name: name.into(),
-            elo: rating.elo,
-            elo_error: rating.elo_error,
-            games: rating.games,
-            score: rating.score,
-        };
-        let mut players: Vec<RankedPlayer> = names.into_iter().zip(ratings).map(player).collect();
-        players.sort_by(|a, b| b.elo.total_cmp(&a.elo));
+        let players = names.into_iter().zip(ratings);
+        let mut players: Vec<_> =
+            players.map(|(name, rating)| RankedPlayer { name: name.into(), rating }).collect();
+        players.sort_by(|a, b| b.rating.elo.total_cmp(&a.rating.elo));
         Some(Ranking { players })
     }
 
-    /// Returns the list as a table.
     pub(crate) fn table(&self) -> Table {
         use Align::{Left, Right};
         let columns =
             [("player", Left), ("Elo", Right), ("± 95 %", Right), ("games", Right), ("score, %", Right)];
         let mut table = Table::new("All players; the mean of all is 0", &columns);
-        for RankedPlayer { name, elo, elo_error, games, score } in &self.players {
+        for RankedPlayer { name, rating: Rating { elo, elo_error, games, score } } in &self.players {
             table.row([
                 name.clone(),
                 format!("{elo:+.1}"),
@@ -364,6 +344,13 @@ impl Ranking {
         }
         table
     }
+}
+
+/// Counts the results of games.
+pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
+    let mut tally = ResultTally::default();
+    games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));
+    tally
 }
 
 #[cfg(test)]

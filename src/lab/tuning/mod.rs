@@ -12,6 +12,6 @@ mod run;
 mod study;
 
 pub(crate) use parameter::Parameter;
-pub(crate) use play::{IterationFile, IterationRow, play};
-pub(crate) use run::{Gains, TunePlan, TuneRun};
+pub(crate) use play::{open_iterations, play};
+pub(crate) use run::{Gains, IterationRow, TunePlan, TuneRun};
 pub(crate) use study::{TuneCommands, TuneStudy, page, table};

@@ -19,118 +19,15 @@ const DIGITS: i32 = 3;
 /// The reason why an option cannot be tuned as the user asked. Texts begin with the entry or name.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub(crate) enum ParameterError {
-    /// The list is empty.
-    #[error("name at least one option, as in CPuct=1.745:0.2")]
-    Empty,
-    /// An entry is not written as it must be.
-    #[error("{entry}: write NAME=START:STEP or NAME=START:STEP:MIN:MAX, as in CPuct=1.745:0.2")]
-    Grammar {
-        /// The entry.
-        entry: String,
-    },
     /// The option is unknown or refuses a value.
     #[error(transparent)]
     Option(#[from] OptionError),
     /// There is no such number in the time manager.
     #[error("TimeManager: {0}")]
     Manager(#[from] ParamError),
-    /// The time manager does not name the list that the number is in.
-    #[error("TimeManager.{path}: {manager} names no such list; name it in the option TimeManager")]
-    NoList {
-        /// The path.
-        path: String,
-        /// The manager.
-        manager: String,
-    },
-    /// The option has no numbers.
-    #[error(
-        "{name}: takes {expected}; only options that take numbers can be tuned (`zeitnot options` lists them), and numbers \
-         inside a time manager, as in TimeManager.max-move-budget=0.3:0.05"
-    )]
-    NotNumeric {
-        /// The option.
-        name: &'static str,
-        /// The values that it takes.
-        expected: String,
-    },
-    /// All games share what this option is about.
-    #[error(
-        "{name}: is about the network or what evaluates it, which all games of a run share; tune an option of the search"
-    )]
-    Shared {
-        /// The option.
-        name: String,
-    },
-    /// The perturbation is no use.
-    #[error("{name}: the step {step} must be above 0 and smaller than the range from {min} to {max}")]
-    Step {
-        /// The option.
-        name: String,
-        /// The step.
-        step: f64,
-        /// The lower bound.
-        min: f64,
-        /// The upper bound.
-        max: f64,
-    },
-    /// The bounds make no sense.
-    #[error(
-        "{name}: the bounds {min} and {max} must lie in the option's range, {low} to {high}, the lower one first"
-    )]
-    Bounds {
-        /// The option.
-        name: String,
-        /// The lower bound.
-        min: f64,
-        /// The upper bound.
-        max: f64,
-        /// The least value of the option.
-        low: f64,
-        /// The largest value of the option.
-        high: f64,
-    },
-    /// The start lies outside the bounds.
-    #[error(
-        "{name}: the start {start} lies outside {min} to {max}; choose one inside, or other bounds: {name}=START:STEP:MIN:MAX"
-    )]
-    Start {
-        /// The option.
-        name: String,
-        /// The start.
-        start: f64,
-        /// The lower bound.
-        min: f64,
-        /// The upper bound.
-        max: f64,
-    },
-    /// A number has a fraction where the option takes whole ones.
-    #[error("{name}: takes whole numbers; {number} has a fraction")]
-    Fraction {
-        /// The option.
-        name: String,
-        /// The number.
-        number: f64,
-    },
-    /// An option stands twice in the list.
-    #[error("{name}: stands twice in the list")]
-    Twice {
-        /// The option.
-        name: String,
-    },
-}
-
-/// The place of a number that is tuned.
-#[derive(Clone, Debug, PartialEq)]
-enum Place {
-    /// The whole value of an option.
-    Option,
-    /// Inside the manager that `TimeManager` names.
-    InTimeManager {
-        /// The manager at the start.
-        manager: Params,
-        /// The names of the lists and of the parameter in the last of them.
-        path: Vec<String>,
-    },
+    /// The text says what is wrong with the entry, or with its numbers.
+    #[error("{0}")]
+    Entry(String),
 }
 
 /// A parameter that is tuned.
@@ -138,97 +35,117 @@ enum Place {
 pub(crate) struct Parameter {
     /// The option's UCI name, with the path behind it for a number inside `TimeManager`.
     pub(crate) name: String,
-    /// The option.
     option: &'static OptionSpec,
-    place: Place,
-    /// Where the run begins.
+    /// For a number inside `TimeManager`: the manager at the start, and the names of its lists and of the parameter in the last of them.
+    place: Option<(Params, Vec<String>)>,
     pub(crate) start: f64,
     /// c_end, the perturbation at the end of the run.
     pub(crate) step: f64,
-    /// The smallest value.
-    pub(crate) min: f64,
-    /// The largest value.
-    pub(crate) max: f64,
+    min: f64,
+    max: f64,
     /// True if only whole numbers can be played.
-    pub(crate) is_integer: bool,
+    is_integer: bool,
 }
 
 impl Parameter {
     /// Parses `NAME=START:STEP[:MIN:MAX],…`; `settings` are the options of the players.
-    ///
-    /// # Errors
-    /// [`ParameterError`], with the entry that cannot be used.
     pub(crate) fn parse_list(text: &str, settings: &Settings) -> Result<Vec<Parameter>, ParameterError> {
         let mut parameters = Vec::<Parameter>::new();
         for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             let parameter = Parameter::parse(entry, settings)?;
             if parameters.iter().any(|known| known.name == parameter.name) {
-                return Err(ParameterError::Twice { name: parameter.name });
+                let text = format!("{}: stands twice in the list", parameter.name);
+                return Err(ParameterError::Entry(text));
             }
             parameters.push(parameter);
         }
-        if parameters.is_empty() { Err(ParameterError::Empty) } else { Ok(parameters) }
+        if parameters.is_empty() {
+            let text = "name at least one option, as in CPuct=1.745:0.2";
+            return Err(ParameterError::Entry(text.into()));
+        }
+        Ok(parameters)
     }
 
     fn parse(entry: &str, settings: &Settings) -> Result<Parameter, ParameterError> {
-        let grammar = || ParameterError::Grammar { entry: entry.to_owned() };
+        let grammar = || {
+            let expected = "write NAME=START:STEP or NAME=START:STEP:MIN:MAX, as in CPuct=1.745:0.2";
+            ParameterError::Entry(format!("{entry}: {expected}"))
+        };
         let (name, numbers) = entry.split_once('=').ok_or_else(grammar)?;
         let (option, path) = match name.trim().split_once('.') {
             Some((option, path)) => (Settings::spec(option)?, Some(path)),
             None => (Settings::spec(name.trim())?, None),
         };
-        let (name, place, range) = match (&option.kind, path) {
+        let (mut name, mut place) = (option.name.to_owned(), None);
+        let range = match (&option.kind, path) {
             (_, Some(path)) if option.name == TIME_MANAGER => {
-                let (place, range) = place_in_manager(path, settings)?;
-                (format!("{TIME_MANAGER}.{path}"), place, range)
+                let (found, range) = place_in_manager(path, settings)?;
+                (name, place) = (format!("{TIME_MANAGER}.{path}"), Some(found));
+                range
             }
             (OptionKind::Integer { min, max, .. }, None) => {
-                let range = NumberRange { min: *min as f64, max: *max as f64, is_integer: true };
-                (option.name.to_owned(), Place::Option, range)
+                NumberRange { min: *min as f64, max: *max as f64, is_integer: true }
             }
             (OptionKind::Decimal { min, max, .. }, None) => {
-                let range = NumberRange { min: *min, max: *max, is_integer: false };
-                (option.name.to_owned(), Place::Option, range)
+                NumberRange { min: *min, max: *max, is_integer: false }
             }
-            _ => return Err(ParameterError::NotNumeric { name: option.name, expected: option.expected() }),
+            _ => {
+                return Err(ParameterError::Entry(format!(
+                    "{name}: takes {}; only options that take numbers can be tuned (`zeitnot options` lists them), and \
+                     numbers inside a time manager, as in TimeManager.max-move-budget=0.3:0.05",
+                    option.expected()
+                )));
+            }
         };
-        let NumberRange { min: low, max: high, is_integer } = range;
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         let numbers: Option<Vec<f64>> = numbers.split(':').map(number).collect();
         let (start, step, min, max) = match numbers.as_deref() {
-            Some(&[start, step]) => (start, step, low, high),
+            Some(&[start, step]) => (start, step, range.min, range.max),
             Some(&[start, step, min, max]) => (start, step, min, max),
             _ => return Err(grammar()),
         };
-        let parameter = Parameter { name, option, place, start, step, min, max, is_integer };
-        parameter.check(low, high, settings)?;
-        Ok(parameter)
+        let parameter =
+            Parameter { name, option, place, start, step, min, max, is_integer: range.is_integer };
+        match parameter.fault(range) {
+            Some(fault) => Err(ParameterError::Entry(format!("{}: {fault}", parameter.name))),
+            None => parameter.check(settings).map(|()| parameter),
+        }
     }
 
-    /// Checks the numbers against the range of the option, and that it is one that players can differ in.
-    fn check(&self, low: f64, high: f64, settings: &Settings) -> Result<(), ParameterError> {
-        let &Parameter { start, step, min, max, .. } = self;
-        let name = self.name.clone();
+    /// Returns what is wrong with the numbers, which must be in the range of the option.
+    fn fault(&self, NumberRange { min: low, max: high, .. }: NumberRange) -> Option<String> {
+        let &Parameter { ref name, start, step, min, max, .. } = self;
         let fraction = [start, min, max].into_iter().find(|number| self.is_integer && number.fract() != 0.0);
         if let Some(number) = fraction {
-            return Err(ParameterError::Fraction { name, number });
+            return Some(format!("takes whole numbers; {number} has a fraction"));
         }
         if !(low <= min && min < max && max <= high) {
-            return Err(ParameterError::Bounds { name, min, max, low, high });
+            let range = format!("must lie in the option's range, {low} to {high}, the lower one first");
+            return Some(format!("the bounds {min} and {max} {range}"));
         }
         if !(min..=max).contains(&start) {
-            return Err(ParameterError::Start { name, start, min, max });
+            let remedy = format!("choose one inside, or other bounds: {name}=START:STEP:MIN:MAX");
+            return Some(format!("the start {start} lies outside {min} to {max}; {remedy}"));
         }
-        if !(0.0 < step && step < max - min) {
-            return Err(ParameterError::Step { name, step, min, max });
-        }
-        for value in [min, max] {
+        let is_useful = 0.0 < step && step < max - min;
+        let useless =
+            || format!("the step {step} must be above 0 and smaller than the range from {min} to {max}");
+        (!is_useful).then(useless)
+    }
+
+    /// Checks that the bounds can be set, and that players can differ in the option.
+    fn check(&self, settings: &Settings) -> Result<(), ParameterError> {
+        for value in [self.min, self.max] {
             let mut changed = settings.clone();
             for Assignment { option, value } in assignments([(self, self.text(value))]) {
                 changed.set(option.name, &value)?;
             }
             if changed.network != settings.network {
-                return Err(ParameterError::Shared { name });
+                return Err(ParameterError::Entry(format!(
+                    "{}: is about the network or what evaluates it, which all games of a run share; tune an option of the \
+                     search",
+                    self.name
+                )));
             }
         }
         Ok(())
@@ -240,7 +157,6 @@ impl Parameter {
         if self.is_integer { perturbation.max(LEAST_INTEGER_STEP) } else { perturbation }
     }
 
-    /// Returns `value` within the bounds.
     pub(crate) fn clamp(&self, value: f64) -> f64 {
         value.clamp(self.min, self.max)
     }
@@ -258,7 +174,6 @@ impl Parameter {
         format!("{value:.*}", self.decimals().max(0) as usize)
     }
 
-    /// Returns the decimals of values that are played.
     fn decimals(&self) -> i32 {
         if self.is_integer { 0 } else { (DIGITS - self.step.log10().floor() as i32).clamp(0, 12) }
     }
@@ -266,25 +181,27 @@ impl Parameter {
 
 /// Returns the place of the number at `path` in the time manager of `settings`, such as `max-move-budget` or `mle-mlh.scale`, and
 /// the values that it takes.
-fn place_in_manager(path: &str, settings: &Settings) -> Result<(Place, NumberRange), ParameterError> {
+fn place_in_manager(
+    path: &str,
+    settings: &Settings,
+) -> Result<((Params, Vec<String>), NumberRange), ParameterError> {
     let text = settings.time.time_manager.as_str();
     let manager = Params::parse(text)?;
     let name = manager.lists().next().map_or("", |(name, _)| name);
     let steps: Vec<_> = std::iter::once(name).chain(path.split('.')).collect();
     let range = number_range(&steps)?;
     if manager.with_value_at(&steps, "0").is_none() {
-        return Err(ParameterError::NoList { path: path.into(), manager: text.into() });
+        let remedy = "names no such list; name it in the option TimeManager";
+        return Err(ParameterError::Entry(format!("TimeManager.{path}: {text} {remedy}")));
     }
     let path = steps.iter().map(|step| (*step).to_owned()).collect();
-    Ok((Place::InTimeManager { manager, path }, range))
+    Ok(((manager, path), range))
 }
 
 /// An option and the text that sets it.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
-    /// The option.
     pub(crate) option: &'static OptionSpec,
-    /// Its value.
     pub(crate) value: String,
 }
 
@@ -294,8 +211,8 @@ pub(crate) fn assignments<'a>(values: impl IntoIterator<Item = (&'a Parameter, S
     let mut changed_manager = None::<Params>;
     for (parameter, value) in values {
         match &parameter.place {
-            Place::Option => options.push(Assignment { option: parameter.option, value }),
-            Place::InTimeManager { manager, path } => {
+            None => options.push(Assignment { option: parameter.option, value }),
+            Some((manager, path)) => {
                 let path: Vec<_> = path.iter().map(String::as_str).collect();
                 let so_far = changed_manager.as_ref().unwrap_or(manager);
                 let Some(changed) = so_far.with_value_at(&path, &value) else { continue };

@@ -4,8 +4,7 @@
 use serde::Serialize;
 
 use super::parameter::{Assignment, Parameter, assignments};
-use super::play::IterationRow;
-use super::run::TunePlan;
+use super::run::{IterationRow, TunePlan};
 use crate::report::{Align, Page, Plot, Table};
 
 /// Most points of a plot.
@@ -14,17 +13,11 @@ const POINTS: usize = 400;
 /// The findings of a run, or of what is done of it. Its fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct TuneStudy {
-    /// The iterations that are done.
     pub(crate) iterations: u64,
-    /// The iterations of the whole run.
     pub(crate) planned_iterations: u64,
-    /// The games that are done.
     pub(crate) games: u64,
-    /// The new nodes of all games.
     pub(crate) nodes: u64,
-    /// The part of the games that were drawn.
     pub(crate) draws: f64,
-    /// The parameters in the order in which they were named.
     pub(crate) parameters: Vec<ParameterStudy>,
     /// The values found, as flags of the command line.
     pub(crate) flags: String,
@@ -40,11 +33,8 @@ pub(crate) struct TuneStudy {
 /// The findings on one parameter.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ParameterStudy {
-    /// The option.
     pub(crate) name: String,
-    /// Where the run began.
     pub(crate) start: f64,
-    /// The perturbation at the end.
     pub(crate) step: f64,
     /// The value at the end, as it can be set.
     pub(crate) value: f64,
@@ -63,14 +53,12 @@ pub(crate) struct ParameterStudy {
 /// A point of a parameter's path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathPoint {
-    /// The value.
     pub(crate) value: f64,
     /// The standard deviation of what chance has added up to here.
     pub(crate) noise: f64,
 }
 
 impl TuneStudy {
-    /// Computes the findings of the iterations that are done.
     pub(crate) fn new(plan: &TunePlan, rows: &[IterationRow]) -> TuneStudy {
         let parameters: Vec<_> =
             (0..plan.parameters.len()).map(|index| ParameterStudy::new(plan, rows, index)).collect();
@@ -106,7 +94,6 @@ impl TuneStudy {
         }
     }
 
-    /// Says whether the run is at its end.
     pub(crate) fn is_whole(&self) -> bool {
         self.iterations == self.planned_iterations
     }
@@ -143,7 +130,6 @@ impl ParameterStudy {
         }
     }
 
-    /// Returns how far the parameter has moved from its start, in standard deviations of what chance alone does.
     pub(crate) fn significance(&self) -> f64 {
         if self.noise > 0.0 { (self.value - self.start) / self.noise } else { 0.0 }
     }
@@ -152,13 +138,10 @@ impl ParameterStudy {
 /// The commands that a page shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TuneCommands<'a> {
-    /// The one that tunes.
     pub(crate) run: &'a str,
-    /// One that plays a match between what was found and the start.
     pub(crate) check: &'a str,
 }
 
-/// Returns the table of what was found, with a row for each parameter.
 pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
     use Align::{Left, Right};
     let columns = [
@@ -261,12 +244,12 @@ mod tests {
         let parameters = Parameter::parse_list(list, &Settings::default()).unwrap();
         let gains = Gains { iterations: 400, r_end: 0.005 };
         let plan = TunePlan { parameters, gains, pairs: 1, lag: 5, seed };
-        let mut run = TuneRun::new(plan.clone());
+        let mut run = TuneRun::new(plan.clone(), "id");
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut rows = Vec::new();
-        while let Some(probe) = run.probe(run.done() + 1) {
+        while let Some(probe) = run.probe(run.done + 1) {
             let points = play(&mut rng, &probe.signs);
-            rows.extend(IterationRow::apply(&mut run, "id", points.into(), 1));
+            rows.extend(run.apply(points.into(), 1));
         }
         TuneStudy::new(&plan, &rows)
     }

@@ -16,8 +16,8 @@ use crate::engine::{EngineSetup, Settings};
 use crate::lab::LabError;
 use crate::lab::matches::{
     self, ExternalCommand, ExternalEngine, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles,
-    MatchGameRow, MatchHeader, MatchMoveRow, MatchRules, MatchStudy, MatchSummary, PgnTags, PlannedGame,
-    Ranking, RunSpeed, SideLimit, Sprt, SprtVerdict, Team,
+    MatchGameRow, MatchHeader, MatchMoveRow, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking,
+    RunSpeed, SideLimit, Sprt, Team,
 };
 use crate::lab::rows::GameFiles;
 use crate::time::NoTimeControl;
@@ -50,7 +50,6 @@ pub(in crate::tools) struct MatchArgs {
     settings: Settings,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut sides =
         [SideArgs::parse(&args.a, &args.settings, "A")?, SideArgs::parse(&args.b, &args.settings, "B")?];
@@ -74,13 +73,12 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
     let schedule: Vec<u64> = (0..args.games).filter(|game| shard.takes(game / 2)).collect();
     let names = [sides[0].name.as_str(), sides[1].name.as_str()];
     let match_id = match_id(args, &config, names);
-    let header = MatchHeader { match_id: &match_id, names };
+    let header = MatchHeader { match_id: &match_id, names, limits: config.rules.limits };
     let mut counts = MatchCounts::default();
     let files = args.out.as_deref().map(|folder| MatchFiles::open(folder, &schedule, header, &mut counts));
     let played_before = counts.tally.games();
     let mut recorder = MatchRecorder {
         header,
-        tags: PgnTags { event: "zeitnot match", names, limits: config.rules.limits },
         counts,
         sprt,
         files: files.transpose()?,
@@ -118,13 +116,11 @@ fn parse_sprt(text: Option<&str>) -> Result<Option<Sprt>, Failure> {
 /// Writes games down as they end, and counts their results.
 struct MatchRecorder<'a> {
     header: MatchHeader<'a>,
-    tags: PgnTags<'a>,
     counts: MatchCounts,
     sprt: Option<Sprt>,
     files: Option<MatchFiles>,
     progress: Progress,
     started: Instant,
-    /// New nodes that this run has searched.
     nodes: u64,
 }
 
@@ -137,16 +133,14 @@ impl MatchRecorder<'_> {
         moves.iter().for_each(|row| self.counts.add_move(row));
         self.nodes += row.a_nodes + row.b_nodes;
         if let Some(files) = &mut self.files {
-            files.add(&self.tags, game, (&row, &moves))?;
+            files.add(self.header, game, &row, &moves)?;
         }
         self.progress.show(self.counts.tally.games(), self.summary().line());
         Ok(if self.is_decided() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    /// Says whether the sequential test has accepted one of its hypotheses.
     fn is_decided(&self) -> bool {
-        let state = self.sprt.map(|sprt| sprt.state(&self.counts.tally));
-        state.is_some_and(|state| state.verdict() != SprtVerdict::Undecided)
+        self.sprt.is_some_and(|sprt| sprt.state(&self.counts.tally).is_decided())
     }
 
     fn summary(&self) -> MatchSummary {
@@ -163,10 +157,9 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, names: [&str; 2]) -> Str
         match team {
             Team::Own(setup) => id.add_engine(setup),
             Team::External(engine) => {
-                let command = engine.command();
-                let file = std::path::Path::new(&command.program).file_name();
-                let ExternalCommand { arguments, options, .. } = command;
-                id.add(format!("{file:?} {} {arguments:?} {options:?}", engine.name()));
+                let ExternalCommand { program, arguments, options } = &engine.command;
+                let file = Path::new(program).file_name();
+                id.add(format!("{file:?} {} {arguments:?} {options:?}", engine.name));
             }
         }
     }
@@ -184,10 +177,13 @@ fn teams(sides: &mut [SideArgs; 2], rules: &MatchRules) -> Result<[Team; 2], Fai
                 eprint_message(format_args!("{letter}: {}", setup.backend().info().description));
                 setup.notes().iter().for_each(|note| eprint_message(format_args!("{letter}: {note}")));
             }
-            Team::External(engine) => eprint_message(format_args!("{letter}: {}", engine.name())),
+            Team::External(engine) => eprint_message(format_args!("{letter}: {}", engine.name)),
         }
     }
-    make_names_differ(sides);
+    if sides[0].name == sides[1].name {
+        sides[0].name += " (A)";
+        sides[1].name += " (B)";
+    }
     Ok([a, b])
 }
 
@@ -196,7 +192,7 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
         let engine =
             ExternalEngine::new(command.clone()).map_err(|error| Failure::Input(error.to_string()))?;
         if !side.is_named {
-            side.name = engine.name().to_owned();
+            side.name = engine.name.clone();
         }
         return Ok(Team::External(Arc::new(engine)));
     }
@@ -210,13 +206,6 @@ fn team(side: &mut SideArgs, limit: SideLimit, other: Option<&Team>) -> Result<T
     Ok(Team::Own(Arc::new(setup)))
 }
 
-fn make_names_differ(sides: &mut [SideArgs; 2]) {
-    if sides[0].name == sides[1].name {
-        sides[0].name += " (A)";
-        sides[1].name += " (B)";
-    }
-}
-
 fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> usize {
     let runs_in_real_time = sides
         .iter()
@@ -228,78 +217,65 @@ fn concurrency(args: &MatchArgs, sides: &[SideArgs; 2], rules: &MatchRules) -> u
 /// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
 #[derive(Clone, Debug)]
 struct SideArgs {
-    /// The name in tables and PGN.
+    /// The name in tables and PGN, and whether the user has chosen it.
     name: String,
+    is_named: bool,
     /// Its own limit, if it has one.
     limit: Option<SideLimit>,
-    /// All its options.
     settings: Settings,
     /// The program that plays in the place of this one.
     external: Option<ExternalCommand>,
-    /// True if the user has chosen the name.
-    is_named: bool,
 }
 
 impl SideArgs {
     /// Parses `text`, which changes some of the `common` options; `letter` names the engine if nothing else does.
     fn parse(text: &str, common: &Settings, letter: &str) -> Result<SideArgs, Failure> {
+        let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
         let mut side = SideArgs {
-            name: String::new(),
+            name: if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() },
+            is_named: false,
             limit: None,
             settings: common.clone(),
-            external: None,
-            is_named: false,
+            external: program.map(|(_, program)| ExternalCommand {
+                program: program.to_owned(),
+                arguments: Vec::new(),
+                options: Vec::new(),
+            }),
         };
-        let mut named = None;
-        let program = entries(text).into_iter().filter_map(split_entry).find(|(key, _)| *key == "cmd");
-        side.external = program.map(|(_, program)| ExternalCommand {
-            program: program.to_owned(),
-            arguments: Vec::new(),
-            options: Vec::new(),
-        });
         for entry in entries(text) {
-            let (key, value) =
-                split_entry(entry).ok_or_else(|| entry_error(letter, entry, "write Name=Value"))?;
-            match key {
-                "name" => named = Some(value.to_owned()),
-                "nodes" => {
-                    let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
-                    let nodes =
-                        nodes.ok_or_else(|| entry_error(letter, entry, "expected a number above 0"))?;
-                    side.limit = Some(SideLimit::Nodes(nodes));
-                }
-                "tc" => {
-                    let control =
-                        value.parse().map_err(|error: NoTimeControl| entry_error(letter, entry, error))?;
-                    side.limit = Some(SideLimit::Clock(control));
-                }
-                "cmd" => {}
-                _ if side.external.is_some() => {
-                    side.set_external(key, value).map_err(|reason| entry_error(letter, entry, reason))?
-                }
-                _ => side.settings.set(key, value).map_err(|error| entry_error(letter, entry, error))?,
-            }
+            side.take(entry).map_err(|reason| {
+                Failure::Input(format!("--{}: {entry}: {reason}", letter.to_lowercase()))
+            })?;
         }
-        let described = if text.trim().is_empty() { letter.to_owned() } else { text.trim().to_owned() };
-        side.is_named = named.is_some();
-        side.name = named.unwrap_or(described);
         Ok(side)
     }
 
-    /// Takes an entry for an external engine.
-    fn set_external(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
-        let Some(external) = &mut self.external else { return Ok(()) };
-        match (key, key.strip_prefix("option.")) {
-            ("args", _) => external.arguments = value.split_whitespace().map(str::to_owned).collect(),
-            (_, Some(name)) => external.options.push((name.to_owned(), value.to_owned())),
-            _ => return Err("the engine of cmd= takes name=, nodes=, tc=, args= and option.NAME="),
+    fn take(&mut self, entry: &str) -> Result<(), String> {
+        let (key, value) = split_entry(entry).ok_or("write Name=Value")?;
+        match (key, &mut self.external) {
+            ("name", _) => (self.name, self.is_named) = (value.to_owned(), true),
+            ("nodes", _) => {
+                let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
+                self.limit = Some(SideLimit::Nodes(nodes.ok_or("expected a number above 0")?));
+            }
+            ("tc", _) => {
+                let control = value.parse().map_err(|error: NoTimeControl| error.to_string())?;
+                self.limit = Some(SideLimit::Clock(control));
+            }
+            ("cmd", _) => {}
+            ("args", Some(external)) => {
+                external.arguments = value.split_whitespace().map(str::to_owned).collect();
+            }
+            (_, Some(external)) => {
+                let name = key.strip_prefix("option.");
+                let name =
+                    name.ok_or("the engine of cmd= takes name=, nodes=, tc=, args= and option.NAME=")?;
+                external.options.push((name.to_owned(), value.to_owned()));
+            }
+            (_, None) => self.settings.set(key, value).map_err(|error| error.to_string())?,
         }
         Ok(())
     }
-}
-
-fn entry_error(letter: &str, entry: &str, reason: impl std::fmt::Display) -> Failure {
-    Failure::Input(format!("--{}: {entry}: {reason}", letter.to_lowercase()))
 }
 
 /// Splits `Name=Value`, the value with or without quotes.
@@ -335,14 +311,7 @@ fn entries(text: &str) -> Vec<&str> {
 pub(super) struct ResultArgs {
     /// Show the state of this test in each match: elo0=0,elo1=5[,alpha=0.05][,beta=0.05][,model=normalized|logistic]
     #[arg(long, value_name = "LIST")]
-    sprt: Option<String>,
-}
-
-impl ResultArgs {
-    /// Says whether the user has given any of them.
-    pub(super) fn are_given(&self) -> bool {
-        self.sprt.is_some()
-    }
+    pub(super) sprt: Option<String>,
 }
 
 /// The results of all matches. Its fields are the keys of the JSON document.

@@ -36,10 +36,6 @@ pub(super) enum LabCommand {
 }
 
 impl LabCommand {
-    /// Runs the command.
-    ///
-    /// # Errors
-    /// [`Failure`] if the command fails.
     pub(super) fn run(self, output: &mut Output) -> Result<ExitStatus, Failure> {
         match self {
             LabCommand::Analyse(args) => analyse::run(&args, output),

@@ -23,9 +23,6 @@ pub(in crate::tools) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-/// A function that reports on the files of one command.
-type ReportFn = fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>;
-
 /// A command that writes rows.
 struct RowKind {
     name: &'static str,
@@ -36,7 +33,7 @@ struct RowKind {
     /// The flags that apply to its rows only.
     flags: &'static str,
     are_given: fn(&ReportArgs) -> bool,
-    report: ReportFn,
+    report: fn(&ReportArgs, &mut Output) -> Result<ExitStatus, Failure>,
 }
 
 const KINDS: [RowKind; 3] = [
@@ -61,12 +58,11 @@ const KINDS: [RowKind; 3] = [
         columns: GameFiles::<MatchGameRow, MatchMoveRow>::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "--sprt",
-        are_given: |args| args.results.are_given(),
+        are_given: |args| args.results.sprt.is_some(),
         report: |args, output| matches::report(&args.files, &args.results, args.out.as_deref(), output),
     },
 ];
 
-/// Runs the command.
 pub(super) fn run(args: &ReportArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let mut found: Option<&RowKind> = None;
     for path in &args.files {

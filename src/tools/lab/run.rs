@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use super::game_args::GameArgs;
 use crate::engine::{EngineSetup, Settings};
-use crate::lab::matches::{MatchRules, Openings};
+use crate::lab::matches::{Adjudication, MatchRules, Openings};
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
@@ -56,7 +56,6 @@ impl Progress {
         self.bar.set_message(state);
     }
 
-    /// Takes the bar away.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -119,7 +118,6 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// The shard that is all of the work.
     pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
 
     /// Says whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n shards.
@@ -128,7 +126,6 @@ impl Shard {
     }
 }
 
-/// A text that names no shard.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("expected i/n with i from 1 to n, as in 2/8")]
 pub(super) struct ShardError;
@@ -159,7 +156,6 @@ impl RunId {
         self.0.update(text);
     }
 
-    /// Adds all options of an engine, and its network.
     pub(super) fn add_engine(&mut self, setup: &EngineSetup) {
         self.add_settings(setup.settings(), setup.network_sha256());
     }
@@ -186,9 +182,8 @@ impl RunId {
         args: &GameArgs,
     ) {
         let MatchRules { limits, adjudication, seed } = rules;
-        let has_tables = adjudication.tables.is_some();
-        let other =
-            (names, limits, adjudication.draw, adjudication.win, adjudication.max_plies, has_tables, seed);
+        let Adjudication { draw, win, tables, max_plies } = adjudication;
+        let other = (names, limits, draw, win, max_plies, tables.is_some(), seed);
         self.add(format!("{other:?} {}", args.sequential));
         self.add(openings.fingerprint().to_le_bytes());
     }

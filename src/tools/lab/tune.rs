@@ -15,9 +15,7 @@ use super::run::{Progress, RunId, command_line, interruption, quoted, tell_stopp
 use crate::engine::{EngineSetup, Settings};
 use crate::lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use crate::lab::rows::RowError;
-use crate::lab::tuning::{
-    self, Gains, IterationFile, IterationRow, Parameter, TuneCommands, TunePlan, TuneRun, TuneStudy,
-};
+use crate::lab::tuning::{self, Gains, IterationRow, Parameter, TuneCommands, TunePlan, TuneRun, TuneStudy};
 use crate::search::RootFpuStrategy;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
@@ -58,7 +56,6 @@ pub(in crate::tools) struct TuneArgs {
     settings: Settings,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let plan = plan(args)?;
     let limit = limit(args, &plan)?;
@@ -85,13 +82,12 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     id.add_engine(&setup);
     id.add(format!("{plan:?}"));
     id.add_games(&[], &config.rules, &openings, &args.game);
-    let id = id.finish();
-    let mut run = TuneRun::new(plan.clone());
-    let (mut file, mut rows) = IterationFile::open(&args.out, &mut run, &id)?;
+    let mut run = TuneRun::new(plan.clone(), &id.finish());
+    let (mut file, mut rows) = tuning::open_iterations(&args.out, &mut run)?;
     let games = |rows: &[IterationRow]| rows.len() as u64 * plan.games_of_iteration();
     let mut progress = Progress::new(Some(plan.games()), games(&rows));
     let mut shown = Instant::now();
-    tuning::play(&config, run, &setup, &id, interruption()?, |row| {
+    tuning::play(&config, run, &setup, interruption()?, |row| {
         file.add(&row)?;
         let values = plan.parameters.iter().zip(&row.theta);
         let texts: Vec<_> = values
@@ -115,7 +111,6 @@ pub(super) fn run(args: &TuneArgs, output: &mut Output) -> Result<ExitStatus, Fa
     Ok(ExitStatus::Success)
 }
 
-/// Returns what the run depends on.
 fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     let parameters = Parameter::parse_list(&args.params, &args.settings);
     let parameters = parameters.map_err(|error| argument_error("params", error))?;
@@ -133,7 +128,6 @@ fn plan(args: &TuneArgs) -> Result<TunePlan, Failure> {
     })
 }
 
-/// Returns what both sides may spend.
 fn limit(args: &TuneArgs, plan: &TunePlan) -> Result<SideLimit, Failure> {
     let limit = args.game.limit().ok_or_else(game_args::missing_limit)?;
     let is_off = !game_args::prunes_smartly(limit, &args.settings);
