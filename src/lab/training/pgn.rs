@@ -26,7 +26,7 @@ pub struct Import {
 ///
 /// # Errors
 /// Fails if reading does. Bad games are listed and are not errors.
-pub fn read_games(pgn: impl Read) -> io::Result<Import> {
+pub fn read_games(pgn: impl Read + Send) -> io::Result<Import> {
     let mut import = Import::default();
     for game in Games::new("PGN", pgn) {
         let game = match game {

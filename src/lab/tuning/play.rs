@@ -1,54 +1,76 @@
-//! Lets the games of iterations be played, many at once, by the machinery of matches.
+//! Lets the games of iterations be played, many at once, and keeps a line of JSON for each finished iteration. A run that was stopped
+//! goes on behind the last whole one.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::TuneError;
-use super::file::IterationRow;
 use super::parameter::{Assignment, assignments};
-use super::run::TuneRun;
+use super::run::{IterationRow, TuneRun};
 use crate::engine::{EngineError, EngineSetup};
-use crate::lab::matches::{
-    self, GameAssignment, GameRecord, GameSource, MatchConfig, MatchError, NextGame, PlannedGame, Side, Team,
-};
+use crate::lab::LabError;
+use crate::lab::matches::{self, GameAssignment, MatchConfig, PlannedGame, Team};
+use crate::lab::rows::{JsonLines, make_folder};
+use crate::lab::runner::Next;
 
-/// The games of a run: each pair has an opening of its own, and engines whose parameters are those of its iteration.
-#[derive(Debug)]
-pub struct TuneGames<'a> {
-    /// The options that are not tuned, with network and tables.
-    base: &'a EngineSetup,
-    /// The user wants the run to stop.
-    stop: &'a AtomicBool,
-    /// Threads that look for a game and the one that applies results take turns.
-    state: Mutex<TuneState>,
+/// The name of the file in the folder of a run.
+const FILE_NAME: &str = "iterations.jsonl";
+
+/// Opens or makes the file in `folder`, and applies the results that are there to `run`. Returns the rows with the file. Those of
+/// another run are refused.
+pub(crate) fn open_iterations(
+    folder: &Path,
+    run: &mut TuneRun,
+) -> Result<(JsonLines, Vec<IterationRow>), LabError> {
+    make_folder(folder)?;
+    let path = folder.join(FILE_NAME);
+    let mut rows = Vec::new();
+    let file = JsonLines::resume(&path, |row: IterationRow| {
+        let is_whole = row.half_points.len() as u64 == run.plan.games_of_iteration();
+        // Numbers are computed anew from the results, so that nothing depends on how they were written.
+        let again = run.apply(row.half_points, row.nodes).filter(|again| {
+            let same = (&row.run, row.iteration, &row.names, &row.signs);
+            is_whole && (&again.run, again.iteration, &again.names, &again.signs) == same
+        });
+        let what = "another run, with other parameters, games, seed or options";
+        rows.push(again.ok_or_else(|| LabError::OtherRun { path: path.clone(), what })?);
+        Ok::<_, LabError>(())
+    })?;
+    Ok((file, rows))
 }
 
-#[derive(Debug)]
-struct TuneState {
-    run: TuneRun,
-    /// The number of the game that begins next.
-    next_game: u64,
+/// The games of a run: each pair has an opening of its own, and engines whose parameters are those of its iteration.
+struct TuneGames<'a> {
+    /// The options that are not tuned, with network and tables.
+    base: &'a EngineSetup,
+    next: u64,
     /// The engines A and B of the iteration that begun last.
     engines: Option<(u64, [Team; 2])>,
 }
 
-impl<'a> TuneGames<'a> {
-    /// Returns the games that follow the iterations that are done in `run`.
-    pub fn new(run: TuneRun, base: &'a EngineSetup, stop: &'a AtomicBool) -> TuneGames<'a> {
-        let next_game = run.done() * run.plan().games_of_iteration();
-        TuneGames { base, stop, state: Mutex::new(TuneState { run, next_game, engines: None }) }
-    }
-
-    fn state(&self) -> MutexGuard<'_, TuneState> {
-        // A run is changed as a whole, or not at all.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl TuneGames<'_> {
+    fn next(&mut self, run: &TuneRun) -> Result<Next<PlannedGame>, LabError> {
+        if self.next >= run.plan.games() {
+            return Ok(Next::End);
+        }
+        let iteration = 1 + self.next / run.plan.games_of_iteration();
+        let teams = match &self.engines {
+            Some((known, teams)) if *known == iteration => teams.clone(),
+            _ => {
+                let Some(probe) = run.probe(iteration) else { return Ok(Next::Later) };
+                let teams = [self.engine(run, &probe.a)?, self.engine(run, &probe.b)?];
+                self.engines.insert((iteration, teams)).1.clone()
+            }
+        };
+        self.next += 1;
+        Ok(Next::Job(PlannedGame { assignment: GameAssignment::of(self.next - 1), teams }))
     }
 
     /// Returns an engine with these values of the parameters.
     fn engine(&self, run: &TuneRun, values: &[f64]) -> Result<Team, EngineError> {
         let mut settings = self.base.settings().clone();
-        let parameters = run.plan().parameters.iter().zip(values);
+        let parameters = run.plan.parameters.iter().zip(values);
         for Assignment { option, value } in assignments(parameters.map(|(p, &value)| (p, p.text(value)))) {
             settings.set(option.name, &value)?;
         }
@@ -56,62 +78,70 @@ impl<'a> TuneGames<'a> {
     }
 }
 
-impl GameSource for TuneGames<'_> {
-    fn next(&self) -> Result<NextGame, MatchError> {
-        let mut state = self.state();
-        let TuneState { run, next_game, engines } = &mut *state;
-        let game = *next_game;
-        if game >= run.plan().games() {
-            return Ok(NextGame::End);
-        }
-        let iteration = 1 + game / run.plan().games_of_iteration();
-        let teams = match engines {
-            Some((known, teams)) if *known == iteration => teams.clone(),
-            _ => {
-                let Some(probe) = run.probe(iteration) else { return Ok(NextGame::Later) };
-                let teams = [self.engine(run, &probe.a)?, self.engine(run, &probe.b)?];
-                engines.insert((iteration, teams)).1.clone()
-            }
-        };
-        *next_game += 1;
-        let white = if game.is_multiple_of(2) { Side::A } else { Side::B };
-        let assignment = GameAssignment { game, pair: game / 2, white };
-        Ok(NextGame::Begin(PlannedGame { place: game, assignment, teams }))
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-}
-
-/// Plays the games that are left of a run. `finished` gets the row of each iteration, in order, and may end the run.
-///
-/// # Errors
-/// [`TuneError`] if an engine or its network fails, or the system starts no thread.
-pub fn play(
+/// Plays the games that are left of `run`. `base` has the options that are not tuned. `finished` gets the row of each iteration,
+/// in order, and may fail.
+pub(crate) fn play(
     config: &MatchConfig<'_>,
-    games: &TuneGames<'_>,
-    id: &str,
-    mut finished: impl FnMut(IterationRow) -> ControlFlow<()>,
-) -> Result<(), TuneError> {
-    let (first, games_of_iteration) = {
-        let state = games.state();
-        (state.next_game, state.run.plan().games_of_iteration())
-    };
+    run: TuneRun,
+    base: &EngineSetup,
+    stop: &AtomicBool,
+    mut finished: impl FnMut(IterationRow) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let games_of_iteration = run.plan.games_of_iteration();
+    let mut games = TuneGames { base, next: run.done * games_of_iteration, engines: None };
+    let run = Mutex::new(run);
+    // A run is changed as a whole, or not at all.
+    let run = || run.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut half_points, mut nodes) = (Vec::new(), 0);
-    matches::play(config, games, first, |game| {
-        half_points.push(game.half_points_of_a());
-        nodes += new_nodes(&game);
-        if (half_points.len() as u64) < games_of_iteration {
-            return ControlFlow::Continue(());
-        }
-        let points = std::mem::take(&mut half_points);
-        let row = IterationRow::apply(&mut games.state().run, id, points, std::mem::take(&mut nodes));
-        row.map_or(ControlFlow::Break(()), &mut finished)
-    })?;
-    Ok(())
+    matches::play(
+        config,
+        stop,
+        || games.next(&run()),
+        |game| {
+            half_points.push(game.half_points_of_a());
+            nodes += game.moves.iter().map(|played| played.new_nodes).sum::<u64>();
+            if half_points.len() as u64 == games_of_iteration {
+                let points = std::mem::take(&mut half_points);
+                let row = run().apply(points, std::mem::take(&mut nodes));
+                row.map_or(Ok(()), &mut finished)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )
 }
 
-fn new_nodes(game: &GameRecord) -> u64 {
-    game.moves.iter().map(|played| played.new_nodes).sum()
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::engine::Settings;
+    use crate::lab::tuning::{Gains, Parameter, TunePlan};
+
+    fn new_run(seed: u64, id: &str) -> TuneRun {
+        let parameters = Parameter::parse_list("CPuct=1.745:0.2,FpuValue=.33:.05", &Settings::default());
+        let gains = Gains { iterations: 9, r_end: 0.1 };
+        TuneRun::new(TunePlan { parameters: parameters.unwrap(), gains, pairs: 1, lag: 2, seed }, id)
+    }
+
+    #[test]
+    fn rows_of_other_runs_are_refused_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let mut run = new_run(1, "id");
+        let (mut file, _) = open_iterations(folder.path(), &mut run).unwrap();
+        (0..3).for_each(|_| file.add(&run.apply(vec![2, 2], 5).unwrap()).unwrap());
+        let before = fs::read_to_string(&path).unwrap();
+        let open =
+            |seed, id| open_iterations(folder.path(), &mut new_run(seed, id)).map(|(_, rows)| rows.len());
+        assert!(open(2, "id").unwrap_err().to_string().contains("holds another run"));
+        assert!(open(1, "other").unwrap_err().to_string().contains("choose another --out"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        fs::write(&path, format!("{before}{{\"run\":\"half written")).unwrap();
+        assert_eq!(open(1, "id").unwrap(), 3);
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        fs::write(&path, format!("{before}no row\n")).unwrap();
+        let fault = open(1, "id").unwrap_err().to_string();
+        assert!(fault.contains("line 4: expected"), "{fault}");
+    }
 }
