@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use crate::proc_file;
+use crate::system;
 
 /// Returns the bytes after which the system would end this process: the least limit of its control groups, or the memory of the machine;
 /// `None` where the system does not tell. It is asked once.
@@ -17,7 +17,7 @@ pub(super) fn limit() -> Option<u64> {
 /// Returns the limit that the files below `root` tell.
 fn limit_below(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
-    let machine = read("proc/meminfo").and_then(|text| proc_file::bytes(&text, "MemTotal"));
+    let machine = read("proc/meminfo").and_then(|text| system::bytes(&text, "MemTotal"));
     let groups = read("proc/self/cgroup").unwrap_or_default();
     let of_groups = groups.lines().filter_map(group_folder).flat_map(|(folder, name)| {
         let file = if folder.ends_with("memory") { "memory.limit_in_bytes" } else { "memory.max" };

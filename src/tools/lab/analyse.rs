@@ -19,8 +19,8 @@ use crate::lab::analysis::{
 use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::lab::rows::make_folder;
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
-use crate::tools::fixed_search;
-use crate::tools::output::{OutputFormat, eprint_message};
+use crate::tools::measure;
+use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
@@ -87,7 +87,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
         control: args.tc,
         overhead_ms: settings.time.move_overhead.as_secs_f64() * 1e3,
     };
-    let analyst = Analyst::new(fixed_search::engine(settings)?, limits.clone());
+    let analyst = Analyst::new(measure::engine(settings)?, limits.clone());
     let backend = analyst.description();
     let mut run = AnalysisRun {
         id: run_id(args, &limits, analyst.network_sha256()),
@@ -186,9 +186,8 @@ impl AnalysisRun<'_> {
                             progress.finish_and_clear();
                             return Ok(ControlFlow::Break(()));
                         };
-                        if self.args.out.is_none() && output.format() == OutputFormat::Text {
-                            output.write(&(), &row.pgn)?;
-                            output.flush()?;
+                        if self.args.out.is_none() {
+                            output.write_ahead(&row.pgn)?;
                         }
                         self.rows.push(row);
                     }
