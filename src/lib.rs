@@ -41,7 +41,7 @@
 //! | [`params`] | the nested parameter grammar of `TimeManager` and `BackendOptions` |
 //! | `huge_pages` | huge pages of memory |
 //! | `system` | CPU time, and the files in which Linux tells of the machine |
-//! | `version` | the version of the program, with its commit |
+//! | [`version`] | the version of the program, with its commit |
 //! | `weighted_draw` | drawing one of several things by weights |
 
 // Tests may unwrap; everything else says what went wrong.
@@ -62,5 +62,5 @@ pub mod tablebase;
 pub mod time;
 pub mod tools;
 pub mod uci;
-mod version;
+pub mod version;
 mod weighted_draw;

@@ -1,5 +1,5 @@
-//! The commands of the command line: each has a file of its own, or a folder where it is larger, and those of the laboratory
-//! are together in `lab`. `main` parses [`Cli`] and calls [`Cli::run`].
+//! The commands of the command line: each has a file of its own, or a folder where it is larger. Those of the laboratory are together in
+//! `lab`, and what those that measure speed share is in `measure`. `main` parses [`Cli`] and calls [`Cli::run`].
 //!
 //! A command reads its arguments, uses the library, and writes its result to [`Output`]: what it was asked for goes to
 //! stdout, as text for people or with `--json` as JSON for scripts; all else goes to stderr. Progress bars, tables and

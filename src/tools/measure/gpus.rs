@@ -94,11 +94,9 @@ fn cause_and_remedy(error: &NvmlError) -> &'static str {
         NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound => {
             "their driver is not installed, which only a machine with such a GPU needs"
         }
-        NvmlError::DriverNotLoaded => "their driver is not loaded: restart the machine",
-        NvmlError::LibRmVersionMismatch => {
-            "the driver and its library are of different versions: restart the machine"
+        NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch => {
+            "their driver is not loaded or of another version: restart the machine"
         }
-        NvmlError::NoPermission => "this user may not reach the driver: ask for access to its devices",
         _ => "their driver does not answer: `nvidia-smi` tells why",
     }
 }
