@@ -11,8 +11,8 @@ use crate::network::Backend;
 use crate::network::cache::EvalCache;
 use crate::network::encode::HistoryFill;
 use crate::options::option_group;
-use crate::proc_file;
 use crate::search::buffer_bytes;
+use crate::system;
 
 option_group! {
     /// The options that limit the memory of a search.
@@ -98,7 +98,7 @@ fn system_limit() -> Option<u64> {
 
 fn limit_below(root: &Path) -> Option<u64> {
     let read = |path: &str| fs::read_to_string(root.join(path)).ok();
-    let machine = read("proc/meminfo").and_then(|text| proc_file::bytes(&text, "MemTotal"));
+    let machine = read("proc/meminfo").and_then(|text| system::bytes(&text, "MemTotal"));
     let groups = read("proc/self/cgroup").unwrap_or_default();
     let of_groups = groups.lines().filter_map(group_folder).flat_map(|(folder, name)| {
         let file = if folder.ends_with("memory") { "memory.limit_in_bytes" } else { "memory.max" };

@@ -11,7 +11,7 @@
 //! | [`encode`], [`packed_planes`], [`policy_map`] | input planes and policy indices of a position |
 //! | [`onnx`] | writes a network as an ONNX model |
 //! | [`backends`] | everything that evaluates, and the choice among them |
-//! | [`instrumented`], [`throughput`] | how busy a backend is, how fast it is |
+//! | [`instrumented`], `throughput` | how busy a backend is, how fast it is |
 //! | [`timetable`] | when a simulated device is done |
 //! | [`cache`] | evaluations of positions met before |
 
@@ -25,7 +25,7 @@ pub mod instrumented;
 pub mod onnx;
 pub mod packed_planes;
 pub mod policy_map;
-pub mod throughput;
+pub(crate) mod throughput;
 pub mod timetable;
 pub mod weights;
 

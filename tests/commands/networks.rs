@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 use zeitnot::chess::{History, Variant};
 use zeitnot::network::backends::onnxruntime::{DeviceOptions, OnnxRuntime};
@@ -76,23 +76,19 @@ fn describenet_counts_what_the_layers_hold() {
 }
 
 #[test]
-fn describenet_gives_the_structure_in_numbers() {
+fn describenet_tells_body_and_heads() {
     for (name, part, expected) in [
-        (
-            "classical_conv_wdl",
-            "/body",
-            json!({"kind": "tower", "blocks": 2, "filters": 8, "se_units": null}),
-        ),
-        ("classical_conv_wdl", "/policy", json!({"kind": "convolution", "planes": 80})),
-        ("classical", "/value/kind", json!("scalar")),
-        ("se_mlh", "/value/kind", json!("wdl")),
-        ("hybrid_resnet_ab", "/body/embedding_kind", json!("tower")),
-        ("ab_smol_default", "/body/smolgen", json!(true)),
-        ("ab_polenc", "/policy/encoders", json!(1)),
+        ("classical_conv_wdl", "body", "tower of 2 blocks, 8 filters, no SE"),
+        ("classical_conv_wdl", "policy", "convolution, 80 planes"),
+        ("classical", "value", "scalar; 32 channels, 128 hidden units"),
+        ("se_mlh", "value", "win, draw, loss; 32 channels"),
+        ("hybrid_resnet_ab", "body", "(tower of 1 block, 16 filters, SE with 8), width 24, 4 heads"),
+        ("ab_smol_default", "body", "FFN 40, smolgen"),
+        ("ab_polenc", "policy", "attention, embedding 24, width 20, 1 encoder"),
     ] {
         let path = network(&format!("{name}.pb.gz"));
         let facts = run_json(&["describenet", path.to_str().unwrap(), "--json"]);
-        assert_eq!(facts["structure"].pointer(part), Some(&expected), "{name}: {facts}");
+        assert!(facts[part].as_str().unwrap().contains(expected), "{name}: {facts}");
         assert!(facts["load_ms"].as_f64().unwrap() > 0.0);
     }
 }

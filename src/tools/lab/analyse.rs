@@ -20,8 +20,7 @@ use crate::lab::pgn::{GameError, RecordedGame};
 use crate::lab::rows::make_folder;
 use crate::lab::runner::{self, Jobs, Next};
 use crate::time::{GoLimits, Millis, Nodes, TimeControl};
-use crate::tools::fixed_search;
-use crate::tools::output::OutputFormat;
+use crate::tools::measure;
 use crate::tools::{ExitStatus, Failure, Output};
 use crate::version::VERSION;
 
@@ -86,7 +85,7 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     let nodes = args.nodes.or_else(|| args.movetime.is_none().then_some(DEFAULT_NODES));
     let movetime = args.movetime.map(|ms| Millis(ms as f64));
     let limits = GoLimits { nodes: nodes.map(Nodes), movetime, ..GoLimits::default() };
-    let analyst = Analyst::new(fixed_search::engine(&args.settings)?, limits.clone());
+    let analyst = Analyst::new(measure::engine(&args.settings)?, limits.clone());
     let (backend, id) = (analyst.description(), run_id(args, &limits, analyst.network_sha256()));
     let mut all_games = RecordedGames::new(&args.pgn);
     let most = args.max_games.unwrap_or(usize::MAX);
@@ -131,14 +130,13 @@ pub(super) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus,
     };
     let stop = interruption()?;
     let (mut rows, mut written) = (Vec::new(), Ok(()));
-    let writes_games = args.out.is_none() && output.format() == OutputFormat::Text;
     // One game after the other: the engine searches on threads of its own.
     runner::run(1, stop, next, work, |(row, is_new)| {
         if let Some(journal) = journal.as_mut().filter(|_| is_new) {
             journal.add(&row)?;
         }
-        if writes_games {
-            written = output.write(&(), &row.pgn).and_then(|()| output.flush());
+        if args.out.is_none() {
+            written = output.write_ahead(&row.pgn);
         }
         rows.push(row);
         Ok(if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })

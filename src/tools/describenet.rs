@@ -1,7 +1,5 @@
 //! `zeitnot describenet`: describes a network file.
 
-mod structure;
-
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -15,7 +13,6 @@ use crate::network::weights::{
     ValueHeadName, ValueOutput,
 };
 use crate::options::OptionChoice;
-use structure::Structure;
 
 #[derive(Debug, Args)]
 pub(super) struct DescribeArgs {
@@ -34,7 +31,7 @@ pub(super) struct DescribeArgs {
 }
 
 /// The description of a network file.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Description {
     file: String,
     sha256: String,
@@ -49,8 +46,6 @@ struct Description {
     value: String,
     /// The Moves Left Head; `None` without one.
     moves_left: Option<String>,
-    /// The layers; `None` for ONNX models.
-    structure: Option<Structure>,
     /// The activation function; `None` for ONNX models.
     activation: Option<String>,
     policy_heads: Vec<&'static str>,
@@ -74,7 +69,6 @@ struct CostReport {
     bytes_per_position: u64,
 }
 
-/// Runs the command.
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let heads = HeadChoice { policy: args.policy_head, value: args.value_head };
     let start = Instant::now();
@@ -93,19 +87,10 @@ fn describe(file: &NetworkFile, load_ms: f64) -> Description {
         sha256: file.sha256.clone(),
         size: file.size,
         load_ms,
-        input_format: 0,
-        input: String::new(),
-        body: String::new(),
-        policy: String::new(),
-        value: String::new(),
-        moves_left: None,
-        structure: None,
-        activation: None,
         policy_heads: file.policy_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
         value_heads: file.value_heads.iter().map(|head| OptionChoice::name(*head)).collect(),
-        cost: None,
-        unusual: Vec::new(),
         metadata: file.metadata.clone(),
+        ..Description::default()
     };
     match &file.model {
         Model::Layers(network, _) => of_layers(network, description),
@@ -122,7 +107,6 @@ fn of_layers(network: &Network, rest: Description) -> Description {
         policy: network.describe_policy(),
         value: network.describe_value(),
         moves_left: network.describe_moves_left(),
-        structure: Some(network.into()),
         activation: Some(format!("{:?}", network.activation)),
         cost: Some(CostReport {
             parameters: cost.parameters,
@@ -161,51 +145,48 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = |key: &str, value: &dyn fmt::Display| writeln!(f, "{key:<16} {value}");
-        line("file", &format_args!("{} ({} bytes)", self.file, self.size))?;
-        line("sha256", &self.sha256)?;
-        line("loaded in", &format_args!("{:.1} ms", self.load_ms))?;
-        line("input", &format_args!("{} (format {})", self.input, self.input_format))?;
-        line("body", &self.body)?;
-        line("policy", &self.policy)?;
-        line("value", &self.value)?;
-        line("moves left", &self.moves_left.as_deref().unwrap_or("none"))?;
-        if let Some(activation) = &self.activation {
-            line("activation", activation)?;
-        }
-        line("policy heads", &self.policy_heads.join(", "))?;
-        line("value heads", &self.value_heads.join(", "))?;
-        if let Some(cost) = &self.cost {
-            line("parameters", &format_args!("{:.3} M", cost.parameters as f64 / 1e6))?;
-            line(
+        let (cost, metadata) = (self.cost.as_ref(), &self.metadata);
+        let figure = |number: Option<f32>| number.map(|number| number.to_string());
+        let millions = |number: u64| number as f64 / 1e6;
+        let mut facts = vec![
+            ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
+            ("sha256", Some(self.sha256.clone())),
+            ("loaded in", Some(format!("{:.1} ms", self.load_ms))),
+            ("input", Some(format!("{} (format {})", self.input, self.input_format))),
+            ("body", Some(self.body.clone())),
+            ("policy", Some(self.policy.clone())),
+            ("value", Some(self.value.clone())),
+            ("moves left", Some(self.moves_left.clone().unwrap_or("none".into()))),
+            ("activation", self.activation.clone()),
+            ("policy heads", Some(self.policy_heads.join(", "))),
+            ("value heads", Some(self.value_heads.join(", "))),
+            ("parameters", cost.map(|cost| format!("{:.3} M", millions(cost.parameters)))),
+            (
                 "work",
-                &format_args!("{:.1} M multiplications a position", cost.macs_per_position as f64 / 1e6),
-            )?;
-            line("weights", &format_args!("{:.1} MB in float32", cost.weight_bytes as f64 / 1e6))?;
-            line(
+                cost.map(|cost| {
+                    format!("{:.1} M multiplications a position", millions(cost.macs_per_position))
+                }),
+            ),
+            ("weights", cost.map(|cost| format!("{:.1} MB in float32", millions(cost.weight_bytes)))),
+            (
                 "buffers",
-                &format_args!("about {:.0} kB a position", cost.bytes_per_position as f64 / 1e3),
-            )?;
-        }
-        for part in &self.unusual {
-            line("unusual", part)?;
-        }
-        let metadata = &self.metadata;
-        let facts: [(&str, Option<String>); 8] = [
+                cost.map(|cost| {
+                    format!("about {:.0} kB a position", 1e3 * millions(cost.bytes_per_position))
+                }),
+            ),
+        ];
+        facts.extend(self.unusual.iter().map(|part| ("unusual", Some(part.clone()))));
+        facts.extend([
             ("min. Lc0", metadata.min_version.clone()),
-            ("training steps", metadata.training_steps.map(|n| n.to_string())),
-            ("learning rate", metadata.learning_rate.map(|n| n.to_string())),
-            ("value loss", metadata.value_loss.map(|n| n.to_string())),
-            ("policy loss", metadata.policy_loss.map(|n| n.to_string())),
-            ("accuracy", metadata.accuracy.map(|n| format!("{n} %"))),
+            ("training steps", metadata.training_steps.map(|steps| steps.to_string())),
+            ("learning rate", figure(metadata.learning_rate)),
+            ("value loss", figure(metadata.value_loss)),
+            ("policy loss", figure(metadata.policy_loss)),
+            ("accuracy", figure(metadata.accuracy).map(|percent| format!("{percent} %"))),
             ("trained with", metadata.training_params.clone()),
             ("licence", metadata.license.clone()),
-        ];
-        for (key, value) in facts {
-            if let Some(value) = value {
-                line(key, &value)?;
-            }
-        }
-        Ok(())
+        ]);
+        let mut told = facts.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        told.try_for_each(|(key, value)| writeln!(f, "{key:<16} {value}"))
     }
 }

@@ -1,19 +1,23 @@
-//! `zeitnot options`: the reference of all options, as the engine itself declares them.
+//! What the program tells of itself, as it is declared: `zeitnot options` for people and scripts, `zeitnot completions` for shells,
+//! `zeitnot man` for `man`.
 
 use std::fmt;
+use std::fs;
+use std::path::PathBuf;
 
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ExitStatus, Failure, Output};
+use super::{Cli, ExitStatus, Failure, Output, with_all_in_help};
 use crate::engine::Settings;
 use crate::options::{OptionKind, OptionSpec};
 
-/// The list of all options as a table, for people.
 struct OptionTable(Vec<OptionSpec>);
 
-/// Runs the command: lists the options.
-pub(super) fn run(output: &mut Output) -> Result<ExitStatus, Failure> {
+pub(super) fn options(output: &mut Output) -> Result<ExitStatus, Failure> {
     let reference = OptionTable(Settings::listed());
     let options: Vec<OptionJson> = reference.0.iter().map(OptionJson::of).collect();
     output.write(&options, &reference)?;
@@ -62,42 +66,75 @@ impl OptionJson {
 
 impl fmt::Display for OptionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: Vec<[String; 4]> = self.0.iter().map(row).collect();
-        let head = ["name", "flag", "default", "range"].map(String::from);
-        let width =
-            |column: usize| rows.iter().chain([&head]).map(|row| row[column].len()).max().unwrap_or(0);
-        let widths = [0, 1, 2, 3].map(width);
-        let helps = self.0.iter().map(help);
-        for ([name, flag, default, range], help) in
-            [&head].into_iter().chain(&rows).zip([String::from("help")].into_iter().chain(helps))
-        {
-            let [a, b, c, d] = widths;
-            writeln!(f, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")?;
-        }
-        Ok(())
+        let head = ["name", "flag", "default", "range", "help"].map(String::from);
+        let rows: Vec<_> = [head].into_iter().chain(self.0.iter().map(row)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let [a, b, c, d] = [0, 1, 2, 3].map(width);
+        rows.iter().try_for_each(|[name, flag, default, range, help]| {
+            writeln!(f, "{name:<a$}  {flag:<b$}  {default:<c$}  {range:<d$}  {help}")
+        })
     }
 }
 
-/// Returns what an option does. The possible words of a choice stand here, as they would make their own column too wide.
-fn help(spec: &OptionSpec) -> String {
-    match &spec.kind {
-        OptionKind::Choice { choices, .. } => format!("{} One of {}.", spec.help, choices.join(", ")),
-        _ => spec.help.into(),
-    }
-}
-
-/// Returns the name, the flag, the default and the range of an option.
-fn row(spec: &OptionSpec) -> [String; 4] {
+fn row(spec: &OptionSpec) -> [String; 5] {
+    let mut help = spec.help.to_owned();
     let range = match &spec.kind {
         OptionKind::Integer { min, max, .. } => format!("{min} to {max}"),
         OptionKind::Decimal { min, max, .. } => format!("{min} to {max}"),
-        OptionKind::Choice { choices, .. } => format!("{} words", choices.len()),
+        OptionKind::Choice { choices, .. } => {
+            // They would make their own column too wide.
+            help += &format!(" One of {}.", choices.join(", "));
+            format!("{} words", choices.len())
+        }
         OptionKind::Switch { .. } => "true | false".into(),
         OptionKind::Text { .. } => "text".into(),
         OptionKind::Button => "button".into(),
     };
     let flag = if spec.flag.is_empty() { String::new() } else { format!("--{}", spec.flag) };
-    [spec.name.into(), flag, spec.default_text(), range]
+    [spec.name.into(), flag, spec.default_text(), range, help]
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell; its own documentation says where it looks for the file
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// Write a page for each command (zeitnot.1, zeitnot-bench.1, …) into this folder instead
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn completions(args: &CompletionsArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut with_all_in_help(Cli::command()), "zeitnot", &mut text);
+    write(output, &text)
+}
+
+pub(super) fn man(args: &ManArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
+    // A page names its command's version, and subcommands have none of their own.
+    let command = with_all_in_help(Cli::command()).propagate_version(true).disable_help_subcommand(true);
+    match &args.out {
+        Some(folder) => {
+            let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
+            fs::create_dir_all(folder).map_err(failed)?;
+            clap_mangen::generate_to(command, folder).map_err(failed)?;
+            Ok(ExitStatus::Success)
+        }
+        None => {
+            let mut text = Vec::new();
+            Man::new(command).render(&mut text)?;
+            write(output, &text)
+        }
+    }
+}
+
+fn write(output: &mut Output, text: &[u8]) -> Result<ExitStatus, Failure> {
+    let text = String::from_utf8_lossy(text);
+    output.write(&text, &text)?;
+    Ok(ExitStatus::Success)
 }
 
 #[cfg(test)]
