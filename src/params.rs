@@ -6,7 +6,6 @@
 //! Used by `time` and `network::backends`; knows nothing of either.
 
 use std::fmt;
-use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
@@ -147,56 +146,6 @@ impl Params {
     pub(crate) fn without(&self, keys: &[&str]) -> Params {
         let stays = |entry: &&ParamEntry| !matches!(entry, ParamEntry::Value { key, .. } if keys.contains(&key.as_str()));
         Params { entries: self.entries.iter().filter(stays).cloned().collect() }
-    }
-
-    /// Returns the number at `key`, or `default` where it is not given. Integers are accepted for floats.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if it is no finite number or lies outside `range`.
-    pub fn number(&self, key: &str, default: f64, range: RangeInclusive<f64>) -> Result<f64, ParamError> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        match text.parse::<f64>() {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(ParamError::Value {
-                key: key.into(),
-                value: text.into(),
-                expected: format!("a number from {} to {}", range.start(), range.end()),
-            }),
-        }
-    }
-
-    /// Returns the integer at `key`, or `default` where it is not given.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if it is no integer or lies outside `range`.
-    pub fn integer(&self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64, ParamError> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        match text.parse::<u64>() {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(ParamError::Value {
-                key: key.into(),
-                value: text.into(),
-                expected: format!("an integer from {} to {}", range.start(), range.end()),
-            }),
-        }
-    }
-
-    /// Returns the one of `choices` that stands at `key`, or `default` where it is not given.
-    ///
-    /// # Errors
-    /// Returns [`ParamError::Value`] if the text is none of `choices`.
-    pub fn choice<'a>(
-        &self,
-        key: &str,
-        default: &'a str,
-        choices: &[&'a str],
-    ) -> Result<&'a str, ParamError> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        choices.iter().copied().find(|choice| *choice == text).ok_or_else(|| ParamError::Value {
-            key: key.into(),
-            value: text.into(),
-            expected: format!("one of {}", choices.join(", ")),
-        })
     }
 
     /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
@@ -342,8 +291,7 @@ mod tests {
         let params = Params::parse("smooth(init-tree-reuse=0.2, mle-legacy(midpoint=50),blend)").unwrap();
         let (name, smooth) = params.lists().next().unwrap();
         assert_eq!(name, "smooth");
-        assert_eq!(smooth.number("init-tree-reuse", 0.5, 0.0..=1.0), Ok(0.2));
-        assert_eq!(smooth.number("init-nps", 7.0, 0.0..=1.0), Ok(7.0));
+        assert_eq!((smooth.get("init-tree-reuse"), smooth.get("init-nps")), (Some("0.2"), None));
         let names: Vec<_> = smooth.lists().map(|(name, _)| name).collect();
         assert_eq!(names, ["mle-legacy", "blend"]);
         assert_eq!(params.to_string(), "smooth(init-tree-reuse=0.2,mle-legacy(midpoint=50),blend)");
@@ -380,10 +328,6 @@ mod tests {
         assert_eq!(fault("=1"), "a key is missing before '=' at character 1 of \"=1\"");
         assert_eq!(fault("a=\"x"), "a quote is not closed at character 4 of \"a=\"x\"");
         let params = Params::parse("x=2").unwrap();
-        assert_eq!(
-            params.number("x", 0.0, 0.0..=1.0).unwrap_err().to_string(),
-            "x=2: expected a number from 0 to 1"
-        );
         assert_eq!(
             params.allow_only("simple", &["y"], &[]).unwrap_err().to_string(),
             "unknown parameter of simple \"x\"; valid: y"

@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// Throws away all evaluations that are kept for positions met again. A new game alone keeps them.
-    pub(crate) fn clear_cache(&mut self) {
+    pub fn clear_cache(&mut self) {
         self.finish();
         self.new_cache();
     }

@@ -298,6 +298,7 @@ macro_rules! integer_value {
     };
 }
 
+integer_value!(i32);
 integer_value!(u32);
 integer_value!(u64);
 integer_value!(usize);

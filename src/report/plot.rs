@@ -1,11 +1,10 @@
-//! Plots as SVG: lines, bands, points, densities and histograms over two number axes; bars with error bars.
+//! Plots as SVG: lines, bands, points and densities over two number axes; bars with error bars.
 //!
 //! An SVG carries its colours for light and dark surroundings (`prefers-color-scheme`), alone as inside a page, and has
 //! no size of its own, so that it fills the width it is given. Drawing is by `plotters`, which knows fixed colours only: plots are
 //! drawn in stand-ins, each the number of a class. [`finish`] puts the class in the place of the stand-in, and a style sheet inside
 //! the SVG gives the class its colour in light and in dark.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use plotters::chart::MeshStyle;
@@ -63,11 +62,6 @@ impl Plot {
     pub(crate) fn density(self, name: &str, points: &[(f64, f64, f64)]) -> Plot {
         let point = |&(x, y, weight): &_| Part { weight, ..Part::point(&(x, y)) };
         self.layer(name, LayerKind::Density, points.iter().map(point).collect())
-    }
-
-    /// Adds a histogram of `(value, weight)`s: the share of the weight in each bin of this width, percent.
-    pub(crate) fn histogram(self, name: &str, values: &[(f64, f64)], bin_width: f64) -> Plot {
-        self.layer(name, LayerKind::Columns, histogram(values, bin_width))
     }
 
     fn layer(mut self, name: &str, kind: LayerKind, parts: Vec<Part>) -> Plot {
@@ -158,7 +152,6 @@ enum LayerKind {
     Band,
     Scatter,
     Density,
-    Columns,
 }
 
 /// A part of a layer, from low to high on both axes: a point of a line, an edge of a band, a column.
@@ -179,19 +172,6 @@ impl Part {
         let position = |axis: &Axis, (low, high)| (axis.position(low), axis.position(high));
         Part { x: position(x, self.x), y: position(y, self.y), ..self }
     }
-}
-
-/// Returns a column for each bin, as high as its share of the weight in percent.
-fn histogram(values: &[(f64, f64)], bin_width: f64) -> Vec<Part> {
-    let mut bins: BTreeMap<i64, f64> = BTreeMap::new();
-    let mut sum = 0.0;
-    for &(value, weight) in values.iter().filter(|(value, weight)| value.is_finite() && *weight > 0.0) {
-        *bins.entry((value / bin_width).floor() as i64).or_default() += weight;
-        sum += weight;
-    }
-    let edges = |bin: i64| (bin as f64 * bin_width, (bin + 1) as f64 * bin_width);
-    let column = |(bin, weight)| Part { x: edges(bin), y: (0.0, 100.0 * weight / sum), weight };
-    bins.into_iter().map(column).collect()
 }
 
 /// Draws a layer whose parts are positions on the axes; nothing outside `x` and `y`.
@@ -236,11 +216,6 @@ where
                 Rectangle::new([from, to], color.mix(0.08 + 0.92 * shade).filled())
             };
             chart.draw_series(density(parts, x, y).into_iter().map(shade))?;
-        }
-        LayerKind::Columns => {
-            let visible = parts.iter().filter(|p| p.x.1 > x.start && p.x.0 < x.end && p.y.1.is_finite());
-            let rectangle = |part| Rectangle::new([low(part), high(part)], color.mix(0.45).filled());
-            chart.draw_series(visible.map(rectangle))?;
         }
     }
     Ok(())
@@ -698,8 +673,7 @@ mod tests {
             .line("line", &points)
             .band("line", &[(0.0, 1.0, 2.0), (5.0, 3.0, 9.0)])
             .scatter("dots", &points)
-            .density("", &[(1.0, 2.0, 3.0), (1.1, 2.0, 300.0)])
-            .histogram("histogram", &[(1.0, 1.0), (2.5, 1.0), (2.6, 1.0)], 1.0);
+            .density("", &[(1.0, 2.0, 3.0), (1.1, 2.0, 300.0)]);
         let svg = plot.to_svg();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         assert!(svg.contains("A &lt; B &amp; &quot;C&quot;"));
@@ -724,13 +698,6 @@ mod tests {
             rest.split('"').next().unwrap_or("").split([' ', ',']).filter_map(|n| n.parse::<i64>().ok())
         });
         assert!(coordinates.into_iter().all(|n| (0..=4000).contains(&n)));
-    }
-
-    #[test]
-    fn a_histogram_shows_shares_of_the_weight() {
-        let columns = histogram(&[(0.5, 1.0), (1.5, 2.0), (1.7, 1.0)], 1.0);
-        let columns: Vec<_> = columns.iter().map(|column| (column.x, column.y.1)).collect();
-        assert_eq!(columns, [((0.0, 1.0), 25.0), ((1.0, 2.0), 75.0)]);
     }
 
     #[test]

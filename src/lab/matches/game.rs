@@ -9,6 +9,7 @@ use super::{Side, Team};
 use crate::chess::{Color, History, Move, Terminal};
 use crate::engine::{EnginePlayer, PlayerMove};
 use crate::lab::{GOLDEN, LabError};
+use crate::options::option_group;
 use crate::search::NextStep;
 use crate::tablebase::{ProbeResult, Tablebase};
 use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
@@ -400,22 +401,29 @@ fn note(mv: Move, played: &PlayerMove) -> MoveRecord {
     }
 }
 
-/// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more
-/// than `centipawns`. A capture or a pawn move starts the count anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DrawRule {
-    pub(crate) move_number: u32,
-    /// Moves of each side in a row.
-    pub(crate) moves: u32,
-    pub(crate) centipawns: i32,
+option_group! {
+    /// Declares a draw: from full move `move_number` on, both sides have said for `moves` moves each that nobody is better by more
+    /// than `centipawns`. A capture or a pawn move starts the count anew.
+    #[derive(Copy)]
+    pub(crate) struct DrawRule {
+        /// The first full move at which a game may be drawn.
+        move_number: u32 = 40, in 1..=10_000, "move";
+        /// Moves of each side in a row.
+        moves: u32 = 8, in 1..=10_000, "count";
+        /// The score that is still a draw, centipawns.
+        centipawns: i32 = 10, in 0..=100_000, "score";
+    }
 }
 
-/// Declares a win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WinRule {
-    /// Moves of each side in a row.
-    pub(crate) moves: u32,
-    pub(crate) centipawns: i32,
+option_group! {
+    /// Declares a win: both sides have said for `moves` moves each that one of them is better by at least `centipawns`.
+    #[derive(Copy)]
+    pub(crate) struct WinRule {
+        /// Moves of each side in a row.
+        moves: u32 = 3, in 1..=10_000, "count";
+        /// The score that wins, centipawns.
+        centipawns: i32 = 600, in 1..=100_000, "score";
+    }
 }
 
 #[derive(Clone, Debug, Default)]

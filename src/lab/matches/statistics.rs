@@ -10,6 +10,7 @@ use ndarray::{Array1, Array2, Axis};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
 /// Points per game of a pair, from none of two to two of two.
@@ -129,20 +130,34 @@ const UNDECIDED: &str = "undecided";
 /// Rounds of the fixed-point iteration for a given strength in standard deviations; a few are enough.
 const STRENGTH_ROUNDS: usize = 20;
 
-/// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`": it ends a match as soon as it has proven enough.
-///
-/// The generalised test (GSPRT): the log-likelihood ratio of the two hypotheses, each with the pentanomial that fits the pairs
-/// best and has the hypothesis's strength (M. Van den Bergh, "Comments on normalized Elo", 2021).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sprt {
-    pub(crate) elo0: f64,
-    pub(crate) elo1: f64,
-    /// Probability of accepting `elo1` where `elo0` is true.
-    pub(crate) alpha: f64,
-    /// Probability of accepting `elo0` where `elo1` is true.
-    pub(crate) beta: f64,
-    /// The scale of the hypotheses: `normalized` or `logistic` Elo.
-    pub(crate) model: &'static str,
+option_choice! {
+    /// The scale of the hypotheses of a test.
+    pub enum EloModel {
+        /// Elo in units of the spread of a game.
+        Normalized = "normalized",
+        /// Elo by the mean score.
+        Logistic = "logistic",
+    }
+}
+
+option_group! {
+    /// A test of H0, "A is stronger by `elo0`", against H1, "A is stronger by `elo1`": it ends a match as soon as it has proven enough.
+    ///
+    /// The generalised test (GSPRT): the log-likelihood ratio of the two hypotheses, each with the pentanomial that fits the pairs
+    /// best and has the hypothesis's strength (M. Van den Bergh, "Comments on normalized Elo", 2021).
+    #[derive(Copy)]
+    pub struct Sprt {
+        /// The hypothesis H0.
+        elo0: f64 = 0.0, in -1000.0..=1000.0, "elo0";
+        /// The hypothesis H1.
+        elo1: f64 = 5.0, in -1000.0..=1000.0, "elo1";
+        /// Probability of accepting `elo1` where `elo0` is true.
+        alpha: f64 = 0.05, in 1e-6..=0.5, "alpha";
+        /// Probability of accepting `elo0` where `elo1` is true.
+        beta: f64 = 0.05, in 1e-6..=0.5, "beta";
+        /// The scale of the hypotheses.
+        model: EloModel = EloModel::Normalized, "model";
+    }
 }
 
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -185,17 +200,7 @@ impl fmt::Display for SprtState {
 impl Sprt {
     /// Reads `elo0=…,elo1=…[,alpha=.05][,beta=.05][,model=normalized|logistic]`.
     pub(crate) fn parse(text: &str) -> Result<Sprt, SprtError> {
-        let params = Params::parse(text)?;
-        params.allow_only("sprt", &["elo0", "elo1", "alpha", "beta", "model"], &[])?;
-        let models = ["normalized", "logistic"];
-        let model = params.choice("model", models[0], &models)?;
-        let sprt = Sprt {
-            elo0: params.number("elo0", 0.0, -1000.0..=1000.0)?,
-            elo1: params.number("elo1", 5.0, -1000.0..=1000.0)?,
-            alpha: params.number("alpha", 0.05, 1e-6..=0.5)?,
-            beta: params.number("beta", 0.05, 1e-6..=0.5)?,
-            model: if model == models[1] { models[1] } else { models[0] },
-        };
+        let sprt = Sprt::default().read("sprt", &Params::parse(text)?, &[])?;
         if sprt.elo1 > sprt.elo0 { Ok(sprt) } else { Err(SprtError::Order) }
     }
 
@@ -208,7 +213,7 @@ impl Sprt {
             () if llr <= lower => "H0",
             () => UNDECIDED,
         };
-        SprtState { elo0, elo1, model, llr, lower, upper, verdict }
+        SprtState { elo0, elo1, model: model.name(), llr, lower, upper, verdict }
     }
 
     fn llr(&self, tally: &ResultTally) -> f64 {
@@ -219,9 +224,9 @@ impl Sprt {
         let total: f64 = counts.iter().sum();
         let seen = counts.map(|n| n / total);
         let fit = |elo: f64| match self.model {
-            "logistic" => fit_mean(&seen, score_of_elo(elo)),
+            EloModel::Logistic => fit_mean(&seen, score_of_elo(elo)),
             // A pair's mean scatters √2 less than a game.
-            _ => fit_strength(&seen, std::f64::consts::SQRT_2 * elo / NELO_PER_SIGMA),
+            EloModel::Normalized => fit_strength(&seen, std::f64::consts::SQRT_2 * elo / NELO_PER_SIGMA),
         };
         let (fit0, fit1) = (fit(self.elo0), fit(self.elo1));
         let ratios = seen.iter().zip(fit0.iter().zip(&fit1)).map(|(p, (p0, p1))| p * (p1 / p0).ln());

@@ -617,7 +617,7 @@ mod tests {
                             for slot in slab.run(start, 4) {
                                 assert_eq!(slot.load(Ordering::Relaxed), thread, "a run has two owners");
                             }
-                            slab.release(Run { start: start, len: 4 });
+                            slab.release(Run { start, len: 4 });
                         }
                     }
                 });

@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::engine::Settings;
 use crate::lab::matches::{Adjudication, DrawRule, Openings, SideLimit, WinRule};
+use crate::options::OptionGroup;
 use crate::params::{ParamError, Params};
 use crate::tablebase::Tablebase;
 use crate::time::TimeControl;
@@ -92,21 +93,8 @@ impl GameArgs {
     }
 
     pub(super) fn adjudication(&self) -> Result<Adjudication, Failure> {
-        let draw = |params: Params| {
-            params.allow_only("draws", &["move", "count", "score"], &[])?;
-            Ok(DrawRule {
-                move_number: params.integer("move", 40, 1..=10_000)? as u32,
-                moves: params.integer("count", 8, 1..=10_000)? as u32,
-                centipawns: params.integer("score", 10, 0..=100_000)? as i32,
-            })
-        };
-        let win = |params: Params| {
-            params.allow_only("wins", &["count", "score"], &[])?;
-            Ok(WinRule {
-                moves: params.integer("count", 3, 1..=10_000)? as u32,
-                centipawns: params.integer("score", 600, 1..=100_000)? as i32,
-            })
-        };
+        let draw = |params: Params| DrawRule::default().read("draws", &params, &[]);
+        let win = |params: Params| WinRule::default().read("wins", &params, &[]);
         let tables = self.adjudicate_syzygy.as_deref().map(Tablebase::open).transpose();
         Ok(Adjudication {
             draw: parsed("adjudicate-draw", self.adjudicate_draw.as_deref(), draw)?,
