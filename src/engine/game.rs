@@ -92,8 +92,8 @@ impl GameState {
             self.set_position(&target.game, past, &settings.search, rescale, resources.draining)?;
         tree.set_limit(tree_limit(settings, &**resources.backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limits.ponder {
-            self.note_replies(&target.game);
+        if limits.ponder && self.before_pondering.as_ref().is_none_or(|before| !before.is_of(&target.game)) {
+            self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
         }
         let tables = resources.tables.filter_root_moves(&target.game, target.root_moves, &settings.tablebase);
         if limits.mover_clock().is_some() {
@@ -233,13 +233,6 @@ impl GameState {
             facts.root = root_evaluation(tree.tree(), tree.root(), backend);
         }
         facts
-    }
-
-    /// Notes down what the tree holds of the position to ponder, unless it was pondered before.
-    fn note_replies(&mut self, position: &History) {
-        if self.before_pondering.as_ref().is_none_or(|before| !before.is_of(position)) {
-            self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
-        }
     }
 
     pub(super) fn take_message(&mut self) -> Option<String> {

@@ -66,16 +66,14 @@ fn lines(mut input: impl BufRead) -> impl Iterator<Item = String> {
         let mut bytes = Vec::new();
         match input.read_until(b'\n', &mut bytes) {
             Ok(0) => None,
-            Ok(_) => Some(String::from_utf8(bytes).unwrap_or_else(|error| latin1(error.as_bytes()))),
+            Ok(_) => Some(
+                String::from_utf8(bytes)
+                    .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()),
+            ),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Some(String::new()),
             Err(_) => None,
         }
     })
-}
-
-/// Returns Latin-1 as text: there a byte is the number of a character.
-fn latin1(bytes: &[u8]) -> String {
-    bytes.iter().copied().map(char::from).collect()
 }
 
 struct Session {

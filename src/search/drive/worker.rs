@@ -188,7 +188,7 @@ impl SteppedSearch {
 
     /// Goes on with another search in the same buffers.
     pub(crate) fn take_up(&mut self, search: Arc<Search>) {
-        self.gatherer.start_from(search.state.context.history.clone());
+        self.gatherer.history = search.state.context.history.clone();
         self.device.begin();
         self.search = search;
     }

@@ -73,11 +73,6 @@ impl Gatherer {
         }
     }
 
-    /// Begins anew with another game, in the same buffers.
-    pub(crate) fn start_from(&mut self, history: History) {
-        self.history = history;
-    }
-
     pub(crate) fn has_device(&self) -> bool {
         self.queues > 0
     }

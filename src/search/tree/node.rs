@@ -182,10 +182,6 @@ impl Edge {
         Edge(u32::from(policy) << 16 | u32::from(mv.to_bits()))
     }
 
-    fn without_policy(self) -> Edge {
-        Edge::packed(self.mv(), 0)
-    }
-
     pub(crate) fn mv(self) -> Move {
         Move::from_bits(self.0 as u16)
     }
@@ -556,7 +552,7 @@ impl Node {
     /// Takes the policy of a move that certainly loses away: as a visited move it would lower the first-play urgency of its siblings.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
-            self.edge.store(self.edge().without_policy().0, Ordering::Relaxed);
+            self.edge.store(Edge::packed(self.edge().mv(), 0).0, Ordering::Relaxed);
         }
     }
 

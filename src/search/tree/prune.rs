@@ -96,7 +96,8 @@ impl Tree {
             }
             while let Some(id) = walk.open.pop() {
                 let node = self.node(id);
-                if id != root && self.may_be_pruned(node, walk.most_visits) {
+                let is_idle = node.in_flight() == 0 && node.proof().is_none();
+                if id != root && is_idle && node.visits() <= walk.most_visits {
                     freed += release_subtree(self, id, NodeId(0));
                 } else {
                     let children = self.children(node).filter(|(_, child)| has_children(child));
@@ -112,10 +113,6 @@ impl Tree {
                 return;
             }
         }
-    }
-
-    fn may_be_pruned(&self, node: &Node, most_visits: u32) -> bool {
-        node.visits() <= most_visits && node.in_flight() == 0 && node.proof().is_none()
     }
 
     /// Returns the number of visits up to which nodes are to be pruned, by nodes at equal distances in memory.

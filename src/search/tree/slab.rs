@@ -231,7 +231,7 @@ impl<T: Slot> Slab<T> {
 
     /// Puts a free run on the stack of its region and class.
     fn push(&self, class: usize, start: u32) {
-        let region = region_of(start);
+        let region = (start / STRIPE) as usize % REGIONS;
         let top = self.stack(region, class);
         let mut old = top.load(Ordering::Relaxed);
         loop {
@@ -414,10 +414,6 @@ fn cut(chunk: &AtomicU64, len: u32) -> Option<u32> {
             Err(now) => old = now,
         }
     }
-}
-
-fn region_of(index: u32) -> usize {
-    (index / STRIPE) as usize % REGIONS
 }
 
 /// Packs what is free of a chunk into the form of [`Slab::chunks`].
