@@ -39,6 +39,13 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new() }
     }
 
+    /// Returns an empty table with columns of words, then columns of numbers.
+    pub fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
+        let words = words.iter().map(|&name| (name, Align::Left));
+        let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
+        Table::new(caption, &columns)
+    }
+
     /// Appends a row. Cells beyond the last column are left out, missing ones are empty.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) -> &mut Table {
         let mut cells: Vec<String> = cells.into_iter().take(self.columns.len()).collect();

@@ -71,7 +71,7 @@ impl Analyst {
                 Some(terminal) => game_over(terminal),
                 None => self.search(&text)?,
             };
-            self.add_effort(SearchEffort { new_nodes: found.new_nodes, time_ms: found.time_ms });
+            self.add_effort(found.effort);
             positions.push(found);
             let is_given_up = progress().is_break();
             if let Some(played) = played {
@@ -86,7 +86,6 @@ impl Analyst {
         Ok(Some(AnalysedGame { recorded: game, positions, planned_ms }))
     }
 
-    /// Returns the new visits per second of all searches so far.
     fn nps(&self) -> f64 {
         1000.0 * self.effort.new_nodes as f64 / self.effort.time_ms.max(1.0)
     }
@@ -105,13 +104,12 @@ impl Analyst {
         Ok(AnalysedPosition {
             lines,
             nodes: summary.nodes,
-            new_nodes: summary.new_nodes,
-            time_ms: summary.time.as_secs_f64() * 1e3,
+            effort: SearchEffort { new_nodes: summary.new_nodes, time_ms: summary.time.as_secs_f64() * 1e3 },
         })
     }
 }
 
-/// Returns the lines of a search, that of the move to play first.
+/// The lines of a search, that of the move to play first.
 fn lines(found: &FinishedSearch) -> Vec<AnalysedLine> {
     let info = found.result.info.iter();
     let mut lines: Vec<_> = info.flat_map(|info| &info.lines).map(line).collect();
@@ -133,14 +131,14 @@ fn line(line: &PvLine) -> AnalysedLine {
     }
 }
 
-/// Returns what is known of a position in which the game is over.
+/// What is known of a position in which the game is over.
 fn game_over(terminal: Terminal) -> AnalysedPosition {
     let (wl, d, score) = match terminal {
         Terminal::Checkmate => (-1.0, 0.0, MoveScore::Mate(0)),
         _ => (0.0, 1.0, MoveScore::Centipawns(0)),
     };
     let line = AnalysedLine { wl, d, score, moves_left: Some(0.0), moves: Vec::new() };
-    AnalysedPosition { lines: vec![line], nodes: 0, new_nodes: 0, time_ms: 0.0 }
+    AnalysedPosition { lines: vec![line], nodes: 0, effort: SearchEffort::default() }
 }
 
 /// The clocks that a time manager gets to see.
@@ -155,7 +153,7 @@ pub(crate) struct SpendingPlan {
 }
 
 impl SpendingPlan {
-    /// Returns the time that the manager would have spent on each move of both sides, ms, on a machine that makes `nps` new
+    /// The time that the manager would have spent on each move of both sides, ms, on a machine that makes `nps` new
     /// visits per second. Where the game has clocks, it sees them as they were; else its own, which runs down by what it spends.
     /// Without a time control there are no times.
     pub(super) fn spend(

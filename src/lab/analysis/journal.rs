@@ -38,7 +38,7 @@ pub(crate) struct AnalysisRow {
 }
 
 impl AnalysisRow {
-    /// Returns the row of a game of the run `run`. `engine` describes what analysed it.
+    /// The row of a game of the run `run`. `engine` describes what analysed it.
     pub(crate) fn new(run: &str, game: &AnalysedGame, engine: &str) -> AnalysisRow {
         let mut pgn = Vec::new();
         // Writing into memory cannot fail.
@@ -50,8 +50,8 @@ impl AnalysisRow {
             summary: AnalysisSummary::of(game),
             viewed: viewed_game(game),
             effort: SearchEffort {
-                new_nodes: game.positions.iter().map(|found| found.new_nodes).sum(),
-                time_ms: game.positions.iter().map(|found| found.time_ms).sum(),
+                new_nodes: game.positions.iter().map(|found| found.effort.new_nodes).sum(),
+                time_ms: game.positions.iter().map(|found| found.effort.time_ms).sum(),
             },
         }
     }
@@ -73,7 +73,7 @@ pub(crate) struct KnownGames {
 }
 
 impl KnownGames {
-    /// Returns the row of the game that the run meets next, if it was analysed before.
+    /// The row of the game that the run meets next, if it was analysed before.
     pub(crate) fn next(&mut self, game: &RecordedGame) -> Result<Option<AnalysisRow>, LabError> {
         match self.rows.pop_front() {
             Some(row) if row.game != fingerprint(game) => Err(other_run(&self.path)),
@@ -114,7 +114,6 @@ impl AnalysisJournal {
         Ok((AnalysisJournal { folder: folder.to_owned(), file, pgn }, KnownGames { path, rows }))
     }
 
-    /// Says whether a folder has the journal of an unfinished run.
     pub(crate) fn is_in(folder: &Path) -> bool {
         folder.join(JOURNAL).exists()
     }
@@ -125,14 +124,13 @@ impl AnalysisJournal {
         self.pgn.write_all(row.pgn.as_bytes()).map_err(RowError::io(&self.folder.join(GAMES)))
     }
 
-    /// Takes the journal away: the run is whole and written down.
     pub(crate) fn finish(self) -> Result<(), RowError> {
         let path = self.folder.join(JOURNAL);
         fs::remove_file(&path).map_err(RowError::io(&path))
     }
 }
 
-/// Returns a hash over what was read of a game.
+/// A hash over what was read of a game.
 fn fingerprint(game: &RecordedGame) -> String {
     let RecordedGame { tags, start, variant, moves, .. } = game;
     let hash = Sha256::digest(format!("{tags:?} {} {variant:?} {moves:?}", start.to_fen()));

@@ -10,7 +10,7 @@ mod journal;
 mod page;
 mod pgn;
 
-pub(crate) use analyst::{Analyst, SpendingPlan};
+pub(crate) use analyst::{Analyst, SearchEffort, SpendingPlan};
 pub(crate) use journal::{AnalysisJournal, AnalysisRow, GAMES, KnownGames};
 pub(crate) use page::{page, table};
 pub(crate) use pgn::is_analysis;
@@ -49,13 +49,10 @@ pub(crate) struct AnalysedPosition {
     pub(crate) lines: Vec<AnalysedLine>,
     /// Visits of the root, those kept from the position before included; 0 where the game is over.
     pub(crate) nodes: u64,
-    pub(crate) new_nodes: u64,
-    /// Time of the search, ms.
-    pub(crate) time_ms: f64,
+    pub(crate) effort: SearchEffort,
 }
 
 impl AnalysedPosition {
-    /// Returns the best line.
     pub(crate) fn best(&self) -> &AnalysedLine {
         &self.lines[0]
     }
@@ -64,7 +61,6 @@ impl AnalysedPosition {
 /// A recorded game with what was found of its positions.
 #[derive(Clone, Debug)]
 pub(crate) struct AnalysedGame {
-    /// The game.
     pub(crate) recorded: RecordedGame,
     /// What was found of each position, that after the last move included.
     pub(crate) positions: Vec<AnalysedPosition>,
@@ -73,7 +69,7 @@ pub(crate) struct AnalysedGame {
 }
 
 impl AnalysedGame {
-    /// Returns the position before each move, and the last one.
+    /// The position before each move, and the last one.
     pub(crate) fn boards(&self) -> Vec<Position> {
         let moves = self.recorded.moves.iter().map(|played| played.r#move);
         let mut boards = vec![self.recorded.start.clone()];
@@ -81,13 +77,12 @@ impl AnalysedGame {
         boards
     }
 
-    /// Returns the judgement of a move, the `ply`-th from 0.
     pub(crate) fn judgement(&self, ply: usize) -> Judgement {
         let [before, after] = [&self.positions[ply], &self.positions[ply + 1]];
         Judgement::of(self.recorded.moves[ply].r#move, before, after)
     }
 
-    /// Returns the time that was used for a move, ms: as recorded, or by the clock before and after it.
+    /// The time that was used for a move, ms: as recorded, or by the clock before and after it.
     pub(crate) fn used_ms(&self, ply: usize) -> Option<f64> {
         let moves = &self.recorded.moves;
         let by_clock = || {
@@ -103,7 +98,6 @@ impl AnalysedGame {
     }
 }
 
-/// Returns the game up to its start.
 fn history_of(game: &RecordedGame) -> History {
     History::from_position(game.start.clone(), game.variant)
 }
@@ -132,7 +126,7 @@ impl Judgement {
         Judgement { loss: loss.max(0.0), is_best }
     }
 
-    /// Returns the number of the PGN standard's glyph, if it deserves one: `?!` 6, `?` 2, `??` 4.
+    /// The number of the PGN standard's glyph, if it deserves one: `?!` 6, `?` 2, `??` 4.
     pub(crate) fn nag(self) -> Option<u8> {
         match self.loss {
             loss if loss >= BLUNDER => Some(4),
@@ -229,7 +223,7 @@ mod tests {
     fn position(wl: f64, mv: Move) -> AnalysedPosition {
         let line =
             AnalysedLine { wl, d: 0.0, score: MoveScore::Centipawns(0), moves_left: None, moves: vec![mv] };
-        AnalysedPosition { lines: vec![line], nodes: 1, new_nodes: 1, time_ms: 1.0 }
+        AnalysedPosition { lines: vec![line], nodes: 1, effort: SearchEffort::default() }
     }
 
     #[test]

@@ -20,12 +20,6 @@ const VIEWER: PageProgram = PageProgram {
     script: include_str!("viewer.js"),
 };
 
-/// What the viewer reads.
-#[derive(Serialize)]
-struct ViewedGames<'a> {
-    games: Vec<&'a ViewedGame>,
-}
-
 /// What the viewer reads of a game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ViewedGame {
@@ -77,12 +71,12 @@ struct ViewedMove {
     planned: Option<f64>,
 }
 
-/// Returns the page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
+/// The page. `engine` describes what analysed the games, `plan` whose times are shown beside those of the players.
 pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
-    let viewed = ViewedGames { games: games.iter().map(|game| &game.viewed).collect() };
+    let viewed: Vec<_> = games.iter().map(|game| &game.viewed).collect();
     Page::new("Analysis")
         .paragraph(&format!("By {engine}. The time manager is {manager}."))
-        .program(&VIEWER, &viewed)
+        .program(&VIEWER, &serde_json::json!({ "games": viewed }))
         .heading("Players")
         .paragraph(
             "?!, ? and ?? are moves that give away at least 5, 10 and 15 % of a point, as the search expects it, against its best move.",
@@ -90,7 +84,6 @@ pub(crate) fn page(games: &[AnalysisRow], engine: &str, manager: &str) -> Page {
         .table(&table(games.iter().map(|game| &game.summary)))
 }
 
-/// Returns the table of both sides of all games.
 pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) -> Table {
     use Align::{Left, Right};
     let columns = [
@@ -128,7 +121,7 @@ pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) ->
     table
 }
 
-/// Returns what the viewer reads of a game.
+/// What the viewer reads of a game.
 pub(super) fn viewed_game(game: &AnalysedGame) -> ViewedGame {
     let tag = |name| game.recorded.tags.get(name).unwrap_or("?");
     let boards = game.boards();
@@ -174,7 +167,6 @@ fn viewed_position(game: &AnalysedGame, board: &Position, index: usize) -> Viewe
     }
 }
 
-/// Returns the squares of a move, one behind the other.
 fn squares(board: &Position, mv: Move) -> String {
     board.format_move(mv, Variant::Standard).chars().take(4).collect()
 }

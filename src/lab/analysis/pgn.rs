@@ -55,12 +55,12 @@ fn movetext(game: &AnalysedGame) -> String {
     text + game.recorded.tags.get("Result").unwrap_or("*")
 }
 
-/// Returns the lines that begin with another move than the one that was played.
+/// The lines that begin with another move than the one that was played.
 fn other_lines(position: &AnalysedPosition, played: Move) -> impl Iterator<Item = &AnalysedLine> {
     position.lines.iter().filter(move |line| line.moves.first().is_some_and(|&first| first != played))
 }
 
-/// Returns the number of the move from a position, with one dot or three.
+/// The number of the move from a position, with one dot or three.
 pub(super) fn number(before: &Position) -> String {
     let dots = if before.turn().is_white() { "." } else { "..." };
     format!("{}{dots}", before.game_ply() / 2 + 1)
@@ -74,7 +74,7 @@ fn variation(start: &Position, line: &AnalysedLine) -> String {
     moves.join(" ")
 }
 
-/// Returns the moves of a line in SAN, the first one and those of White with their numbers.
+/// The moves of a line in SAN, the first one and those of White with their numbers.
 pub(super) fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
     let mut position = start.clone();
     let mut texts = Vec::with_capacity(moves.len());
@@ -87,7 +87,7 @@ pub(super) fn numbered_moves(start: &Position, moves: &[Move]) -> Vec<String> {
     texts
 }
 
-/// Returns the comment of a move: what the position after it is worth, and the times.
+/// The comment of a move: what the position after it is worth, and the times.
 fn comment(game: &AnalysedGame, ply: usize, after: &Position) -> String {
     let (played, found) = (&game.recorded.moves[ply], &game.positions[ply + 1]);
     let best = found.best();

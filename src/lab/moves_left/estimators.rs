@@ -69,7 +69,7 @@ impl Estimator {
         Ok(Estimator { name, rule: Rule::Manager(rule, source) })
     }
 
-    /// Returns the yardstick: the best function of the ply, never fitted on the games it is tried on.
+    /// The yardstick: the best function of the ply, never fitted on the games it is tried on.
     pub(super) fn by_ply(medians: Arc<PlyMedian>) -> Estimator {
         Estimator { name: "best by ply".into(), rule: Rule::PlyMedian(medians) }
     }
@@ -78,13 +78,12 @@ impl Estimator {
         Estimator { name: name.to_owned(), rule: Rule::Manager(rule, MovesLeftSource::Root) }
     }
 
-    /// Returns an estimator that was fitted to games, each half of the units tried with the fit to the other half.
+    /// An estimator that was fitted to games, each half of the units tried with the fit to the other half.
     fn fitted(name: String, unit: Unit, of_halves: [MovesLeftEstimator; 2]) -> Estimator {
         let [first, second] = of_halves;
         Estimator { name, rule: Rule::Fitted(unit, [second, first]) }
     }
 
-    /// Says whether the estimate depends on the network's head.
     pub(crate) fn uses_head(&self) -> bool {
         matches!(&self.rule, Rule::Manager(rule, _) if rule.uses_head())
     }
@@ -94,7 +93,7 @@ impl Estimator {
         self.uses_head() && matches!(&self.rule, Rule::Manager(_, MovesLeftSource::Search))
     }
 
-    /// Returns the estimate, full moves; `None` where the M that it needs is missing.
+    /// The estimate, full moves; `None` where the M that it needs is missing.
     pub(crate) fn estimate(&self, row: &PositionRow) -> Option<f64> {
         let (rule, input) = match &self.rule {
             Rule::PlyMedian(medians) => return Some(medians.moves_left(row)),
@@ -141,7 +140,7 @@ impl HalfCounts {
         }
     }
 
-    /// Returns the medians by ply, each half's from the other half; where the games are too few, says what is missing.
+    /// The medians by ply, each half's from the other half; where the games are too few, says what is missing.
     pub(super) fn medians(&self) -> Result<PlyMedian, String> {
         let [first, second] = self.games;
         let medians = medians(&self.by_ply[1]).zip(medians(&self.by_ply[0]));
@@ -212,7 +211,7 @@ impl HalfCounts {
     }
 }
 
-/// Returns the median of each chunk of plies, with thin ones as those before them; `None` if all are thin.
+/// The median of each chunk of plies, with thin ones as those before them; `None` if all are thin.
 fn medians(by_ply: &ValueCounts) -> Option<Vec<f64>> {
     let mut chunks: Vec<BTreeMap<u32, u64>> = Vec::new();
     for (ply, counts) in by_ply {
@@ -240,7 +239,6 @@ pub(super) struct PlyMedian {
 }
 
 impl PlyMedian {
-    /// Returns the median of the full moves left at the ply of a position.
     fn moves_left(&self, row: &PositionRow) -> f64 {
         let medians = &self.medians[self.unit.half(row)];
         let chunk = (row.ply / WIDTH) as usize;
@@ -344,7 +342,7 @@ mod tests {
         PositionRow { event, ply, moves_left, ..PositionRow::default() }
     }
 
-    /// Returns an event of each half.
+    /// An event of each half.
     fn events() -> [u64; 2] {
         [0, 1].map(|half| (1..).find(|&event| Unit::Event.half(&row(event, 0, 1)) == half).unwrap())
     }
@@ -389,7 +387,7 @@ mod tests {
         );
     }
 
-    /// Returns the fits to the rows, each a unit of its own, with mean absolute errors across the halves: fitted and with defaults.
+    /// The fits to the rows, each a unit of its own, with mean absolute errors across the halves: fitted and with defaults.
     fn fits(rows: &[PositionRow]) -> Vec<(String, f64, f64)> {
         let mut fitter = HalfCounts::new(Unit::Game);
         rows.chunk_by(|a, b| a.game == b.game).for_each(|game| fitter.add_game(game));
@@ -443,7 +441,6 @@ mod tests {
         crate::time::manager_from(&format!("smooth({text})")).expect("a TimeManager string");
     }
 
-    /// Returns the number behind `key` in a list of parameters.
     fn number(text: &str, key: &str) -> f64 {
         let rest = text.split_once(key).unwrap().1;
         rest.split([',', ')']).next().unwrap().parse().unwrap()

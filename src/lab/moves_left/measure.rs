@@ -2,9 +2,9 @@
 //! were made with.
 
 use std::num::NonZero;
-use std::ops::RangeInclusive;
 use std::path::Path;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::{Estimator, MovesLeftSource, PositionRow, mix};
@@ -19,56 +19,85 @@ use crate::network::{Backend, BatchEvaluator};
 use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;
 
-/// Filters; the default takes all games whose length counts, and all their positions.
-#[derive(Clone, Debug)]
+/// The games and positions that are looked at. By default these are all games whose length counts, and all their positions.
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {
-    /// The number of positions of which one is taken, drawn by game and ply.
+    /// Take at most N games
+    #[arg(long, value_name = "N")]
+    pub(crate) max_games: Option<u64>,
+    /// One position in N, drawn at random but always the same ones; use of the clock needs all of them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) sample: u64,
-    /// Fewest plies played before a position.
-    pub(crate) from_ply: u32,
-    /// Length of the games, plies.
-    pub(crate) plies: RangeInclusive<u32>,
-    /// Base time of the games, seconds; games without the tag have 0.
-    pub(crate) base_seconds: RangeInclusive<f64>,
-    /// Lowest Elo of either player.
-    pub(crate) min_elo: Option<u32>,
-    /// The ways the games ended; empty: any way that says something about their length.
-    pub(crate) endings: Vec<Ending>,
-    /// True to take only events that Zeitnot's own network was not trained on.
-    pub(crate) held_out: bool,
+    /// Positions from this ply on (plies, not moves)
+    #[arg(long, value_name = "PLY", default_value_t = 0)]
+    from_ply: u32,
+    /// Games of at least this many plies
+    #[arg(long, value_name = "PLIES", default_value_t = 1)]
+    min_plies: u32,
+    /// Games of at most this many plies
+    #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
+    max_plies: u32,
+    /// Games with this ending; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
+    #[arg(long, value_name = "T", value_parser = ending_of)]
+    termination: Vec<Ending>,
+    /// Games with at least this base time, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
+    min_base: f64,
+    /// Games with at most this base time, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
+    max_base: f64,
+    /// Games in which both players have at least this Elo
+    #[arg(long, value_name = "ELO")]
+    min_elo: Option<u32>,
+    /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
+    #[arg(long)]
+    held_out: bool,
 }
 
-impl Default for Selection {
-    fn default() -> Self {
-        Selection {
-            sample: 1,
-            from_ply: 0,
-            plies: 1..=u32::MAX,
-            base_seconds: 0.0..=f64::INFINITY,
-            min_elo: None,
-            endings: Vec::new(),
-            held_out: false,
-        }
-    }
+fn ending_of(name: &str) -> Result<Ending, String> {
+    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
+    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
 }
 
 impl Selection {
-    /// Says whether the game is one of those to look at.
+    /// Returns those that were given, but for the sample, as on the command line.
+    pub(crate) fn flags(&self) -> String {
+        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
+            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
+        }
+        let endings: Vec<_> =
+            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
+        let flags = [
+            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
+            flag("from-ply", self.from_ply, 0),
+            flag("min-plies", self.min_plies, 1),
+            flag("max-plies", self.max_plies, u32::MAX),
+            endings.join(" "),
+            flag("min-base", self.min_base, 0.0),
+            flag("max-base", self.max_base, f64::INFINITY),
+            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
+            if self.held_out { "--held-out".into() } else { String::new() },
+        ];
+        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
     pub(crate) fn takes_game(&self, game: &RecordedGame) -> bool {
         let tag = |name| game.tags.get(name).unwrap_or_default();
         let elo = |name| tag(name).parse::<u32>().unwrap_or(0);
         let ending = ending(game);
-        let ends_well =
-            if self.endings.is_empty() { ending.length_counts() } else { self.endings.contains(&ending) };
+        let ends_well = if self.termination.is_empty() {
+            ending.length_counts()
+        } else {
+            self.termination.contains(&ending)
+        };
         let base = base_seconds(tag("TimeControl"));
         ends_well
-            && self.plies.contains(&(game.moves.len() as u32))
-            && self.base_seconds.contains(&base)
+            && (self.min_plies..=self.max_plies).contains(&(game.moves.len() as u32))
+            && (self.min_base..=self.max_base).contains(&base)
             && self.min_elo.is_none_or(|least| elo("WhiteElo").min(elo("BlackElo")) >= least)
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
 
-    /// Says whether this position of a game is one of those to look at.
     pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
         ply >= self.from_ply
             && (self.sample <= 1 || mix(mix(game) ^ u64::from(ply)).is_multiple_of(self.sample))
@@ -87,29 +116,26 @@ pub(crate) struct Measurer<'a> {
 }
 
 impl<'a> Measurer<'a> {
-    /// Makes one for batches of so many positions, or of as many as the backend prefers if that is `None`. With `nodes`, each position is
-    /// also searched.
+    /// With `nodes`, each position is also searched.
     pub(crate) fn new(
         selection: &'a Selection,
         backend: &dyn Backend,
         settings: &Settings,
-        batch: Option<usize>,
         nodes: Option<u64>,
     ) -> Result<Measurer<'a>, LabError> {
         let info = backend.info();
-        let batch = batch.unwrap_or(info.preferred_batch);
         Ok(Measurer {
             selection,
             // Invariant: names of estimators without parameters are valid.
             estimators: ["mle-legacy", "mle-pieces", "mle-mlh"]
                 .map(|name| Estimator::parse(name, MovesLeftSource::Root).expect("an estimator's name")),
             has_moves_left: info.has_moves_left,
-            batch: BatchEvaluator::new(backend, settings.search.history_fill, batch)?,
+            batch: BatchEvaluator::new(backend, settings.search.history_fill, info.preferred_batch)?,
             searcher: nodes.map(|nodes| Searcher::new(settings, nodes)).transpose()?,
         })
     }
 
-    /// Returns the rows of each game. Batches go across games.
+    /// The rows of each game. Batches go across games.
     pub(crate) fn measure(&mut self, games: &[RecordedGame]) -> Result<Vec<Vec<PositionRow>>, LabError> {
         let mut rows = Vec::with_capacity(games.len());
         for game in games {
@@ -169,12 +195,11 @@ impl<'a> Measurer<'a> {
     }
 }
 
-/// Returns the FNV-1a hash of a text.
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Returns what is known of the position before the `i`-th move without any network or search.
+/// What is known of the position before the `i`-th move without any network or search.
 fn facts(game: &RecordedGame, i: usize, history: &History) -> PositionRow {
     let position = history.current();
     let plies_left = (game.moves.len() - i) as u32;
@@ -280,7 +305,6 @@ impl RunFacts {
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
-    /// Says whether all is the same that rows depend on.
     fn agrees_with(&self, other: &RunFacts) -> bool {
         RunFacts { origin: other.origin.clone(), ..self.clone() } == *other
     }
@@ -300,8 +324,21 @@ impl RunFacts {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
     use crate::lab::pgn::Games;
+
+    /// The command line of a test.
+    #[derive(Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        selection: Selection,
+    }
+
+    fn selection(flags: &[&str]) -> Selection {
+        CommandLine::parse_from([&["test"], flags].concat()).selection
+    }
 
     fn takes(selection: &Selection, tags: &str) -> bool {
         let text = format!("{tags}\n\n1. e4 e5 2. Nf3 1-0\n");
@@ -310,16 +347,16 @@ mod tests {
 
     #[test]
     fn games_are_chosen_by_their_tags() {
-        let all = Selection::default();
+        let all = selection(&[]);
         assert!(takes(&all, "[Result \"1-0\"]"));
         assert!(!takes(&all, "[Termination \"time forfeit\"]"), "its length says nothing");
-        let lost = Selection { endings: vec![Ending::Broken], ..all.clone() };
+        let lost = selection(&["--termination", Ending::Broken.name()]);
         assert!(takes(&lost, "[Termination \"time forfeit\"]") && !takes(&lost, "[Result \"1-0\"]"));
-        let long = Selection { plies: 4..=9, ..all.clone() };
+        let long = selection(&["--min-plies=4", "--max-plies=9"]);
         assert!(!takes(&long, "[Result \"1-0\"]"));
-        let slow = Selection { base_seconds: 1800.0..=f64::INFINITY, ..all.clone() };
+        let slow = selection(&["--min-base=1800"]);
         assert!(takes(&slow, "[TimeControl \"1800+3\"]") && !takes(&slow, "[TimeControl \"60\"]"));
-        let strong = Selection { min_elo: Some(2000), ..all.clone() };
+        let strong = selection(&["--min-elo=2000"]);
         assert!(takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"2000\"]"));
         assert!(
             !takes(&strong, "[WhiteElo \"2100\"]\n[BlackElo \"1999\"]") && !takes(&strong, "[Event \"x\"]")
@@ -328,14 +365,14 @@ mod tests {
 
     #[test]
     fn held_out_events_are_one_in_twenty() {
-        let held_out = Selection { held_out: true, ..Selection::default() };
+        let held_out = selection(&["--held-out"]);
         let kept = (0..2000).filter(|i| takes(&held_out, &format!("[Event \"event {i}\"]"))).count();
         assert!((60..140).contains(&kept), "{kept}");
     }
 
     #[test]
     fn a_sample_has_the_asked_share_and_is_the_same_everywhere() {
-        let sampled = Selection { sample: 8, from_ply: 16, ..Selection::default() };
+        let sampled = selection(&["--sample=8", "--from-ply=16"]);
         let chosen = || {
             (1..100u64)
                 .flat_map(|g| (0..100).map(move |p| (g, p)))

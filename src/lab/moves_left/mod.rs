@@ -68,7 +68,7 @@ impl Row for PositionRow {
 }
 
 impl PositionRow {
-    /// Returns what estimators may look at, with the head's raw output for M.
+    /// What estimators may look at, with the head's raw output for M.
     fn input(&self) -> MovesLeftInput {
         MovesLeftInput {
             game_ply: GamePly(self.ply),
@@ -78,7 +78,7 @@ impl PositionRow {
         }
     }
 
-    /// Returns the same with M and its spread after the search.
+    /// The same with M and its spread after the search.
     fn searched_input(&self) -> MovesLeftInput {
         MovesLeftInput {
             m: self.m_search_plies.map(|m| Plies(m.into())),
@@ -96,7 +96,7 @@ impl RowOfGame for PositionRow {
     }
 }
 
-/// Returns a well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
+/// A well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
 /// same on every machine (the finaliser of SplitMix64).
 fn mix(game: u64) -> u64 {
     let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -8,17 +8,15 @@ use serde_json::{Value, json};
 
 use super::measure::RunFacts;
 use super::statistics::{Difference, EstimatorFigures, Interval};
-use super::study::{Dimension, GroupFigures, StudyReport};
+use super::study::{Dimension, GroupFigures, PLIES, StudyReport};
 use crate::lab::rows::RowError;
-use crate::report::{Align, Page, Plot, Table};
+use crate::report::{Page, Plot, Table};
 
 /// Smallest share of all positions that a plotted group has; smaller groups show only noise.
 const FEWEST: f64 = 0.005;
-/// Half the plies of a group of [`Dimension::ByPly`].
-const HALF_GROUP: f64 = 10.0;
 
 impl StudyReport {
-    /// Returns the document. Its keys are a contract; all errors are in full moves.
+    /// The document. Its keys are a contract; all errors are in full moves.
     pub(crate) fn to_json(&self) -> Value {
         let named = |figures: &[Option<EstimatorFigures>]| -> Vec<Value> {
             let known =
@@ -114,11 +112,9 @@ fn page(report: &StudyReport, facts: Option<&RunFacts>, plots: &[NamedPlot]) -> 
     page
 }
 
-/// Returns the table of what the rows were made with.
 fn origin(facts: &RunFacts) -> Table {
     let RunFacts { pgn, network, nodes, filters, sample, origin, .. } = facts;
-    let mut table =
-        Table::new("The run that measured the positions", &[("", Align::Left), ("", Align::Left)]);
+    let mut table = Table::of_columns("The run that measured the positions", &["", ""], &[]);
     let or = |text: &str, none: &str| if text.is_empty() { none.to_owned() } else { text.to_owned() };
     let sample = match sample {
         0 | 1 => "every position".to_owned(),
@@ -138,7 +134,7 @@ fn origin(facts: &RunFacts) -> Table {
     table
 }
 
-/// Returns what was measured, and how much of it an organizer ended.
+/// What was measured, and how much of it an organizer ended.
 fn extent(report: &StudyReport) -> String {
     let StudyReport { games, positions, events, played_out, .. } = report;
     format!(
@@ -163,18 +159,16 @@ fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
 }
 
 fn errors(report: &StudyReport, dimension: Dimension) -> Table {
-    let numbers = ["MAE", "95 % of MAE", "vs first, 95 %", "RMSE", "bias", "median", "R²", "Spearman"];
-    let mut columns = vec![("estimator", Align::Left)];
-    columns.extend(numbers.map(|name| (name, Align::Right)));
     let group = report.groups.iter().find(|group| group.group.dimension == dimension);
-    let mut table = Table::new(
+    let mut table = Table::of_columns(
         format!(
             "Errors over {}, {} positions; bias = estimate − truth; intervals by {}; vs first = difference of MAE to the first estimator",
             dimension.title(),
             group.map_or(0, |group| group.positions),
             report.unit.plural()
         ),
-        &columns,
+        &["estimator"],
+        &["MAE", "95 % of MAE", "vs first, 95 %", "RMSE", "bias", "median", "R²", "Spearman"],
     );
     for (name, figures) in report.names.iter().zip(group.iter().flat_map(|group| &group.figures)) {
         let Some(f) = figures else {
@@ -202,21 +196,14 @@ fn interval(interval: Interval) -> String {
     if interval.is_known() { format!("{low:.2} … {high:.2}") } else { "–".into() }
 }
 
-/// Returns the table of the differences of any two estimators; `None` if there is but one.
+/// The table of the differences of any two estimators; `None` if there is but one.
 fn differences(report: &StudyReport) -> Option<Table> {
-    let columns = [
-        ("estimator", Align::Left),
-        ("against", Align::Left),
-        ("all positions", Align::Right),
-        ("95 %", Align::Right),
-        ("played out", Align::Right),
-        ("95 %", Align::Right),
-    ];
     let caption = format!(
         "Differences of MAE on the same positions; below 0 the first is better; intervals by {}",
         report.unit.plural()
     );
-    let mut table = Table::new(caption, &columns);
+    let numbers = ["all positions", "95 %", "played out", "95 %"];
+    let mut table = Table::of_columns(caption, &["estimator", "against"], &numbers);
     let cells = |Difference { difference, ci }| [format!("{difference:+.2}"), interval(ci)];
     for pair in &report.differences {
         let played_out = pair.played_out.map(cells).into_iter().flatten();
@@ -227,13 +214,11 @@ fn differences(report: &StudyReport) -> Option<Table> {
     (!report.differences.is_empty()).then_some(table)
 }
 
-/// Returns the table of mean absolute errors by group.
 fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
-    let mut columns =
-        vec![(dimension.title(), Align::Left), ("positions", Align::Right), ("moves left", Align::Right)];
-    columns.extend(report.names.iter().map(|name| (name.as_str(), Align::Right)));
-    let mut table =
-        Table::new(format!("Mean absolute error in full moves, by {}", dimension.title()), &columns);
+    let caption = format!("Mean absolute error in full moves, by {}", dimension.title());
+    let names = report.names.iter().map(String::as_str);
+    let numbers: Vec<&str> = ["positions", "moves left"].into_iter().chain(names).collect();
+    let mut table = Table::of_columns(caption, &[dimension.title()], &numbers);
     for group in report.groups.iter().filter(|group| group.group.dimension == dimension) {
         let left = group.figures.iter().flatten().next().map(|figures| format!("{:.1}", figures.mean_left));
         let cells = group.figures.iter().map(|f| f.map_or(String::new(), |f| format!("{:.1}", f.mae)));
@@ -243,16 +228,14 @@ fn by_group(report: &StudyReport, dimension: Dimension) -> Table {
     table
 }
 
-/// Returns the table of what the estimators would have done to the clock; `None` where positions are missing.
+/// The table of what the estimators would have done to the clock; `None` where positions are missing.
 fn clock(report: &StudyReport) -> Option<Table> {
     let clocks = report.clock_figures()?;
-    let names = ["unused", "starved moves", "longest move", "variation"];
-    let mut columns = vec![("estimator", Align::Left)];
-    columns.extend(names.map(|name| (name, Align::Right)));
-    let mut table = Table::new(
+    let mut table = Table::of_columns(
         "The clock, if each move got clock ÷ estimate and there were no increment: unused at the game's end; starved = less than a third of an \
          even share; longest move in % of the clock; variation of a game's move times (0 = all equal)",
-        &columns,
+        &["estimator"],
+        &["unused", "starved moves", "longest move", "variation"],
     );
     for (name, clock) in report.names.iter().zip(clocks) {
         table.row([
@@ -266,36 +249,27 @@ fn clock(report: &StudyReport) -> Option<Table> {
     Some(table)
 }
 
-/// Returns the table of how often the spread covers the truth; `None` without searches.
+/// The table of how often the spread covers the truth; `None` without searches.
 fn spread(report: &StudyReport) -> Option<Table> {
     let spread = report.spread;
-    let columns = [("spread of the tree", Align::Left), ("share", Align::Right)];
-    let mut table = Table::new(
-        format!(
-            "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
-            spread.positions
-        ),
-        &columns,
+    let caption = format!(
+        "Truth within the spread of M over the searched tree, {} positions (normal errors: 68 %, 95 %)",
+        spread.positions
     );
+    let mut table = Table::of_columns(caption, &["spread of the tree"], &["share"]);
     table.row(["one spread".into(), format!("{:.1} %", 100.0 * spread.within_one)]);
     table.row(["two spreads".into(), format!("{:.1} %", 100.0 * spread.within_two)]);
     (spread.positions > 0).then_some(table)
 }
 
-/// Returns the table of fitted estimators; `None` if none were asked for.
+/// The table of fitted estimators; `None` if none were asked for.
 fn fits(report: &StudyReport) -> Option<Table> {
-    let columns = [
-        ("TimeManager", Align::Left),
-        ("fitted", Align::Left),
-        ("MAE", Align::Right),
-        ("MAE of the defaults", Align::Right),
-        ("difference, 95 %", Align::Right),
-    ];
     let units = report.unit.plural();
     let caption = format!(
         "Fitted to these games; MAE with each half of the {units} tried with the other half's fit. Only what beats its defaults there is to be pasted"
     );
-    let mut table = Table::new(caption, &columns);
+    let numbers = ["MAE", "MAE of the defaults", "difference, 95 %"];
+    let mut table = Table::of_columns(caption, &["TimeManager", "fitted"], &numbers);
     for fit in report.fits.as_ref()? {
         table.row([
             fit.time_manager.clone().unwrap_or_else(|| "not shown to beat the defaults".into()),
@@ -357,7 +331,7 @@ fn plots(report: &StudyReport) -> Vec<NamedPlot> {
     plots
 }
 
-/// Returns the chunks of plies that have enough positions to be plotted; the last chunk has no upper end and so no place on an axis.
+/// The chunks of plies that have enough positions to be plotted; the last chunk has no upper end and so no place on an axis.
 fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     let least = (report.positions as f64 * FEWEST) as u64;
     let of_plies =
@@ -365,31 +339,29 @@ fn plotted(report: &StudyReport) -> impl Iterator<Item = &GroupFigures> {
     report.groups.iter().filter(of_plies).filter(move |group| group.positions >= least)
 }
 
-/// Returns a figure of an estimator over the plies, `(ply, value)`.
+/// A figure of an estimator over the plies, `(ply, value)`.
 fn over_plies<T>(
     report: &StudyReport,
     place: usize,
     figure: impl Fn(&EstimatorFigures) -> T,
 ) -> Vec<(f64, T)> {
     let value = |group: &GroupFigures| {
-        let middle = f64::from(group.group.place) + HALF_GROUP;
+        let middle = f64::from(group.group.place + PLIES / 2);
         Some((middle, figure(group.figures[place].as_ref()?)))
     };
     plotted(report).filter_map(value).collect()
 }
 
-/// Returns an empty plot over the plies.
 fn by_ply(title: &str, y: &str) -> Plot {
     Plot::new(title, "plies played", y)
 }
 
-/// Adds a line for each estimator.
 fn lines(plot: Plot, report: &StudyReport, figure: impl Fn(&EstimatorFigures) -> f64) -> Plot {
     let names = report.names.iter().enumerate();
     names.fold(plot, |plot, (place, name)| plot.line(name, &over_plies(report, place, &figure)))
 }
 
-/// Returns the plot of the paired differences to the first estimator, with their bands.
+/// The plot of the paired differences to the first estimator, with their bands.
 fn differences_by_ply(report: &StudyReport) -> Plot {
     let first = over_plies(report, 0, |f| f.mae);
     let mut plot = by_ply("Difference to the first estimator by ply", "difference of errors, full moves");
@@ -421,8 +393,7 @@ fn against_truth(report: &StudyReport, place: usize) -> Plot {
 }
 
 fn clock_left(report: &StudyReport) -> Plot {
-    let mut plot =
-        Plot::new("Clock over the course of the game", "moves played, % of the game's", "clock left, %");
+    let mut plot = Plot::new("Clock over the game", "moves played, % of the game's", "clock left, %");
     for (clock, name) in report.clocks.iter().zip(&report.names) {
         let percent: Vec<_> = clock.curve().into_iter().map(|(x, y)| (100.0 * x, 100.0 * y)).collect();
         plot = plot.line(name, &percent);

@@ -20,13 +20,11 @@ const MOST_STEPS: usize = 4000;
 /// Sums over positions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    pub(super) count: f64,
-    /// Sum of the errors, estimate minus truth.
-    pub(super) error: f64,
-    /// Sum of the absolute errors.
-    pub(super) absolute: f64,
-    /// Sum of the squared errors.
-    pub(super) squared: f64,
+    count: f64,
+    /// Of estimate minus truth.
+    error: f64,
+    absolute: f64,
+    squared: f64,
     /// Sums of the truth and of its squares.
     truth: f64,
     truth_squared: f64,
@@ -50,8 +48,7 @@ impl Sums {
         self.sizes[step] += 1;
     }
 
-    /// Adds the sums of other positions.
-    pub(super) fn merge(&mut self, other: &Sums) {
+    fn merge(&mut self, other: &Sums) {
         self.count += other.count;
         self.error += other.error;
         self.absolute += other.absolute;
@@ -64,8 +61,8 @@ impl Sums {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Returns the figures, without those that the bootstrap and ranks give.
-    pub(super) fn figures(&self) -> EstimatorFigures {
+    /// The figures, without those that the bootstrap and ranks give.
+    fn figures(&self) -> EstimatorFigures {
         let mean = |sum: f64| sum / self.count;
         let scatter = self.truth_squared - self.truth * self.truth / self.count;
         EstimatorFigures {
@@ -86,9 +83,7 @@ impl Sums {
 /// The quality of an estimator, in full moves except `r2` and `spearman`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct EstimatorFigures {
-    /// Positions that it estimated.
     pub(super) positions: u64,
-    /// Mean absolute error.
     pub(super) mae: f64,
     /// Root of the mean squared error.
     pub(super) rmse: f64,
@@ -100,7 +95,6 @@ pub(super) struct EstimatorFigures {
     pub(super) r2: f64,
     /// Rank correlation of estimate and truth; only for all positions.
     pub(super) spearman: Option<f64>,
-    /// Mean of the moves that were really left.
     pub(super) mean_left: f64,
     /// 95 % confidence interval of `mae`; not finite where units are too few, as is the one below.
     pub(super) ci: Interval,
@@ -108,7 +102,7 @@ pub(super) struct EstimatorFigures {
     pub(super) versus_first_ci: Interval,
 }
 
-/// Returns the median of numbers of which each is there `count` times, spread evenly over n − ½ to n + ½; they ascend.
+/// The median of numbers of which each is there `count` times, spread evenly over n − ½ to n + ½; they ascend.
 pub(super) fn median(counts: impl Iterator<Item = (u32, u64)> + Clone) -> Option<f64> {
     let half = counts.clone().map(|(_, count)| count).sum::<u64>() as f64 / 2.0;
     let mut below = 0.0;
@@ -138,7 +132,6 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// Returns the identity of the unit that a position belongs to.
     pub(super) fn of(self, row: &PositionRow) -> u64 {
         match self {
             Unit::Event => row.event,
@@ -146,7 +139,7 @@ impl Unit {
         }
     }
 
-    /// Returns which half of the units a position belongs to, 0 or 1.
+    /// Which half of the units a position belongs to, 0 or 1.
     pub(super) fn half(self, row: &PositionRow) -> usize {
         (mix(self.of(row)) & 1) as usize
     }
@@ -173,7 +166,7 @@ impl Interval {
         self.low.is_finite() && self.high.is_finite()
     }
 
-    /// Returns the interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape `[REPLICATES]`, if there
+    /// The interval from the 2.5 % to the 97.5 % point of a statistic's values in the replicates, shape `[REPLICATES]`, if there
     /// are enough units for one.
     fn of(units: usize, values: Array1<f64>) -> Interval {
         if units < FEWEST_UNITS {
@@ -188,14 +181,9 @@ impl Interval {
 }
 
 /// The number of times that a unit counts in each replicate, shape `[REPLICATES]`.
-#[derive(Debug)]
-pub(super) struct BootstrapWeights(Array1<f64>);
-
-impl BootstrapWeights {
-    pub(super) fn of(unit: u64) -> BootstrapWeights {
-        let mut random = fastrand::Rng::with_seed(mix(unit));
-        BootstrapWeights(Array1::from_shape_simple_fn(REPLICATES, || poisson(random.f64())))
-    }
+pub(super) fn bootstrap_weights(unit: u64) -> Array1<f64> {
+    let mut random = fastrand::Rng::with_seed(mix(unit));
+    Array1::from_shape_simple_fn(REPLICATES, || poisson(random.f64()))
 }
 
 /// Draws from the Poisson distribution of mean 1 by inverting its distribution function at `uniform`.
@@ -210,28 +198,20 @@ fn poisson(uniform: f64) -> f64 {
     k
 }
 
-/// A sum over positions in each replicate, shape `[REPLICATES]`.
+/// Sums over the positions of one estimator in one group, from which intervals come, too.
 #[derive(Clone, Debug)]
-pub(super) struct Replicates(Array1<f64>);
-
-impl Default for Replicates {
-    fn default() -> Self {
-        Replicates(Array1::zeros(REPLICATES))
-    }
-}
-
-impl Replicates {
-    pub(super) fn add(&mut self, weights: &BootstrapWeights, sum: f64) {
-        self.0.scaled_add(sum, &weights.0);
-    }
-}
-
-/// Sums over the positions of one estimator in one group, with those of the replicates, from which intervals come.
-#[derive(Clone, Debug, Default)]
 pub(super) struct GroupSums {
     sums: Sums,
-    count: Replicates,
-    absolute: Replicates,
+    /// Positions and absolute errors in each replicate, shape `[REPLICATES]`.
+    counts: Array1<f64>,
+    absolutes: Array1<f64>,
+}
+
+impl Default for GroupSums {
+    fn default() -> Self {
+        let [counts, absolutes] = [Array1::zeros(REPLICATES), Array1::zeros(REPLICATES)];
+        GroupSums { sums: Sums::default(), counts, absolutes }
+    }
 }
 
 /// The difference of two mean absolute errors on the same games, full moves.
@@ -244,17 +224,16 @@ pub(super) struct Difference {
 
 impl GroupSums {
     /// Adds the sums of a game, which counts as often as its unit.
-    pub(super) fn add(&mut self, game: &Sums, weights: &BootstrapWeights) {
+    pub(super) fn add(&mut self, game: &Sums, weights: &Array1<f64>) {
         self.sums.merge(game);
-        self.count.add(weights, game.count);
-        self.absolute.add(weights, game.absolute);
+        self.counts.scaled_add(game.count, weights);
+        self.absolutes.scaled_add(game.absolute, weights);
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.sums.count == 0.0
     }
 
-    /// Returns the mean absolute error.
     pub(super) fn mae(&self) -> f64 {
         self.sums.absolute / self.sums.count
     }
@@ -265,7 +244,7 @@ impl GroupSums {
         Difference { difference: self.mae() - other.mae(), ci }
     }
 
-    /// Returns the figures of an estimator in a group of so many units; `first` are the sums of the estimator that others are
+    /// The figures of an estimator in a group of so many units; `first` are the sums of the estimator that others are
     /// compared with.
     pub(super) fn figures(&self, first: &GroupSums, units: usize) -> EstimatorFigures {
         EstimatorFigures {
@@ -276,7 +255,7 @@ impl GroupSums {
     }
 
     fn replicated_mae(&self) -> Array1<f64> {
-        &self.absolute.0 / &self.count.0
+        &self.absolutes / &self.counts
     }
 }
 
@@ -318,7 +297,6 @@ impl Joint {
     }
 }
 
-/// Returns the mean rank of each number, counted from 0.
 fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     let mut below = 0.0;
     let rank = |(&value, &count): (&u32, &u64)| {
@@ -329,7 +307,7 @@ fn ranks(counts: &BTreeMap<u32, u64>) -> BTreeMap<u32, f64> {
     counts.iter().map(rank).collect()
 }
 
-/// Shares of positions whose truth lay within the spread that the searched tree gave.
+/// Shares of positions (in plies) whose truth lay within the spread that the searched tree gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct SpreadCoverage {
     /// Positions with a spread.
@@ -341,7 +319,6 @@ pub(super) struct SpreadCoverage {
 }
 
 impl SpreadCoverage {
-    /// Counts a position; all in plies.
     pub(super) fn add(&mut self, m: f64, spread: f64, plies_left: f64) {
         let error = (m - plies_left).abs();
         let n = self.positions as f64;
@@ -355,7 +332,7 @@ impl SpreadCoverage {
 /// A move is starved if it gets less than this share of an even share of the clock.
 const STARVED: f64 = 1.0 / 3.0;
 /// Points of a curve over a game.
-pub(super) const POINTS: usize = 20;
+const POINTS: usize = 20;
 /// The fewest moves of a side that tell something about the use of a clock.
 const FEWEST_MOVES: usize = 10;
 
@@ -372,7 +349,6 @@ pub(super) struct ClockUse {
     curve: [f64; POINTS + 1],
 }
 
-/// The use of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct ClockFigures {
     pub(super) sides: u64,
@@ -416,7 +392,7 @@ impl ClockUse {
         self.variation += (squares / n - mean * mean).max(0.0).sqrt() / mean;
     }
 
-    /// Returns the means; `None` if nothing was played.
+    /// The means; `None` if nothing was played.
     pub(super) fn figures(&self) -> Option<ClockFigures> {
         let mean = |sum: f64| sum / self.sides as f64;
         (self.sides > 0).then(|| ClockFigures {
@@ -428,7 +404,7 @@ impl ClockUse {
         })
     }
 
-    /// Returns the mean clock over the game: `(share of the moves played, share of the clock left)`.
+    /// The mean clock over the game: `(share of the moves played, share of the clock left)`.
     pub(super) fn curve(&self) -> Vec<(f64, f64)> {
         let sides = self.sides.max(1) as f64;
         self.curve.iter().enumerate().map(|(k, sum)| (k as f64 / POINTS as f64, sum / sides)).collect()
@@ -492,7 +468,7 @@ mod tests {
         for game in 0..2000 {
             let mut sums = Sums::default();
             sums.add(if game % 2 == 0 { 0.0 } else { 10.0 }, 0.0);
-            all.add(&sums, &BootstrapWeights::of(game));
+            all.add(&sums, &bootstrap_weights(game));
         }
         let interval = all.figures(&all, 2000).ci;
         let width = (interval.high - interval.low) / (2.0 * 1.96 * 0.112);
@@ -504,11 +480,11 @@ mod tests {
 
     #[test]
     fn weights_have_mean_and_variance_one_and_never_change() {
-        let draws: Vec<f64> = (0..200).flat_map(|game| BootstrapWeights::of(game).0).collect();
+        let draws: Vec<f64> = (0..200).flat_map(bootstrap_weights).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
         let variance = draws.iter().map(|k| (k - mean).powi(2)).sum::<f64>() / draws.len() as f64;
         assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.04, "{mean} {variance}");
-        assert_eq!(BootstrapWeights::of(7).0, BootstrapWeights::of(7).0);
+        assert_eq!(bootstrap_weights(7), bootstrap_weights(7));
     }
 
     #[test]

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ndarray::Array1;
 use serde::Serialize;
 
 use super::PositionRow;
 use super::estimators::{Estimator, FittedFamily, HalfCounts};
 use super::statistics::{
-    BootstrapWeights, ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums,
-    Interval, Joint, SpreadCoverage, Sums, Unit,
+    ClockFigures, ClockUse, Difference, EstimatorFigures, FEWEST_UNITS, GroupSums, Interval, Joint,
+    SpreadCoverage, Sums, Unit, bootstrap_weights,
 };
 use crate::lab::rows::MergedGames;
 use crate::lab::training::game::Ending;
@@ -62,7 +63,6 @@ pub(super) struct PairDifference {
     pub(super) name: String,
     /// The other, whose error is subtracted.
     pub(super) against: String,
-    /// Over all positions.
     #[serde(flatten)]
     pub(super) all: Difference,
     /// Over those of games that were played out, if there are any.
@@ -74,7 +74,6 @@ pub(super) struct PairDifference {
 pub(super) struct Fit {
     /// The text to paste as `TimeManager`; `None` where the fit does not beat the defaults.
     pub(super) time_manager: Option<String>,
-    /// The fitted estimator.
     pub(super) estimator: String,
     /// Mean absolute error across the halves, full moves.
     pub(super) mae: f64,
@@ -94,7 +93,6 @@ pub(super) struct GroupFigures {
 }
 
 impl StudyReport {
-    /// Returns the figures of the clock by estimator, if there are any.
     pub(super) fn clock_figures(&self) -> Option<Vec<ClockFigures>> {
         let figures: Option<Vec<ClockFigures>> = self.clocks.iter().map(ClockUse::figures).collect();
         figures.filter(|figures| !figures.is_empty())
@@ -102,7 +100,6 @@ impl StudyReport {
 }
 
 impl Study {
-    /// Reads the rows.
     pub(crate) fn run(&self) -> Result<StudyReport, LabError> {
         let unit = self.unit()?;
         let (mut counts, mut is_searched) = (HalfCounts::new(unit), false);
@@ -148,8 +145,8 @@ impl Study {
     }
 }
 
-/// Sums of a group.
-#[derive(Clone, Debug)]
+/// Sums over the positions of a group.
+#[derive(Clone, Debug, Default)]
 struct GroupCells {
     positions: u64,
     units: BTreeSet<u64>,
@@ -157,19 +154,21 @@ struct GroupCells {
     cells: Vec<GroupSums>,
 }
 
-/// Sums of a fitted estimator, and of the same one with its defaults.
-struct FitSums {
-    family: FittedFamily,
-    units: BTreeSet<u64>,
-    tried: GroupSums,
-    default: GroupSums,
+impl GroupCells {
+    fn add_game(&mut self, positions: u64, sums: &[Sums], unit: u64, weights: &Array1<f64>) {
+        self.positions += positions;
+        self.units.insert(unit);
+        self.cells.resize_with(sums.len(), GroupSums::default);
+        self.cells.iter_mut().zip(sums).for_each(|(cell, sums)| cell.add(sums, weights));
+    }
 }
 
 /// All sums.
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
-    fits: Vec<FitSums>,
+    /// With the sums of each, of the fitted one first.
+    fits: Vec<(FittedFamily, GroupCells)>,
     games: u64,
     positions: u64,
     played_out: u64,
@@ -185,16 +184,10 @@ struct Accumulator {
 impl Accumulator {
     fn new(unit: Unit, estimators: Vec<Estimator>, families: Vec<FittedFamily>) -> Accumulator {
         let count = estimators.len();
-        let fits = families.into_iter().map(|family| FitSums {
-            family,
-            units: BTreeSet::new(),
-            tried: GroupSums::default(),
-            default: GroupSums::default(),
-        });
         Accumulator {
             unit,
             estimators,
-            fits: fits.collect(),
+            fits: families.into_iter().map(|family| (family, GroupCells::default())).collect(),
             games: 0,
             positions: 0,
             played_out: 0,
@@ -237,21 +230,13 @@ impl Accumulator {
             }
         }
         let unit = self.unit.of(first);
-        let weights = BootstrapWeights::of(unit);
+        let weights = bootstrap_weights(unit);
         for (group, (positions, sums)) in game {
-            let all = self.groups.entry(group).or_insert_with(|| GroupCells {
-                positions: 0,
-                units: BTreeSet::new(),
-                cells: vec![GroupSums::default(); sums.len()],
-            });
-            all.positions += positions;
-            all.units.insert(unit);
-            all.cells.iter_mut().zip(&sums).for_each(|(cell, sums)| cell.add(sums, &weights));
+            self.groups.entry(group).or_default().add_game(positions, &sums, unit, &weights);
         }
-        for fit in &mut self.fits {
-            fit.units.insert(unit);
-            fit.tried.add(&sums_of(&fit.family.tried, rows), &weights);
-            fit.default.add(&sums_of(&fit.family.default, rows), &weights);
+        for (fit, all) in &mut self.fits {
+            let sums = [&fit.tried, &fit.default].map(|estimator| sums_of(estimator, rows));
+            all.add_game(rows.len() as u64, &sums, unit, &weights);
         }
         self.play_clocks(rows, &estimates);
     }
@@ -284,14 +269,15 @@ impl Accumulator {
             });
             GroupFigures { figures: figures.collect(), group, positions }
         });
-        let fits = self.fits.iter().map(|fit| {
-            let ci = fit.tried.minus(&fit.default, fit.units.len()).ci;
-            let estimator = fit.family.tried.name.clone();
+        let fits = self.fits.iter().map(|(fit, GroupCells { units, cells, .. })| {
+            let (tried, default) = (&cells[0], &cells[1]);
+            let ci = tried.minus(default, units.len()).ci;
+            let estimator = fit.tried.name.clone();
             Fit {
                 time_manager: (ci.high < 0.0).then(|| format!("smooth({estimator})")),
                 estimator,
-                mae: fit.tried.mae(),
-                default_mae: fit.default.mae(),
+                mae: tried.mae(),
+                default_mae: default.mae(),
                 versus_default_ci: ci,
             }
         });
@@ -312,7 +298,7 @@ impl Accumulator {
         }
     }
 
-    /// Returns the differences of any two estimators, each to those before it; that of head and pieces is the first.
+    /// The differences of any two estimators, each to those before it; that of head and pieces is the first.
     fn differences(&self) -> Vec<PairDifference> {
         let difference = |dimension: Dimension, a: usize, b: usize| {
             let (_, group) = self.groups.iter().find(|(group, _)| group.dimension == dimension)?;
@@ -346,17 +332,14 @@ fn sums_of(estimator: &Estimator, rows: &[PositionRow]) -> Sums {
 }
 
 /// The property by which positions are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dimension {
     All,
     /// Positions of games that the rules of chess ended.
     PlayedOut,
     /// Plies played, in chunks of 20.
     ByPly,
-    /// Opening, middlegame, endgame, see [`Phase`].
     ByPhase,
-    /// Pieces on the board.
     ByPieces,
     /// Distance of the network's Q from 0, for either side.
     ByEvaluation,
@@ -373,28 +356,24 @@ impl Dimension {
         Dimension::ByTermination,
     ];
 
-    pub(super) fn key(self) -> &'static str {
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Dimension::All => "all",
-            Dimension::PlayedOut => "played_out",
-            Dimension::ByPly => "by_ply",
-            Dimension::ByPhase => "by_phase",
-            Dimension::ByPieces => "by_pieces",
-            Dimension::ByEvaluation => "by_evaluation",
-            Dimension::ByTermination => "by_termination",
+            Dimension::All => ("all", "all positions"),
+            Dimension::PlayedOut => ("played_out", "games that were played out"),
+            Dimension::ByPly => ("by_ply", "plies played"),
+            Dimension::ByPhase => ("by_phase", "phase"),
+            Dimension::ByPieces => ("by_pieces", "pieces on the board"),
+            Dimension::ByEvaluation => ("by_evaluation", "evaluation |Q|"),
+            Dimension::ByTermination => ("by_termination", "end of the game"),
         }
     }
 
+    pub(super) fn key(self) -> &'static str {
+        self.names().0
+    }
+
     pub(super) fn title(self) -> &'static str {
-        match self {
-            Dimension::All => "all positions",
-            Dimension::PlayedOut => "games that were played out",
-            Dimension::ByPly => "plies played",
-            Dimension::ByPhase => "phase",
-            Dimension::ByPieces => "pieces on the board",
-            Dimension::ByEvaluation => "evaluation |Q|",
-            Dimension::ByTermination => "end of the game",
-        }
+        self.names().1
     }
 }
 
@@ -404,7 +383,7 @@ pub(super) const PLIES: u32 = 20;
 const LAST_PLY: u32 = 300;
 
 /// A group: its dimension, its place among the dimension's groups, its name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Group {
     pub(super) dimension: Dimension,
     /// Orders the groups of a dimension.
@@ -422,8 +401,8 @@ impl Group {
         self.dimension == Dimension::ByPly && self.place == LAST_PLY
     }
 
-    /// Returns the groups that a position belongs to: at most one of each dimension.
-    pub(super) fn of(row: &PositionRow) -> Vec<Group> {
+    /// The groups that a position belongs to: at most one of each dimension.
+    fn of(row: &PositionRow) -> Vec<Group> {
         let groups = [
             Some(Group::new(Dimension::All, 0, "all")),
             is_played_out(row).then(|| Group::new(Dimension::PlayedOut, 0, "played out")),
@@ -444,8 +423,7 @@ fn by_ply(ply: u32) -> Group {
     Group::new(Dimension::ByPly, first, name)
 }
 
-/// Says whether the position is of a game that the rules of chess ended.
-pub(super) fn is_played_out(row: &PositionRow) -> bool {
+fn is_played_out(row: &PositionRow) -> bool {
     Ending::from_name(&row.ending).is_some_and(Ending::is_played_out)
 }
 
@@ -482,7 +460,7 @@ mod tests {
     use crate::lab::moves_left::MovesLeftSource;
     use crate::lab::rows::RowWriter;
 
-    /// Returns the study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what `mle-legacy` says.
+    /// The study of 60 games, each of an event of its own, whose lengths scatter about `factor` times what `mle-legacy` says.
     fn study(factor: f64) -> StudyReport {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.csv");

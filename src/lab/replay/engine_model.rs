@@ -79,7 +79,7 @@ const TAIL_SHARE: f64 = 0.5;
 const VISITED_MOVES: usize = 6;
 
 impl EngineModel {
-    /// Returns what survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made while the
+    /// What survives of a tree of `nodes` after our move and the opponent's, and of the nodes that were made while the
     /// opponent thought for `opponent_ms`, of which only the opponent's move takes its share.
     pub(super) fn kept_nodes(
         &self,
@@ -239,13 +239,13 @@ impl<'a> VirtualSearch<'a> {
     }
 }
 
-/// Returns the size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies on 40 positions each,
+/// The size of the tree in which half of the mates so many plies away are found. Measured from 2 to 7 plies on 40 positions each,
 /// see `docs/results/time-management.md`.
 fn nodes_to_find_mate(plies: u32) -> Nodes {
     Nodes(3u64.saturating_pow(plies.saturating_sub(2)))
 }
 
-/// Returns the evaluation with Q moved by `drift`; the probability of a draw stays possible.
+/// The evaluation with Q moved by `drift`; the probability of a draw stays possible.
 fn drifted(root: RootEvaluation, drift: f64) -> RootEvaluation {
     let q = (root.q + drift).clamp(-1.0, 1.0);
     RootEvaluation { q, d: root.d.map(|d| d.min(1.0 - q.abs())), ..root }

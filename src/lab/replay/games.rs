@@ -45,14 +45,14 @@ impl GameToReplay {
         is_long_enough.then_some(GameToReplay { number, side, moves, recorded, first_ply, control })
     }
 
-    /// Returns the recorded time control, if every move has a clock.
+    /// The recorded time control, if every move has a clock.
     pub fn recorded_control(&self) -> Option<TimeControl> {
         self.control.filter(|_| self.moves.iter().all(|position| position.clock_ms.is_some()))
     }
 }
 
 impl ReplayMove {
-    /// Returns a move in `position`, of which no network or clock is known.
+    /// A move in `position`, of which no network or clock is known.
     fn of(position: &Position) -> ReplayMove {
         let legal = position.legal_moves();
         ReplayMove {
@@ -65,12 +65,12 @@ impl ReplayMove {
     }
 }
 
-/// Returns the recorded time control, if its tag is of one period with the same rule for the whole game.
+/// The recorded time control, if its tag is of one period with the same rule for the whole game.
 pub(crate) fn control_of(game: &RecordedGame) -> Option<TimeControl> {
     game.tags.get("TimeControl").and_then(|tag| tag.parse().ok())
 }
 
-/// Returns the moves of the side that makes the move after `first_ply` plies, with the clock before each.
+/// The moves of the side that makes the move after `first_ply` plies, with the clock before each.
 pub(crate) fn recorded_moves(
     recorded: &RecordedGame,
     first_ply: usize,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::rows::ReplayMoveRow;
 use super::study::{ExactMean, ManagerFigures, ReplayCurvePoint, ReplayStudy};
-use crate::report::{Align, Bar, BarPlot, Page, Plot, Table};
+use crate::report::{Bar, BarPlot, Page, Plot, Table};
 
 impl fmt::Display for ReplayStudy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -12,24 +12,22 @@ impl fmt::Display for ReplayStudy {
     }
 }
 
-/// Returns the table of all managers at a time control.
 fn table(study: &ReplayStudy, control: &str) -> Table {
-    use Align::{Left, Right};
     let games = study.at(control).map(|figures| figures.summary.games).max().unwrap_or(0);
-    let mut table = Table::new(
+    let mut table = Table::of_columns(
         format!("{control}, {games} games; moves-left errors are means of absolute distances in full moves"),
+        &["manager"],
         &[
-            ("manager", Left),
-            ("clock used, %", Right),
-            ("smallest clock, ms", Right),
-            ("losses", Right),
-            ("insta-moves", Right),
-            ("variation of nodes", Right),
-            ("smart pruning, % of moves", Right),
-            ("time it saved, %", Right),
-            ("ML error opening", Right),
-            ("middlegame", Right),
-            ("endgame", Right),
+            "clock used, %",
+            "smallest clock, ms",
+            "losses",
+            "insta-moves",
+            "variation of nodes",
+            "smart pruning, % of moves",
+            "time it saved, %",
+            "ML error opening",
+            "middlegame",
+            "endgame",
         ],
     );
     for ManagerFigures { manager, summary, .. } in study.at(control) {
@@ -74,7 +72,7 @@ const SAMPLES: [MovePlot<ReplayMoveRow, Option<f64>>; 5] = [
 ];
 const MOVES_LEFT: &str = "Moves left, estimated";
 
-/// Returns the page: for each time control the table and the mean curves, then the sample games.
+/// The page: for each time control the table and the mean curves, then the sample games.
 pub fn page(study: &ReplayStudy) -> Page {
     let mut page = Page::new("Time managers over recorded games").paragraph(
         "Each manager made the moves of one side in every game, in virtual time. Variation of nodes is the standard deviation \
@@ -95,13 +93,12 @@ pub fn page(study: &ReplayStudy) -> Page {
     page
 }
 
-/// Returns a plot over the moves with a line for each name of which anything is known.
+/// A plot over the moves with a line for each name of which anything is known.
 fn plot<'a>(title: &str, label: &str, lines: impl Iterator<Item = (&'a str, Vec<(f64, f64)>)>) -> Plot {
     let plot = Plot::new(title, "move", label).y_from(0.0);
     lines.filter(|(_, points)| !points.is_empty()).fold(plot, |plot, (name, points)| plot.line(name, &points))
 }
 
-/// Returns the plot of the coefficient of variation of the nodes, a bar for each manager, as SVG.
 fn variation(study: &ReplayStudy, control: &str) -> String {
     let names: Vec<&str> = study.at(control).map(|figures| figures.manager.as_str()).collect();
     let values = study.at(control).map(|figures| figures.summary.nodes_cv.value().unwrap_or(f64::NAN));
@@ -111,7 +108,6 @@ fn variation(study: &ReplayStudy, control: &str) -> String {
         .to_svg()
 }
 
-/// Adds the plots of one game's moves under every manager.
 fn sample(mut page: Page, game: u64, rows: &[ReplayMoveRow]) -> Page {
     let Some(control) = rows.first().map(|row| row.control.as_str()) else { return page };
     page = page.heading(&format!("Game {game} at {control}"));

@@ -3,7 +3,7 @@
 use parquet_derive::ParquetRecordWriter;
 use serde::{Deserialize, Serialize};
 
-use super::{ClockSource, EngineModel, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
+use super::{ClockSource, GameToReplay, ReplayOptions, ReplayedGame, ReplayedMove, replay};
 use crate::chess::Color;
 use crate::lab::Phase;
 use crate::lab::rows::{GameFiles, Row, RowOfGame};
@@ -22,17 +22,13 @@ pub(crate) struct ReplayGameRow {
     pub(crate) game: u64,
     /// True if White's moves were made, false if Black's.
     pub(crate) white: bool,
-    /// The time manager, as in the option `TimeManager`.
     pub(crate) manager: String,
     /// The time control, or `recorded`.
     pub(crate) control: String,
-    /// Moves made.
     pub(crate) moves: u32,
-    /// True if the game was lost on time.
     pub(crate) lost: bool,
     /// All the time that the clock was given, ms.
     pub(crate) given_ms: f64,
-    /// The clock at the end, ms.
     pub(crate) final_clock_ms: f64,
     /// Share of all time given that was used by the game's end, 1 if all was. With recorded clocks, which the recorded player has run
     /// down, the sum of what the manager used, which may be more than was given.
@@ -145,31 +141,22 @@ impl ReplayedMove {
 /// The row of one move of a replayed game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct ReplayMoveRow {
-    /// The game's number among those that were replayed, from 1.
     pub(crate) game: u64,
-    /// The time manager, as in the option `TimeManager`.
     pub(crate) manager: String,
     /// The time control, or `recorded`.
     pub(crate) control: String,
     /// Counts the moves that the manager made, from 1.
     pub(crate) number: u32,
-    /// Plies of the game before the move.
     pub(crate) ply: u32,
-    /// Pieces and pawns on the board before the move.
     pub(crate) pieces: u32,
-    /// The clock before the move, ms.
     pub(crate) clock_ms: f64,
     /// The manager's budget, as last revised, ms.
     pub(crate) budget_ms: f64,
     /// Time that the move cost the clock, lag included, ms.
     pub(crate) used_ms: f64,
-    /// Nodes in the tree at the move's end.
     pub(crate) nodes: u64,
-    /// Those of them that were new.
     pub(crate) new_nodes: u64,
-    /// True if there was more than one legal move.
     pub(crate) had_choice: bool,
-    /// The rule that ended the search.
     pub(crate) end: String,
     /// Full moves left as the manager estimated.
     pub(crate) moves_left: Option<f64>,
@@ -242,46 +229,37 @@ pub(crate) struct ReplayRows {
     pub(crate) moves: Vec<ReplayMoveRow>,
 }
 
-/// The settings that all replays have in common.
+/// Replays games under several managers and time controls.
 #[derive(Clone, Debug)]
 pub(crate) struct Replayer<'a> {
     /// The time managers, as in the option `TimeManager`; those that cannot be parsed are left out.
     pub(crate) managers: &'a [String],
+    /// With [`ClockSource::Recorded`] the recorded one takes their place.
     pub(crate) controls: &'a [TimeControl],
-    /// True to replay at the recorded time control instead, with the recorded clocks.
-    pub(crate) recorded_clocks: bool,
-    /// Time that the engine keeps back of every clock, ms.
-    pub(crate) overhead_ms: f64,
-    /// True if the engine thinks on the opponent's clock.
-    pub(crate) ponders: bool,
     /// Rows of moves are kept of the games up to this number.
     pub(crate) kept_games: u64,
-    pub(crate) model: EngineModel,
+    /// What all replays have in common.
+    pub(crate) options: ReplayOptions,
 }
 
 impl Replayer<'_> {
     /// Replays one game under every time control and manager.
     pub(crate) fn replay(&self, game: &GameToReplay) -> Vec<ReplayRows> {
         let recorded: Vec<TimeControl> = game.recorded_control().into_iter().collect();
-        let controls = if self.recorded_clocks { &recorded } else { self.controls };
+        let controls = if self.is_recorded() { &recorded } else { self.controls };
         let pairs =
             controls.iter().flat_map(|control| self.managers.iter().map(move |manager| (*control, manager)));
         pairs.filter_map(|(control, manager)| self.replay_under(game, control, manager)).collect()
     }
 
+    fn is_recorded(&self) -> bool {
+        self.options.clock_source == ClockSource::Recorded
+    }
+
     fn replay_under(&self, game: &GameToReplay, control: TimeControl, manager: &str) -> Option<ReplayRows> {
-        let clock_source = if self.recorded_clocks { ClockSource::Recorded } else { ClockSource::Running };
-        let options = ReplayOptions {
-            control,
-            clock_source,
-            model: self.model.clone(),
-            overhead_ms: self.overhead_ms,
-            ponders: self.ponders,
-            seed: game.number,
-            ..ReplayOptions::default()
-        };
+        let options = ReplayOptions { control, seed: game.number, ..self.options.clone() };
         let replayed = replay(&game.moves, manager_from(manager).ok()?, &options);
-        let control = if self.recorded_clocks { "recorded".into() } else { control.to_string() };
+        let control = if self.is_recorded() { "recorded".into() } else { control.to_string() };
         let white = game.side == Color::White;
         let key = ReplayKey { game: game.number, white, manager, control: &control };
         let is_kept = game.number <= self.kept_games;

@@ -26,7 +26,6 @@ pub(crate) struct ExactMean {
 const STEPS_PER_UNIT: f64 = (1u64 << 60) as f64;
 
 impl ExactMean {
-    /// Adds the sum of `count` values.
     pub(super) fn add(&mut self, sum: f64, count: u32) {
         // A float that is no number becomes 0 here and one beyond all bounds the largest step.
         self.steps = self.steps.saturating_add((sum * STEPS_PER_UNIT) as i128);
@@ -117,7 +116,7 @@ pub(super) struct ManagerFigures {
 }
 
 impl ManagerFigures {
-    /// Returns a mean quantity by move number, where enough games have a move of that number.
+    /// A mean quantity by move number, where enough games have a move of that number.
     pub(super) fn curve(&self, quantity: impl Fn(&ReplayCurvePoint) -> ExactMean) -> Vec<(f64, f64)> {
         let points = self.curve.iter().map(quantity).zip(1u32..);
         let known = points.filter(|(mean, _)| mean.count() >= FEWEST_GAMES);
@@ -182,7 +181,6 @@ impl ReplayStudy {
         self.managers.is_empty()
     }
 
-    /// Returns the time controls in their order.
     pub(super) fn controls(&self) -> Vec<&str> {
         let mut controls: Vec<&str> = Vec::new();
         for figures in &self.managers {

@@ -10,9 +10,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::recorded_games::RecordedGames;
 use super::report::check_overwriting;
-use super::run::{RunId, interruption, tell_stopped};
+use super::run::{RecordedGames, RunId, interruption, tell_stopped};
 use crate::engine::Settings;
 use crate::lab::analysis::{
     self, AnalysisJournal, AnalysisRow, AnalysisSummary, Analyst, GAMES, KnownGames, SpendingPlan,

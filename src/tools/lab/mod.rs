@@ -5,7 +5,6 @@ mod datagen;
 mod game_args;
 mod matches;
 mod movesleft;
-mod recorded_games;
 mod report;
 mod run;
 mod timelab;

@@ -12,8 +12,7 @@ use std::time::Instant;
 use clap::Args;
 use jiff::Timestamp;
 
-use super::recorded_games::RecordedGames;
-use super::run::{Progress, Shard, command_line, end_on_interruption, quoted};
+use super::run::{Progress, RecordedGames, Shard, command_line, end_on_interruption, quoted};
 use crate::engine::OpenedBackend;
 use crate::lab::moves_left::{
     Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
@@ -40,7 +39,7 @@ pub(in crate::tools) struct MovesLeftArgs {
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
     pgn: Vec<PathBuf>,
     #[command(flatten)]
-    filters: FilterArgs,
+    selection: Selection,
     #[command(flatten)]
     estimators: EstimatorArgs,
     /// Also search each position for N nodes, from an empty tree, and try the mean of the head over the tree
@@ -49,9 +48,6 @@ pub(in crate::tools) struct MovesLeftArgs {
     /// Threads that evaluate [default: one for each core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: Option<u32>,
-    /// Positions in a batch [default: the backend's preferred number]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    batch: Option<u32>,
     /// This machine's part of the games, such as 2/8; put the parts together with `zeitnot report`
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -61,41 +57,6 @@ pub(in crate::tools) struct MovesLeftArgs {
     /// Go on with the run in the folder of --out that was stopped
     #[arg(long, requires = "out")]
     resume: bool,
-}
-
-/// The filters for the games and positions that are looked at.
-#[derive(Clone, Debug, Args)]
-struct FilterArgs {
-    /// Take at most N games
-    #[arg(long, value_name = "N")]
-    max_games: Option<u64>,
-    /// One position in N, drawn at random but always the same ones; use of the clock needs all of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    sample: u64,
-    /// Positions from this ply on (plies, not moves)
-    #[arg(long, value_name = "PLY", default_value_t = 0)]
-    from_ply: u32,
-    /// Games of at least this many plies
-    #[arg(long, value_name = "PLIES", default_value_t = 1)]
-    min_plies: u32,
-    /// Games of at most this many plies
-    #[arg(long, value_name = "PLIES", default_value_t = u32::MAX, hide_default_value = true)]
-    max_plies: u32,
-    /// Games with this ending; may be repeated [default: all but those unfinished or broken off by time, crash, or resignation]
-    #[arg(long, value_name = "T", value_parser = ending_of)]
-    termination: Vec<Ending>,
-    /// Games with at least this base time, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0)]
-    min_base: f64,
-    /// Games with at most this base time, seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = f64::INFINITY, hide_default_value = true)]
-    max_base: f64,
-    /// Games in which both players have at least this Elo
-    #[arg(long, value_name = "ELO")]
-    min_elo: Option<u32>,
-    /// Only events that Zeitnot's own network was not trained on (one in 20, by the name of the event)
-    #[arg(long)]
-    held_out: bool,
 }
 
 /// The estimators that are compared.
@@ -120,68 +81,25 @@ const ESTIMATORS: [&str; 5] = [
     "blend(mle-mlh,mle-legacy)",
 ];
 
-fn ending_of(name: &str) -> Result<Ending, String> {
-    let names = || Ending::all().map(Ending::name).collect::<Vec<_>>().join(", ");
-    Ending::from_name(name).ok_or_else(|| format!("valid: {}", names()))
-}
-
-impl FilterArgs {
-    /// Returns those that are given, but for the sample, as on the command line.
-    fn flags(&self) -> String {
-        fn flag<T: PartialEq + ToString>(name: &str, value: T, default: T) -> String {
-            if value == default { String::new() } else { format!("--{name} {}", value.to_string()) }
-        }
-        let endings: Vec<_> =
-            self.termination.iter().map(|ending| format!("--termination {}", ending.name())).collect();
-        let flags = [
-            self.max_games.map_or(String::new(), |games| format!("--max-games {games}")),
-            flag("from-ply", self.from_ply, 0),
-            flag("min-plies", self.min_plies, 1),
-            flag("max-plies", self.max_plies, u32::MAX),
-            endings.join(" "),
-            flag("min-base", self.min_base, 0.0),
-            flag("max-base", self.max_base, f64::INFINITY),
-            self.min_elo.map_or(String::new(), |elo| format!("--min-elo {elo}")),
-            if self.held_out { "--held-out".into() } else { String::new() },
-        ];
-        flags.into_iter().filter(|flag| !flag.is_empty()).collect::<Vec<_>>().join(" ")
-    }
-
-    fn selection(&self) -> Selection {
-        Selection {
-            sample: self.sample,
-            from_ply: self.from_ply,
-            plies: self.min_plies..=self.max_plies,
-            base_seconds: self.min_base..=self.max_base,
-            min_elo: self.min_elo,
-            endings: self.termination.clone(),
-            held_out: self.held_out,
-        }
-    }
-}
-
 impl EstimatorArgs {
-    /// Says whether the user has given any of them.
     pub(super) fn are_given(&self) -> bool {
         self.fit || !self.estimator.is_empty()
     }
 
     /// Returns the estimators; those that read the head are there a second time, to read the result of a search.
     fn estimators(&self) -> Result<Vec<Estimator>, Failure> {
-        let fault = |error: crate::params::ParamError| Failure::Input(format!("--estimator: {error}"));
         let texts: Vec<&str> = match self.estimator.as_slice() {
             [] => ESTIMATORS.to_vec(),
             own => own.iter().map(String::as_str).collect(),
         };
         let mut estimators = Vec::new();
         for text in texts {
-            let root = Estimator::parse(text, MovesLeftSource::Root).map_err(fault)?;
-            let searched = root
-                .uses_head()
-                .then(|| Estimator::parse(text, MovesLeftSource::Search))
-                .transpose()
-                .map_err(fault)?;
-            estimators.extend(std::iter::once(root).chain(searched));
+            for source in [MovesLeftSource::Root, MovesLeftSource::Search] {
+                let estimator = Estimator::parse(text, source)
+                    .map_err(|error| Failure::Input(format!("--estimator: {error}")))?;
+                let is_another = source == MovesLeftSource::Root || estimator.uses_head();
+                estimators.extend(Some(estimator).filter(|_| is_another));
+            }
         }
         Ok(estimators)
     }
@@ -229,8 +147,8 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
         network: opened.backend.info().description.clone(),
         network_sha256: opened.network_sha256.clone(),
         nodes: args.nodes,
-        filters: args.filters.flags(),
-        sample: args.filters.sample,
+        filters: args.selection.flags(),
+        sample: args.selection.sample,
         shard: args.shard.map_or("all".into(), |shard| format!("{shard:?}")),
         origin: RunOrigin {
             command: command_line(),
@@ -260,12 +178,11 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
         facts.write(folder)?;
         (RowWriter::create(&path)?, 1)
     };
-    let selection = args.filters.selection();
+    let selection = &args.selection;
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = args.threads.map_or(cores, |threads| threads as usize);
-    let batch = args.batch.map(|batch| batch as usize);
     let mut games = RecordedGames::new(&args.pgn);
-    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.filters.max_games.unwrap_or(u64::MAX));
+    let (shard, most) = (args.shard.unwrap_or(Shard::WHOLE), args.selection.max_games.unwrap_or(u64::MAX));
     let (mut taken, mut broken_off) = (0, 0);
     let next_game = || {
         while taken < most {
@@ -282,7 +199,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     };
     let chunk = if args.nodes.is_some() { 1 } else { CHUNK };
     let measure = |_, jobs: &Jobs<'_, RecordedGame, Vec<PositionRow>>| {
-        let mut measurer = Measurer::new(&selection, &**backend, &args.network.settings, batch, args.nodes)?;
+        let mut measurer = Measurer::new(selection, &**backend, &args.network.settings, args.nodes)?;
         loop {
             let (places, games): (Vec<_>, Vec<_>) = jobs.take_some(chunk)?.into_iter().unzip();
             if games.is_empty() {
@@ -292,7 +209,7 @@ fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
             places.into_iter().zip(measured).for_each(|(place, rows)| jobs.deliver(place, rows));
         }
     };
-    let mut progress = Progress::new(args.filters.max_games, 0);
+    let mut progress = Progress::new(args.selection.max_games, 0);
     let (begun, mut measured, mut positions) = (Instant::now(), 0, 0);
     let rates = |games: u64, positions: usize| {
         let rate = |count: f64| count / begun.elapsed().as_secs_f64().max(1e-3);

@@ -1,6 +1,7 @@
-//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, the identity of a run, and the command line to go on
-//! with it.
+//! What the commands of the laboratory have in common: progress, Ctrl-C, shards, recorded games, the identity of a run, and the command
+//! line to go on with it.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use thiserror::Error;
 use super::game_args::GameArgs;
 use crate::engine::{EngineSetup, Settings};
 use crate::lab::matches::{Adjudication, MatchRules, Openings};
+use crate::lab::pgn::{GameError, Games, RecordedGame};
 use crate::tools::Failure;
 use crate::tools::output::eprint_message;
 
@@ -189,6 +191,51 @@ impl RunId {
     /// Returns the identity as 12 hexadecimal digits.
     pub(super) fn finish(self) -> String {
         self.0.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The games of all files, numbered from 1 across them. Broken ones count, and are named on stderr.
+pub(super) struct RecordedGames<'a> {
+    files: std::slice::Iter<'a, PathBuf>,
+    open: Option<(&'a Path, Games<'static>)>,
+    /// Games read, broken ones included.
+    pub(super) read: u64,
+    pub(super) broken: u64,
+}
+
+impl<'a> RecordedGames<'a> {
+    pub(super) fn new(files: &'a [PathBuf]) -> RecordedGames<'a> {
+        RecordedGames { files: files.iter(), open: None, read: 0, broken: 0 }
+    }
+}
+
+impl Iterator for RecordedGames<'_> {
+    type Item = Result<RecordedGame, GameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if self.open.is_none() {
+                let path = self.files.next()?;
+                match Games::open(path) {
+                    Ok(games) => self.open = Some((path, games)),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            let (path, games) = self.open.as_mut()?;
+            let Some(game) = games.next() else {
+                self.open = None;
+                continue;
+            };
+            self.read += 1;
+            match game {
+                Ok(game) => return Some(Ok(RecordedGame { number: self.read, ..game })),
+                Err(broken @ GameError::Broken { .. }) => {
+                    self.broken += 1;
+                    eprint_message(format_args!("{}: {broken}", path.display()));
+                }
+                Err(fatal) => return Some(Err(fatal)),
+            }
+        }
     }
 }
 

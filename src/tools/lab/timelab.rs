@@ -10,11 +10,11 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::recorded_games::RecordedGames;
-use super::run::{Progress, Shard};
+use super::run::{Progress, RecordedGames, Shard};
 use crate::lab::LabError;
 use crate::lab::replay::{
-    self, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayRows, ReplayStudy, Replayer, Speed,
+    self, ClockSource, EngineModel, GameToReplay, NetworkHeads, ReplayFiles, ReplayOptions, ReplayRows,
+    ReplayStudy, Replayer, Speed,
 };
 use crate::lab::runner::{self, Jobs};
 use crate::network::Backend;
@@ -97,11 +97,14 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
     let replayer = Replayer {
         managers: &args.managers,
         controls: &args.controls,
-        recorded_clocks: args.recorded_clocks,
-        overhead_ms: f64::from(args.move_overhead),
-        ponders: args.ponder,
         kept_games: args.curves,
-        model: EngineModel { speed, ..EngineModel::default() },
+        options: ReplayOptions {
+            clock_source: if args.recorded_clocks { ClockSource::Recorded } else { ClockSource::Running },
+            model: EngineModel { speed, ..EngineModel::default() },
+            overhead_ms: f64::from(args.move_overhead),
+            ponders: args.ponder,
+            ..ReplayOptions::default()
+        },
     };
     let backend = backend(args)?;
     check_repetitions(args)?;
@@ -135,7 +138,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
         replay,
         |replayed| {
             done += 1;
-            progress.show(done, String::new());
+            progress.show(done, "replayed".into());
             for rows in replayed {
                 if let Some(files) = &mut files {
                     files.add(&rows.game, &rows.moves)?;
@@ -211,7 +214,7 @@ pub(super) fn report(
 /// The games of this shard.
 struct GameSource<'a> {
     args: &'a TimelabArgs,
-    games: RecordedGames,
+    games: RecordedGames<'a>,
     /// Games that are fit to replay, in all shards.
     accepted: u64,
     left_out: u64,
