@@ -24,29 +24,6 @@ fn games(folder: &Path) -> usize {
     fs::read_to_string(folder.join("games.csv")).unwrap_or_default().lines().count().saturating_sub(1)
 }
 
-#[test]
-fn a_killed_match_goes_on_where_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
-    assert!(a_match(&whole).status().unwrap().success());
-    for enough in [2, 9, 23] {
-        let mut process = a_match(&killed).spawn().unwrap();
-        let began = Instant::now();
-        while games(&killed) < enough && process.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE);
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        // SIGKILL on Unix: nothing of the process runs any more.
-        process.kill().unwrap();
-        process.wait().unwrap();
-    }
-    assert!(a_match(&killed).status().unwrap().success());
-    for name in ["games.pgn", "games.csv", "moves.csv"] {
-        let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
-        assert!(read(&killed) == read(&whole), "{name} differs from that of a match that was not killed");
-    }
-}
-
 /// Starts `command` again and again, ends each process in the given way as soon as `path` has one of the lengths, and lets the last one
 /// run to its end.
 fn run_with_interruptions(
@@ -76,23 +53,31 @@ fn kill(process: &mut Child) {
     process.kill().unwrap();
 }
 
-#[cfg(unix)]
 #[test]
-fn a_match_that_a_signal_ended_goes_on_where_it_was() {
+fn a_match_that_was_ended_in_any_way_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let [whole, ended] = ["whole", "ended"].map(|name| folder.path().join(name));
     assert!(a_match(&whole).status().unwrap().success());
     let size = fs::metadata(whole.join("games.csv")).unwrap().len();
-    for (number, signal) in ["TERM", "INT", "HUP"].into_iter().enumerate() {
-        let send = |process: &mut Child| {
-            let status = Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
-            assert!(status.unwrap().success());
+    // Without a signal: SIGKILL on Unix, nothing of the process runs any more.
+    for signal in
+        [None, Some("TERM"), Some("INT"), Some("HUP")].into_iter().take(if cfg!(unix) { 4 } else { 1 })
+    {
+        let end = |process: &mut Child| match signal {
+            None => kill(process),
+            Some(signal) => {
+                let status = Command::new("kill").args(["-s", signal, &process.id().to_string()]).status();
+                assert!(status.unwrap().success());
+            }
         };
-        let enough = size * (number as u64 + 1) / 5;
-        run_with_interruptions(|| a_match(&ended), &ended.join("games.csv"), &[enough], send);
+        let lengths = [size / 5, size / 2, 4 * size / 5];
+        run_with_interruptions(|| a_match(&ended), &ended.join("games.csv"), &lengths, end);
         for name in ["games.pgn", "games.csv", "moves.csv"] {
             let read = |folder: &Path| fs::read(folder.join(name)).unwrap();
-            assert!(read(&ended) == read(&whole), "SIG{signal}: {name} differs");
+            assert!(
+                read(&ended) == read(&whole),
+                "{signal:?}: {name} differs from that of a match that was not ended"
+            );
         }
         fs::remove_dir_all(&ended).unwrap();
     }

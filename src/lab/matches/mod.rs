@@ -23,7 +23,7 @@ pub(crate) use game::{Adjudication, DrawRule, GameRecord, MatchRules, MoveScore,
 pub(crate) use openings::GameAssignment;
 pub use openings::{Opening, Openings, OpeningsError};
 pub(crate) use play::{MatchConfig, PlannedGame, play};
-pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, eval_of_white};
+pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, eval_of_white};
 pub(crate) use statistics::Sprt;
 pub use study::{MatchStudy, page};
 pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, RunSpeed, pruning_table, table};

@@ -155,14 +155,12 @@ fn read_pgn(content: impl Read + Send, max_plies: usize) -> Result<Vec<Opening>,
     Games::new("", content).map(opening).collect()
 }
 
-/// The number, pair and colours of a game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GameAssignment {
     /// The game's number in the whole match, from 0.
     pub(crate) game: u64,
     /// The pair it belongs to, from 0. Pairs take the openings one after the other.
     pub(crate) pair: u64,
-    /// The side that has White.
     pub(crate) white: Side,
 }
 

@@ -27,12 +27,12 @@ const MOST_LOST: usize = 100;
 pub(crate) struct MatchHeader<'a> {
     /// Identifies the match: the same on every machine; other options or openings give another.
     pub(crate) match_id: &'a str,
-    /// The names of A and B, and their limits.
     pub(crate) names: [&'a str; 2],
     pub(crate) limits: [SideLimit; 2],
 }
 
-/// The row of one game.
+pub(crate) type MatchRowFiles = GameFiles<MatchGameRow, MatchMoveRow>;
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct MatchGameRow {
     pub(crate) match_id: String,
@@ -132,11 +132,9 @@ impl MatchGameRow {
     }
 }
 
-/// The row of one move of an engine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct MatchMoveRow {
     pub(crate) match_id: String,
-    /// The game's number in the whole match, from 0.
     pub(crate) game: u64,
     pub(crate) by_a: bool,
     /// Counts the mover's moves, from 1.
@@ -194,7 +192,6 @@ impl MatchMoveRow {
     }
 }
 
-/// Writes one game, with an empty line behind it.
 fn write_pgn(out: &mut impl Write, game: &GameRecord, header: MatchHeader<'_>) -> io::Result<()> {
     let MatchHeader { names, limits, .. } = header;
     let [white, black] = [game.assignment.white, game.assignment.white.other()].map(|side| side.index());
@@ -236,7 +233,6 @@ fn result(outcome: GameOutcome) -> &'static str {
     }
 }
 
-/// Returns the standard's word for the tag `Termination`.
 fn termination(termination: Termination) -> &'static str {
     match termination {
         Termination::Rules(_) => "normal",
@@ -307,7 +303,7 @@ pub(crate) fn eval_of_white(score: MoveScore, mover: Color) -> String {
 /// The open files of a match: `games.pgn`, `games.csv` and `moves.csv`; at the end the rows are written as Parquet too.
 #[derive(Debug)]
 pub(crate) struct MatchFiles {
-    rows: GameFiles<MatchGameRow, MatchMoveRow>,
+    rows: MatchRowFiles,
     pgn: BufWriter<File>,
     pgn_path: PathBuf,
 }
@@ -326,7 +322,7 @@ impl MatchFiles {
         let pgn_path = folder.join("games.pgn");
         let ends = ends_of_games(&pgn_path).map_err(RowError::io(&pgn_path))?;
         let whole = whole_games(folder, &pgn_path, ends.len() - 1)?;
-        let [games_path, moves_path] = GameFiles::<MatchGameRow, MatchMoveRow>::paths(folder);
+        let [games_path, moves_path] = MatchRowFiles::paths(folder);
         let (mut done, mut last, mut is_other) = (0, None, false);
         let games = RowWriter::<MatchGameRow>::resume(&games_path, |row| {
             let expected = schedule.get(done);
@@ -358,7 +354,7 @@ impl MatchFiles {
             }
             is_kept
         })?;
-        Ok(MatchFiles { rows: GameFiles::new(folder, games, moves), pgn, pgn_path })
+        Ok(MatchFiles { rows: MatchRowFiles::new(folder, games, moves), pgn, pgn_path })
     }
 
     /// Adds a finished game with its rows, which then survives the end of the program.
@@ -381,7 +377,7 @@ impl MatchFiles {
 
 /// Returns the number of games of `games.csv`, from the first on, that the other files have whole too: `in_pgn` of them the PGN file.
 fn whole_games(folder: &Path, pgn: &Path, in_pgn: usize) -> Result<usize, LabError> {
-    let [games, moves] = GameFiles::<MatchGameRow, MatchMoveRow>::paths(folder);
+    let [games, moves] = MatchRowFiles::paths(folder);
     let rows_of_moves = || -> Result<u64, RowError> {
         let rows = moves.exists().then(|| RowReader::<MatchMoveRow>::open(&moves)).transpose()?;
         Ok(rows.into_iter().flatten().map_while(Result::ok).count() as u64)

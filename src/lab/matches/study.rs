@@ -28,7 +28,7 @@ const CURVES: [(&str, &str); 4] = [
 /// Sums over the games at one move number, and how many values they have, for each of [`CURVES`].
 type CurvePoint = [(f64, u64); CURVES.len()];
 
-/// The findings of one match.
+/// What is computed of one match.
 #[derive(Clone, Debug)]
 pub struct MatchStudy {
     pub(crate) summary: MatchSummary,
@@ -153,7 +153,6 @@ pub fn page(studies: &[MatchStudy], ranking: Option<&Ranking>) -> Page {
     page
 }
 
-/// A line, and the band around it.
 type LineAndBand = (Vec<(f64, f64)>, Vec<(f64, f64, f64)>);
 
 /// Returns the Elo of A by the number of games, and its interval.

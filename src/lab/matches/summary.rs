@@ -226,7 +226,6 @@ impl fmt::Display for MatchSummary {
     }
 }
 
-/// Returns the table of results, with a row for each match.
 pub(crate) fn table(matches: &[MatchSummary]) -> Table {
     use Align::{Left, Right};
     let mut columns = vec![
@@ -374,22 +373,11 @@ mod tests {
 
     fn row(used_ms: Option<f64>, budget_ms: f64, end: StopReason) -> MatchMoveRow {
         MatchMoveRow {
-            match_id: "m".into(),
-            game: 0,
-            by_a: true,
-            number: 1,
-            ply: 0,
-            pieces: 32,
-            clock_ms: used_ms,
-            budget_ms: Some(budget_ms),
             used_ms,
-            nodes: 1,
-            new_nodes: 1,
-            centipawns: None,
-            moves_left_plies: None,
-            moves_left: None,
-            really_left: 1,
+            budget_ms: Some(budget_ms),
+            by_a: true,
             end: end.to_string(),
+            ..MatchMoveRow::default()
         }
     }
 

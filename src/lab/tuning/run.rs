@@ -59,13 +59,11 @@ impl Gains {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TunePlan {
     pub(crate) parameters: Vec<Parameter>,
-    /// The sizes of perturbations and steps, and the number of iterations.
     pub(crate) gains: Gains,
     /// Pairs of games in an iteration, at least 1.
     pub(crate) pairs: u64,
     /// The iterations by which results are late, at least 1: iteration k begins when k − lag is done.
     pub(crate) lag: u64,
-    /// The seed of the signs.
     pub(crate) seed: u64,
 }
 
@@ -93,9 +91,7 @@ pub(crate) struct Probe {
 /// A finished iteration, as it stands in the file of a run. Lists have an entry for each parameter.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct IterationRow {
-    /// The run that it belongs to.
     pub(crate) run: String,
-    /// Its number, from 1.
     pub(crate) iteration: u64,
     pub(crate) names: Vec<String>,
     /// See [`Probe`].
@@ -106,27 +102,23 @@ pub(crate) struct IterationRow {
     pub(crate) half_points: Vec<u8>,
     /// Wins less losses of A.
     pub(crate) result: i64,
-    /// Where the parameters stand after it.
     pub(crate) theta: Vec<f64>,
     /// New nodes that its games took.
     pub(crate) nodes: u64,
     pub(crate) version: String,
 }
 
-/// A run under way.
 #[derive(Clone, Debug)]
 pub(crate) struct TuneRun {
     pub(super) plan: TunePlan,
     /// A hash over all that its games depend on.
     id: String,
-    /// The iterations whose results have been applied.
     pub(super) done: u64,
     /// θ after the latest `lag` iterations, the last one at the end; at the beginning that of the start alone.
     history: VecDeque<Vec<f64>>,
 }
 
 impl TuneRun {
-    /// Returns a run before its first iteration.
     pub(crate) fn new(plan: TunePlan, id: &str) -> TuneRun {
         let start = plan.parameters.iter().map(|parameter| parameter.start).collect();
         TuneRun { plan, id: id.to_owned(), done: 0, history: VecDeque::from([start]) }

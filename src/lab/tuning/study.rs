@@ -30,7 +30,6 @@ pub(crate) struct TuneStudy {
     pub(crate) start_list: String,
 }
 
-/// The findings on one parameter.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ParameterStudy {
     pub(crate) name: String,
@@ -50,7 +49,6 @@ pub(crate) struct ParameterStudy {
     pub(crate) path: Vec<PathPoint>,
 }
 
-/// A point of a parameter's path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathPoint {
     pub(crate) value: f64,
@@ -135,7 +133,6 @@ impl ParameterStudy {
     }
 }
 
-/// The commands that a page shows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TuneCommands<'a> {
     pub(crate) run: &'a str,

@@ -16,10 +16,9 @@ use crate::engine::{EngineSetup, Settings};
 use crate::lab::LabError;
 use crate::lab::matches::{
     self, ExternalCommand, ExternalEngine, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles,
-    MatchGameRow, MatchHeader, MatchMoveRow, MatchRules, MatchStudy, MatchSummary, PlannedGame, Ranking,
-    RunSpeed, SideLimit, Sprt, Team,
+    MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary,
+    PlannedGame, Ranking, RunSpeed, SideLimit, Sprt, Team,
 };
-use crate::lab::rows::GameFiles;
 use crate::time::NoTimeControl;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
@@ -99,7 +98,7 @@ pub(super) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus, F
         files.finish()?;
     }
     if let Some(folder) = &args.out {
-        let files = GameFiles::<MatchGameRow, MatchMoveRow>::paths(folder);
+        let files = MatchRowFiles::paths(folder);
         matches::page(&MatchStudy::read(&files, sprt.as_ref())?, None).write(folder)?;
     }
     if !recorder.is_decided() && recorder.counts.tally.games() < schedule.len() as u64 {
@@ -347,7 +346,7 @@ pub(super) fn report(
         return Err(Failure::Input("no game is in these files: nothing to report".into()));
     }
     if let Some(folder) = out {
-        GameFiles::<MatchGameRow, MatchMoveRow>::write_merged(files, folder)?;
+        MatchRowFiles::write_merged(files, folder)?;
     }
     let ranking = MatchStudy::ranking(&studies);
     if let Some(folder) = out {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{matches, movesleft, timelab};
-use crate::lab::matches::{MatchGameRow, MatchMoveRow};
-use crate::lab::rows::{GameFiles, are_columns_of, columns_of_file};
+use crate::lab::matches::MatchRowFiles;
+use crate::lab::rows::{are_columns_of, columns_of_file};
 use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ const KINDS: [RowKind; 3] = [
     },
     RowKind {
         name: "match",
-        columns: GameFiles::<MatchGameRow, MatchMoveRow>::columns,
+        columns: MatchRowFiles::columns,
         writes: &["games.csv", "games.parquet", "moves.csv", "moves.parquet", "index.html"],
         flags: "--sprt",
         are_given: |args| args.results.sprt.is_some(),
