@@ -2,7 +2,7 @@
 //!
 //! A `ReplayMove` is plain numbers, taken from a recorded game ([`GameToReplay`]); an `EngineModel` says how fast the engine searches,
 //! how much of its tree survives, and how score and best move fluctuate. `replay` plays the engine's moves through a `Timekeeper` with the
-//! clock of a time control and says what became of each. The rows of games and moves are the input of [`ReplayStudy`], which [`page`] shows.
+//! clock of a time control and says what became of each. The rows of games and moves are the input of [`ReplayStudy`], which [`page`](fn@page) shows.
 //! Tests and the command `timelab` use this; nothing here waits or asks for the time.
 
 mod engine_model;
