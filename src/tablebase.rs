@@ -301,7 +301,7 @@ option_group! {
     pub struct TablebaseOptions {
         /// Folders with Syzygy tables (.rtbw, .rtbz), separated by the platform's separator (: or, on Windows, ;).
         syzygy_path: String = String::new(), "SyzygyPath", "syzygy-paths", common;
-        /// Search only the root moves that lead to the next capture, pawn move or mate soonest, not all that keep the win; needs DTZ tables.
+        /// Search only the root moves that lead soonest to the next capture, pawn move or mate. Otherwise all moves that keep the win are searched. It needs DTZ tables.
         syzygy_fast_play: bool = false, "SyzygyFastPlay", "syzygy-fast-play";
     }
 }

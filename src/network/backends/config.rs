@@ -16,9 +16,9 @@ use crate::params::{ParamError, Params};
 option_choice! {
     /// What is done where a device or library that the user asks for cannot be had.
     pub enum Fallback = Nothing {
-        /// It is an error.
+        /// Report an error.
         Nothing = "none",
-        /// Devices that cannot be had are left out, and if none stays, the CPU evaluates.
+        /// Leave out devices that are not available. If none is left, use the CPU.
         Cpu = "cpu",
     }
 }
@@ -27,9 +27,9 @@ option_group! {
     /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
     #[derive(Copy)]
     pub struct FeedingParams {
-        /// Batches that the device evaluates at once: while one travels, another is computed.
+        /// Number of batches that the device receives at once. One can be transferred while another is computed.
         threads: usize = 2, in 1..=256, "threads";
-        /// Positions up to which batches are joined; the default is Lc0's.
+        /// Maximum number of positions in a batch that is joined from smaller ones.
         max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
     }
 }

@@ -145,13 +145,13 @@ impl OptionValue for ManagerChoice {
 option_group! {
     /// The options of the clock.
     pub struct TimeOptions {
-        /// Time manager: name(parameter=value,…).
+        /// Time manager and its parameters: name(parameter=value,…).
         time_manager: ManagerChoice = ManagerChoice::default(), "TimeManager", "time-manager", common;
-        /// Count a move's time from `go` in any case, not from the `position` before it.
+        /// Always measure a move's time from `go`, never from the `position` command before it.
         strict_timing: bool = false, "StrictTiming", "strict-timing", hidden;
-        /// Share of its time that the manager `legacy` takes; another value than 1 chooses that manager.
+        /// Factor on the move times of the manager `legacy`. Any value except 1 selects that manager.
         slowmover: f64 = 1.0, in 0.0..=100.0, "Slowmover", "slowmover", hidden;
-        /// Time kept back from every clock for lag and the GUI, ms.
+        /// Time reserved on every clock for lag and the GUI, in milliseconds.
         move_overhead: Duration = Duration::from_millis(200), in 0..=100_000_000, "MoveOverheadMs", "move-overhead", common;
     }
 }

@@ -51,7 +51,7 @@ pub struct Native {
 option_choice! {
     /// The precision that a user asks for.
     pub enum WantedPrecision {
-        /// bf16 where that is faster: with AMX, for attention bodies also with AVX512-BF16.
+        /// bf16 where it is faster: with AMX, and for attention bodies also with AVX512-BF16.
         Auto = "auto",
         /// Single precision.
         Fp32 = "fp32",
@@ -63,9 +63,9 @@ option_choice! {
 option_group! {
     /// The parameters of `native`.
     pub struct NativeParams {
-        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`; `auto` takes the fastest that this CPU has.
+        /// Instruction set: `portable`, `avx2`, `avx512`, `amx` or `neon`. `auto` selects the fastest that this CPU supports.
         kernel: String = AUTO.into(), "kernel";
-        /// The precision of a tower's 3×3 convolutions, and of dense layers in attention.
+        /// Number format of convolutions (towers) and dense layers (attention).
         precision: WantedPrecision = WantedPrecision::Auto, "precision";
     }
 }

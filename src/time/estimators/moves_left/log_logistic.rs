@@ -10,9 +10,9 @@ option_group! {
     /// The conditional median of a log-logistic game length (Lc0's `mle-legacy`).
     #[derive(Copy)]
     pub struct LogLogistic {
-        /// Median length of games, full moves.
+        /// Median length of games, in full moves.
         midpoint: f64 = LogLogistic::MIDPOINT, lc0 45.2, in 1.0..=1000.0, "midpoint";
-        /// Steepness with which games end around that length.
+        /// Steepness of the distribution of game lengths around its median.
         steepness: f64 = LogLogistic::STEEPNESS, lc0 5.93, in 0.5..=100.0, "steepness";
     }
 }

@@ -29,17 +29,17 @@ option_group! {
     /// evenly from one number of pieces to the next.
     #[derive(Copy)]
     pub struct PieceCountTable {
-        /// Factor on the table.
+        /// Factor on all estimates of the table.
         scale: f64 = 1.0, in 0.01..=100.0, "scale";
-        /// Full moves of our side with 2 pieces on the board.
+        /// Estimate in full moves with 2 pieces on the board.
         at_2: f64 = median(KNOTS[0]), in 1.0..=1000.0, "at-2";
-        /// Full moves of our side with 8 pieces on the board.
+        /// Estimate in full moves with 8 pieces on the board.
         at_8: f64 = median(KNOTS[1]), in 1.0..=1000.0, "at-8";
-        /// Full moves of our side with 16 pieces on the board.
+        /// Estimate in full moves with 16 pieces on the board.
         at_16: f64 = median(KNOTS[2]), in 1.0..=1000.0, "at-16";
-        /// Full moves of our side with 24 pieces on the board.
+        /// Estimate in full moves with 24 pieces on the board.
         at_24: f64 = median(KNOTS[3]), in 1.0..=1000.0, "at-24";
-        /// Full moves of our side with 32 pieces on the board.
+        /// Estimate in full moves with 32 pieces on the board.
         at_32: f64 = median(KNOTS[4]), in 1.0..=1000.0, "at-32";
     }
 }
