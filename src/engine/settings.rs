@@ -133,7 +133,7 @@ impl Settings {
 
 fn unknown(name: &str) -> OptionError {
     let near = nearest_name(name, Settings::specs().iter().map(|spec| spec.name));
-    let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let hint = near.map(|near| format!(". Did you mean {near}?")).unwrap_or_default();
     OptionError::Unknown { name: name.into(), hint }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         let before = settings.clone();
         assert_eq!(
             settings.set("Thread", "2").unwrap_err().to_string(),
-            "unknown option \"Thread\"; did you mean Threads?"
+            "unknown option \"Thread\". Did you mean Threads?"
         );
         assert_eq!(settings.set("Skill", "2").unwrap_err().to_string(), "unknown option \"Skill\"");
         assert!(settings.set("Threads", "257").is_err());

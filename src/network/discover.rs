@@ -62,7 +62,7 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
                 let reason = Some(format!("{which} beside the program{refused}"));
                 return Ok(Discovered { network, reason });
             }
-            Err(error) => refused += &format!("; not usable: {error}"),
+            Err(error) => refused += &format!(", not usable: {error}"),
         }
     }
     let (name, bytes) = BUILT_IN;
@@ -136,6 +136,6 @@ mod tests {
         assert_eq!((found.network.sha256, found.network.size), (outside.sha256, outside.size));
         assert_eq!(found.network.path, Path::new("zeitnot-small.pb.gz (built in)"));
         let reason = found.reason.unwrap();
-        assert!(reason.contains(&format!("; not usable: {}: ", bad.display())), "{reason}");
+        assert!(reason.contains(&format!(", not usable: {}: ", bad.display())), "{reason}");
     }
 }

@@ -49,7 +49,7 @@ pub fn run(
             Ok(UciCommand::Quit) => return Ok(()),
             Ok(command) => session.obey(command, received)?,
             Err(error) if audience.is_person => {
-                session.output.note(&format!("{error}; help lists the commands"));
+                session.output.note(&format!("{error}. Enter help for a list of commands"));
             }
             Err(error) => session.output.note(&error.to_string()),
         }
@@ -129,7 +129,7 @@ impl Session {
                     Ok(left_out) => {
                         left_out
                             .iter()
-                            .for_each(|what| self.output.note(&format!("position: {what}; it is left out")));
+                            .for_each(|what| self.output.note(&format!("position: {what}. It is ignored")));
                     }
                     Err(error) => self.output.error(&error),
                 }
@@ -212,7 +212,7 @@ impl Session {
 
     /// Greets a person: name, version and network.
     fn greet(&mut self) -> Result<(), EngineError> {
-        self.output.line(format!("{}, a UCI chess engine; help lists the commands", self.name()));
+        self.output.line(format!("{}, a UCI chess engine. Enter help for a list of commands", self.name()));
         self.prepare()
     }
 
@@ -234,7 +234,7 @@ impl Session {
     fn is_idle_for(&self, command: &str) -> bool {
         let is_searching = self.engine.is_searching();
         if is_searching {
-            self.output.note(&format!("{command}: a search is running, stop ends it; ignored"));
+            self.output.note(&format!("{command}: ignored while a search is running. Send stop to end it"));
         }
         !is_searching
     }
@@ -323,7 +323,7 @@ impl Session {
         match self.engine.go(request, Box::new(listener)) {
             Ok(()) => Ok(()),
             Err(error) if self.engine.backend().is_some() || error.is_of_position() => {
-                self.output.note(&format!("ERROR: {error}; there is no bestmove"));
+                self.output.note(&format!("ERROR: {error}. There is no bestmove"));
                 Ok(())
             }
             Err(error) => self.network_refused(error),
@@ -487,7 +487,7 @@ mod tests {
         assert_eq!(said(false, ""), "");
         let unknown = "info string unknown command \"boards\", ignored";
         assert_eq!(said(false, "boards"), format!("{unknown}\n"));
-        assert!(said(true, "boards").ends_with(&format!("{unknown}; help lists the commands\n")));
+        assert!(said(true, "boards").ends_with(&format!("{unknown}. Enter help for a list of commands\n")));
     }
 
     #[test]
@@ -507,7 +507,7 @@ mod tests {
         let refused = said(false, "position fen 8/8 w - -\nd\neval\ngo perft 1");
         assert_eq!(refused.matches("ERROR: the last position was refused").count(), 3, "{refused}");
         let busy = said(false, "go infinite\neval\ngo perft 1\nstop");
-        assert_eq!(busy.matches(": a search is running").count(), 2, "{busy}");
+        assert_eq!(busy.matches(": ignored while a search is running").count(), 2, "{busy}");
     }
 
     /// Returns name and default of an option, as the answer to `uci` has them.

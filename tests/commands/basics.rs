@@ -112,8 +112,8 @@ fn perft_counts_and_refuses() {
 fn bad_choices_end_in_one_message_and_exit_code_2() {
     let missing = network("missing.pb.gz");
     for (arguments, expected) in [
-        (&["eval", "--backend", "abacus"][..], "valid: auto, "),
-        (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "valid: seed"),
+        (&["eval", "--backend", "abacus"][..], "Valid: auto, "),
+        (&["eval", "--backend", "random", "--backend-opts", "sed=1"], "Valid: seed"),
         (&["eval", "--weights", &missing], "missing.pb.gz"),
         (&["eval", "--backend", "random", "no-such-file"], "no-such-file"),
     ] {

@@ -144,7 +144,7 @@ fn a_search_that_fails_before_any_evaluation_plays_nothing() {
     engine.send("ucinewgame");
     engine.send("position startpos moves d2d4");
     let line = engine.ask(&["go nodes 1000"], ERROR);
-    assert!(line.ends_with("; nothing was evaluated: there is no bestmove"), "{line}");
+    assert!(line.ends_with(". Nothing was evaluated, so there is no bestmove"), "{line}");
     engine.assert_no_best_move(WAIT);
     assert_eq!(engine.ask(&["isready"], "readyok"), "readyok");
 }

@@ -279,16 +279,16 @@ mod tests {
     fn unknown_backends_are_refused_wherever_they_stand() {
         let valid = valid_names();
         let error_of = |backend, options| BackendConfig::parse(backend, options).unwrap_err().to_string();
-        assert_eq!(error_of("", ""), format!("unknown backend \"\"; valid: {valid}"));
+        assert_eq!(error_of("", ""), format!("unknown backend \"\". Valid: {valid}"));
         assert_eq!(
             error_of("random,trivial", ""),
-            format!("unknown backend \"random,trivial\"; valid: {valid}")
+            format!("unknown backend \"random,trivial\". Valid: {valid}")
         );
         assert_eq!(
             error_of("demux", "(backend=abacus)"),
-            format!("unknown backend \"abacus\"; valid: {valid}")
+            format!("unknown backend \"abacus\". Valid: {valid}")
         );
-        assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\"; valid: {valid}"));
+        assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\". Valid: {valid}"));
         assert_eq!(error_of("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
     }
 }

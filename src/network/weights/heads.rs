@@ -59,7 +59,7 @@ pub struct HeadChoice {
 
 /// A name that is no head of any network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown head \"{name}\"; Lc0's heads are {known}")]
+#[error("unknown head \"{name}\". Lc0's heads are {known}")]
 pub struct UnknownHead {
     name: String,
     known: String,

@@ -22,7 +22,7 @@ pub(crate) struct Argo {
 
 impl Named for Argo {
     const NAME: &'static str = "argo";
-    const SUMMARY: &'static str = "ArGO's manager: a limit that follows the difficulty of the move.";
+    const SUMMARY: &'static str = "ArGO's manager: a time limit that follows the difficulty of the move.";
     type Params = ArgoParams;
 
     fn new(params: ArgoParams) -> Self {

@@ -52,7 +52,7 @@ pub(crate) struct Legacy {
 impl Named for Legacy {
     const NAME: &'static str = "legacy";
     const SUMMARY: &'static str =
-        "Lc0's default: the clock divided by the moves left, with the time that earlier moves spared on top.";
+        "Lc0's default: the clock divided by the moves left, plus the time that earlier moves saved.";
     type Params = LegacyParams;
 
     fn new(params: LegacyParams) -> Self {

@@ -33,8 +33,7 @@ pub(crate) struct Simple {
 
 impl Named for Simple {
     const NAME: &'static str = "simple";
-    const SUMMARY: &'static str =
-        "A percentage of the clock that grows with the move number and the increment.";
+    const SUMMARY: &'static str = "A share of the clock that grows with the move number and the increment.";
     type Params = SimpleParams;
 
     fn new(params: SimpleParams) -> Self {

@@ -23,7 +23,7 @@ pub(crate) struct Stockfish {
 impl Named for Stockfish {
     const NAME: &'static str = "stockfish";
     const SUMMARY: &'static str =
-        "Stockfish's manager of 2013: optimum and maximum time by the importance of the move.";
+        "Stockfish's manager of 2013: optimum and maximum time from the importance of the move.";
     type Params = StockfishParams;
 
     fn new(params: StockfishParams) -> Self {

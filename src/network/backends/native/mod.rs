@@ -88,7 +88,7 @@ impl Native {
     ) -> Result<Native, BackendError> {
         let Some(model) = Model::new(arithmetic, network) else {
             let reason =
-                "it has an attention body whose policy head is not attention; use --backend=onnxruntime";
+                "it has an attention body whose policy head is not attention. Use --backend=onnxruntime";
             return Err(BackendError::Model { backend: NAME.into(), reason: reason.into() });
         };
         let Arithmetic { kernels, tiles } = arithmetic;
@@ -138,7 +138,7 @@ fn choose_arithmetic(options: &Params, body: &weights::Body) -> Result<Arithmeti
     });
     if precision == "bf16" && tiles.is_none() {
         let expected =
-            "fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
+            "fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or avx512";
         return fault("precision", precision, expected.into());
     }
     // What tiles do not compute is fp32 even there.

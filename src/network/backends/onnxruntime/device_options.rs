@@ -345,7 +345,7 @@ mod tests {
         );
         assert_eq!(
             error_of("batch=3"),
-            "unknown parameter of onnxruntime \"batch\"; valid: provider, gpu, precision, threads, cuda-graph, \
+            "unknown parameter of onnxruntime \"batch\". Valid: provider, gpu, precision, threads, cuda-graph, \
              inputs"
         );
         assert_eq!(error_of("cuda-graph=true"), "cuda-graph=true: expected false with this provider");

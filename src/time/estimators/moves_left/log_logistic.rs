@@ -40,8 +40,7 @@ impl LogLogistic {
 
 impl Named for LogLogistic {
     const NAME: &'static str = "mle-legacy";
-    const SUMMARY: &'static str =
-        "The conditional median of a log-logistic game length: m·(1 + 2(k/m)^s)^(1/s) − k with k = ply/2.";
+    const SUMMARY: &'static str = "The median of the remaining moves if game lengths are log-logistic: m·(1 + 2(k/m)^s)^(1/s) − k with k = ply/2.";
     type Params = LogLogistic;
 
     fn new(params: LogLogistic) -> Self {

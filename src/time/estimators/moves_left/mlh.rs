@@ -21,9 +21,9 @@ option_group! {
 
 impl Named for MovesLeftHead {
     const NAME: &'static str = "mle-mlh";
-    const SUMMARY: &'static str = "The network's Moves Left Head: scale·(1 + M + caution·spread)/2 moves with M in plies, \
-                                   averaged over the tree, and its spread over the lines searched; `mle-pieces`, with a message, \
-                                   where there is no head.";
+    const SUMMARY: &'static str = "The network's Moves Left Head: scale·(1 + M + caution·spread)/2 moves. M is the tree's average \
+                                   in plies, and spread is its standard deviation over the lines searched. If the network has no \
+                                   such head, `mle-pieces` is used and a message says so.";
     type Params = MovesLeftHead;
 
     fn new(params: MovesLeftHead) -> Self {

@@ -54,9 +54,9 @@ const fn median(pieces: u32) -> f64 {
 
 impl Named for PieceCountTable {
     const NAME: &'static str = "mle-pieces";
-    const SUMMARY: &'static str = "A table by the number of pieces on the board: the median over 3,081 games of TCEC (below 8 \
-                                   pieces: over games played to mate). A value given for 2, 8, 16, 24 or 32 pieces changes the table \
-                                   between its neighbours.";
+    const SUMMARY: &'static str = "A table by the number of pieces on the board. It holds medians over 3,081 games of TCEC, and \
+                                   below 8 pieces over games played to mate. A value given for 2, 8, 16, 24 or 32 pieces changes \
+                                   the table between its neighbours.";
     type Params = PieceCountTable;
 
     fn new(params: PieceCountTable) -> Self {

@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn errors_name_what_is_valid() {
         let error = |text: &str| read(text).unwrap_err().to_string();
-        assert!(error("init-npz=1").contains("valid: preset, init-tree-reuse"));
+        assert!(error("init-npz=1").contains("Valid: preset, init-tree-reuse"));
         assert!(error("init-npz=1").contains("mle-pieces"));
         assert_eq!(error("max-tree-reuse=1"), "max-tree-reuse=1: expected a number from 0 to 0.99");
         assert_eq!(error("target=king"), "target=king: expected one of tree, bestmove");
