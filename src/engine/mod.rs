@@ -308,7 +308,7 @@ pub enum EngineError {
     Contempt(#[from] ContemptError),
     #[error("{0}. Nothing is searched until a position is accepted")]
     Position(#[from] PositionError),
-    #[error("the last position was refused: {0}")]
+    #[error("the last position was rejected: {0}")]
     NoPosition(String),
     #[error("{0}")]
     NetworkRefused(String),

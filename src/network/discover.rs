@@ -67,7 +67,7 @@ fn newest_or_built_in(folders: &[PathBuf], heads: HeadChoice) -> Result<Discover
     }
     let (name, bytes) = BUILT_IN;
     let network = NetworkFile::from_bytes(Path::new(&format!("{name} (built in)")), bytes, heads)?;
-    let reason = Some(format!("the program's own, as no other lies beside it{refused}"));
+    let reason = Some(format!("used, because there is no other network beside the program{refused}"));
     Ok(Discovered { network, reason })
 }
 

@@ -156,7 +156,7 @@ impl Session {
             return self.engine.clear_tree();
         }
         if let Some(other) = self.changed_under_other_name(name, value) {
-            let text = format!("option {name}: its default changes nothing, as {other} is set");
+            let text = format!("option {name}: its default changes nothing, because {other} is set");
             return self.output.note(&text);
         }
         match self.engine.set_option(name, value) {
@@ -399,8 +399,8 @@ const BEST_MOVES: usize = 10;
 
 const HELP: &str = "\
 Commands:
-  position startpos moves e2e4 e7e5      set the position; also: position fen FEN [moves ...]
-  go nodes 1000                          search; also: movetime MS, depth N, mate N, infinite
+  position startpos moves e2e4 e7e5      set the position, also as: position fen FEN [moves ...]
+  go nodes 1000                          search, also with: movetime MS, depth N, mate N, infinite
   go wtime MS btime MS winc MS binc MS   search as in a game with a clock
   stop                                   end the search
   d                                      show the board, its FEN and whether the game is over
@@ -408,9 +408,9 @@ Commands:
   go perft N                             count the move paths of N plies
   setoption name NAME value VALUE        set an option
   uci                                    list name, version and options
-  ucinewgame                             forget the game
+  ucinewgame                             start a new game
   quit                                   leave
-Outside: zeitnot --help lists more commands, zeitnot options explains all options.";
+In a shell, zeitnot --help lists more commands and zeitnot options explains all options.";
 
 const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
 
@@ -505,7 +505,7 @@ mod tests {
         }
         assert!(!text.contains("bestmove"), "{text}");
         let refused = said(false, "position fen 8/8 w - -\nd\neval\ngo perft 1");
-        assert_eq!(refused.matches("ERROR: the last position was refused").count(), 3, "{refused}");
+        assert_eq!(refused.matches("ERROR: the last position was rejected").count(), 3, "{refused}");
         let busy = said(false, "go infinite\neval\ngo perft 1\nstop");
         assert_eq!(busy.matches(": ignored while a search is running").count(), 2, "{busy}");
     }

@@ -318,7 +318,7 @@ fn backends_of_lc0_are_taken_for_ours_with_a_message() {
     let output = run(&arguments, "startpos\n");
     assert_eq!(output.status.code(), Some(0));
     let message = stderr(&output);
-    assert!(message.contains("Lc0's backend eigen is taken as auto"), "{message}");
+    assert!(message.contains("Lc0's backend eigen is mapped to auto"), "{message}");
     assert!(message.contains("that have no counterpart are ignored: batch_size=64"), "{message}");
 }
 

@@ -34,7 +34,7 @@ pub(super) fn resolve<'a>(
     let (name, why) = choose(is_for_native(network), found);
     // Nobody has asked for a GPU: if it makes no session, the CPU will do.
     let mut chosen = BackendConfig::parse(name, "")?.with_fallback(Fallback::Cpu);
-    chosen.notes.extend(config.notes.iter().cloned().chain([format!("backend auto takes {name}: {why}")]));
+    chosen.notes.extend(config.notes.iter().cloned().chain([format!("backend auto selects {name}: {why}")]));
     Ok(Cow::Owned(chosen))
 }
 

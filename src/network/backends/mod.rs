@@ -223,7 +223,7 @@ fn with_refusal(backend: OnnxRuntime, device: &DeviceOptions, refused: Option<St
                 "ERROR: {provider} cannot compute all of this model. The CPU computes the rest ({reason})"
             )
         } else {
-            format!("the device takes {} with {inputs} only ({reason})", device.precision)
+            format!("the device supports {} with {inputs} only ({reason})", device.precision)
         }
     };
     with_notes(Arc::new(backend), refused.map(note).into_iter().collect())

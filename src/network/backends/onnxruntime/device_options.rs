@@ -46,7 +46,7 @@ option_choice! {
 option_choice! {
     /// The form of inputs that a user asks for.
     pub enum WantedInputs {
-        /// Packed on GPUs.
+        /// `packed` on NVIDIA GPUs and with `webgpu` and `directml`, `planes` elsewhere.
         Auto = "auto",
         /// 896 bytes per position, which the device expands.
         Packed = "packed",
