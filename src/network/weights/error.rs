@@ -29,7 +29,7 @@ pub enum NetworkErrorKind {
     #[error("cannot be read: {0}")]
     Read(#[source] std::io::Error),
     /// The gzip layer is damaged or ends early.
-    #[error("gzip: {reason} after {decoded} bytes. Is the download complete and undamaged?")]
+    #[error("gzip: {reason} after {decoded} bytes, so the download may be incomplete or damaged")]
     Gzip { reason: String, decoded: u64 },
     /// More data than a network of this file size can hold.
     #[error("gzip: {compressed} bytes inflate to more than {limit}: no network compresses like this")]
@@ -38,7 +38,7 @@ pub enum NetworkErrorKind {
     #[error("content: {found}. An Lc0 network (.pb.gz, .pb) or an ONNX model is expected")]
     Foreign { found: String },
     /// A protobuf message is malformed.
-    #[error("protobuf: {reason}. Is the file complete and undamaged?")]
+    #[error("protobuf: {reason}, so the file may be incomplete or damaged")]
     Protobuf { reason: String },
     /// The file was made for a newer Lc0.
     #[error("min_version: made for Lc0 {needed} or newer. This program reads formats up to Lc0 {known}")]
