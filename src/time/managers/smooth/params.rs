@@ -138,7 +138,7 @@ option_group! {
         params: SmoothParams;
         /// What the search finds that changes its budget.
         reactions: ReactionParams;
-        /// The reserve; it stays empty where nothing is put into it.
+        /// The reserve, which stays empty by default.
         piggybank: PiggybankParams;
     }
 }
@@ -148,7 +148,7 @@ option_group! {
 pub(crate) struct SmoothConfig {
     /// The plan and what is learned.
     pub params: SmoothParams,
-    /// The reserve; it stays empty where nothing is put into it.
+    /// The reserve, which stays empty by default.
     pub piggybank: PiggybankParams,
     /// What the search finds that changes its budget.
     pub reactions: ReactionParams,

@@ -20,7 +20,7 @@ const LEAST_RIVAL_VISITS: f64 = 0.1;
 const LEAST_FACTOR: f64 = 0.1;
 
 option_group! {
-    /// Parameters of the reactions; 0 switches one off.
+    /// Parameters of the reactions. 0 turns a reaction off.
     #[derive(Copy)]
     pub(crate) struct ReactionParams {
         /// Extra time for a fall of Q by 1, as a share of the budget. Q is compared with the last moves and, at half the weight, with earlier values of this move. A rise of Q shortens the move.
