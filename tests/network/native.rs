@@ -138,7 +138,7 @@ fn wrong_options_are_refused_with_what_is_valid() {
     assert_eq!(error("threads=2"), "unknown parameter of native \"threads\". Valid: kernel, precision");
     assert_eq!(
         error("kernel=portable,precision=bf16"),
-        "precision=bf16: expected fp32 or auto; bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
+        "precision=bf16: expected fp32 or auto, because bf16 needs a CPU with AMX or AVX512-BF16, and kernel=auto, amx or \
          avx512"
     );
 }
