@@ -33,7 +33,6 @@ use std::sync::Arc;
 use crate::chess::{Move, Position};
 use crate::engine::EngineSetup;
 
-/// An engine that plays a match.
 #[derive(Clone, Debug)]
 pub(crate) enum Team {
     /// This one, with its options.
@@ -64,7 +63,6 @@ impl Side {
     }
 }
 
-/// Returns the move that led from one position to the next.
 fn move_between(before: &Position, after: &Position) -> Option<Move> {
     before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
 }

@@ -169,7 +169,6 @@ impl MatchSummary {
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
-    /// Returns the result so far in one line, for a progress bar.
     pub(crate) fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
         if let (Some(elo), Some(error)) = (self.elo, self.elo_error) {
@@ -345,7 +344,6 @@ impl Ranking {
     }
 }
 
-/// Counts the results of games.
 pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
     let mut tally = ResultTally::default();
     games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));

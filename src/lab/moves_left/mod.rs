@@ -38,7 +38,6 @@ pub(crate) struct PositionRow {
     pub(crate) pieces: u32,
     /// 1, 0 or −1 for the side to move; none for unknown results.
     pub(crate) result: Option<i32>,
-    /// The way the game ended.
     pub(crate) ending: String,
     /// A hash of the tag `Event`, which tells events apart.
     pub(crate) event: u64,

@@ -453,15 +453,6 @@ mod tests {
     }
 
     #[test]
-    fn medians_lie_between_the_halves() {
-        let median = |counts: &[u64]| super::median((0..).zip(counts.iter().copied()));
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[0, 0, 4]), Some(2.0));
-        assert_eq!(median(&[0, 2, 2]), Some(1.5));
-        assert_eq!(median(&[1, 0, 0, 2]), Some(2.75));
-    }
-
-    #[test]
     fn intervals_of_a_mean_have_the_width_that_theory_says() {
         // 2,000 games of one position each, half 0 and half 10: deviation 5, standard error 5/√2000 = 0.112.
         let mut all = GroupSums::default();

@@ -138,7 +138,6 @@ impl ReplayedMove {
     }
 }
 
-/// The row of one move of a replayed game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct ReplayMoveRow {
     pub(crate) game: u64,
@@ -218,7 +217,6 @@ impl RowOfGame for ReplayMoveRow {
     }
 }
 
-/// The files of rows in the folder of a run.
 pub(crate) type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
 
 /// The rows of one game under one manager at one time control.
@@ -238,7 +236,6 @@ pub(crate) struct Replayer<'a> {
     pub(crate) controls: &'a [TimeControl],
     /// Rows of moves are kept of the games up to this number.
     pub(crate) kept_games: u64,
-    /// What all replays have in common.
     pub(crate) options: ReplayOptions,
 }
 

@@ -102,7 +102,6 @@ pub(super) struct ReplayCurvePoint {
     pub(super) error_moves: ExactMean,
 }
 
-/// The figures of one manager at one time control.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ManagerFigures {
     #[serde(rename = "name")]

@@ -147,7 +147,6 @@ fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
     Some((rank.checked_sub(1)?, centipawns as i16, info.after("pv")?))
 }
 
-/// The game on the board.
 struct GameInPlay {
     start: Option<String>,
     history: History,

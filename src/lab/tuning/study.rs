@@ -19,7 +19,6 @@ pub(crate) struct TuneStudy {
     pub(crate) nodes: u64,
     pub(crate) draws: f64,
     pub(crate) parameters: Vec<ParameterStudy>,
-    /// The values found, as flags of the command line.
     pub(crate) flags: String,
     /// The values found, as commands of UCI.
     #[serde(skip)]

@@ -59,7 +59,6 @@ pub(in crate::tools) struct MovesLeftArgs {
     resume: bool,
 }
 
-/// The estimators that are compared.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EstimatorArgs {
     /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'; may be repeated; the
@@ -130,7 +129,6 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     reported
 }
 
-/// Returns the last message of a run that the user stops.
 fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
     let resume = match &args.out {
         Some(_) => "the same command with --resume goes on",
@@ -140,7 +138,6 @@ fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
     format!("stopped; {resume}; `zeitnot report {rows}` reports on the games that were measured")
 }
 
-/// Returns the settings that the rows depend on.
 fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
     RunFacts {
         pgn: args.pgn.iter().map(|file| file.display().to_string()).collect(),
@@ -158,7 +155,6 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
     }
 }
 
-/// Writes the rows of the games into the folder.
 fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     let opened = args.network.open()?;
     let backend = &opened.backend;

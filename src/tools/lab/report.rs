@@ -23,10 +23,8 @@ pub(in crate::tools) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-/// A command that writes rows.
 struct RowKind {
     name: &'static str,
-    /// The columns of each of its files.
     columns: fn() -> Vec<Vec<String>>,
     /// The names of the files that it writes to the folder of --out.
     writes: &'static [&'static str],

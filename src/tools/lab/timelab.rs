@@ -211,7 +211,6 @@ pub(super) fn report(
     Ok(ExitStatus::Success)
 }
 
-/// The games of this shard.
 struct GameSource<'a> {
     args: &'a TimelabArgs,
     games: RecordedGames<'a>,
