@@ -26,7 +26,7 @@ pub(crate) use play::{MatchConfig, PlannedGame, play};
 pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, eval_of_white};
 pub(crate) use statistics::Sprt;
 pub use study::{MatchStudy, page};
-pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, RunSpeed, pruning_table, table};
+pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;
 

@@ -7,14 +7,14 @@ use std::path::Path;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::{Estimator, MovesLeftSource, PositionRow, mix};
+use super::{Estimator, MovesLeftSource, PositionRow};
 use crate::chess::{Color, History, Variant};
 use crate::engine::{Engine, EngineError, Settings};
-use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
+use crate::lab::{LabError, mix};
 use crate::network::{Backend, BatchEvaluator};
 use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;
@@ -300,15 +300,11 @@ impl RunFacts {
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
-    fn agrees_with(&self, other: &RunFacts) -> bool {
-        RunFacts { origin: other.origin.clone(), ..self.clone() } == *other
-    }
-
     /// Checks that rows in the folder were made with these facts; writes them if there are none.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         match RunFacts::beside(&path) {
-            Some(before) if !before.agrees_with(self) => {
+            Some(before) if (RunFacts { origin: before.origin.clone(), ..self.clone() }) != before => {
                 Err(LabError::OtherRun { path, what: "other settings, those of the rows beside it" })
             }
             Some(_) => Ok(()),

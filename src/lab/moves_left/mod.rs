@@ -94,12 +94,3 @@ impl RowOfGame for PositionRow {
         self.game
     }
 }
-
-/// A well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
-/// same on every machine (the finaliser of SplitMix64).
-fn mix(game: u64) -> u64 {
-    let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use ndarray::Array1;
 use serde::Serialize;
 
-use super::{PositionRow, mix};
+use super::PositionRow;
+use crate::lab::mix;
 
 /// Steps per full move in which medians and ranks are counted.
 const STEPS: f64 = 10.0;

@@ -4,6 +4,7 @@
 use crate::time::{Chain, Hints, Millis, MoveFacts, Nodes, Nps, RootEvaluation, SearchStats, StopReason};
 
 use super::ReplayMove;
+use crate::lab::{GOLDEN, mix};
 
 /// New nodes per second. They change evenly with the pieces that leave the board: cache hits and terminal positions make endgames faster.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -341,11 +342,9 @@ impl ReplayRandom {
 
     /// A number in `0.0..1.0`.
     pub(super) fn unit(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        let mixed = mix(self.state);
+        self.state = self.state.wrapping_add(GOLDEN);
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
     }
 
     pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {

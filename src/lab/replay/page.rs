@@ -195,4 +195,11 @@ mod tests {
         }
         assert!(!html.contains("Game 4 at"));
     }
+
+    #[test]
+    fn the_table_names_every_column() {
+        let text = lab(1..=2).to_string();
+        assert!(text.contains("60+0, 2 games") && text.contains("smooth(mle-mlh)"), "{text}");
+        assert!(text.contains("insta-moves"), "{text}");
+    }
 }

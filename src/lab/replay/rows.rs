@@ -219,13 +219,8 @@ impl RowOfGame for ReplayMoveRow {
 
 pub(crate) type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
 
-/// The rows of one game under one manager at one time control.
-#[derive(Clone, Debug)]
-pub(crate) struct ReplayRows {
-    pub(crate) game: ReplayGameRow,
-    /// None if they are not kept.
-    pub(crate) moves: Vec<ReplayMoveRow>,
-}
+/// The rows of one game under one manager at one time control; those of moves if they are kept.
+pub(crate) type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
 
 /// Replays games under several managers and time controls.
 #[derive(Clone, Debug)]
@@ -262,7 +257,7 @@ impl Replayer<'_> {
         let is_kept = game.number <= self.kept_games;
         let moves = replayed.moves.iter().zip(1..).filter(|_| is_kept);
         let moves = moves.map(|(played, number)| ReplayMoveRow::new(key, number, played)).collect();
-        Some(ReplayRows { game: ReplayGameRow::new(key, &replayed), moves })
+        Some((ReplayGameRow::new(key, &replayed), moves))
     }
 }
 

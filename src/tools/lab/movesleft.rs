@@ -18,7 +18,7 @@ use crate::lab::moves_left::{
     Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
 };
 use crate::lab::pgn::RecordedGame;
-use crate::lab::rows::{ParquetRow, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::runner::{self, Jobs, Next};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
@@ -251,11 +251,6 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     })?);
     let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
     Ok((writer, last.max(1)))
-}
-
-/// Returns the columns of each kind of file that `report` reads.
-pub(super) fn columns() -> Vec<Vec<String>> {
-    vec![PositionRow::columns()]
 }
 
 /// Reports rows: on the terminal or as JSON, and in the folder of `out`.
