@@ -358,7 +358,6 @@ fn evaluation(text: &str, mover: Color) -> Option<i16> {
     i16::try_from(if mover == Color::White { white } else { -white }).ok()
 }
 
-/// Writes a tag.
 pub(crate) fn tag(out: &mut impl Write, name: &str, value: &str) -> io::Result<()> {
     // A line of its own would end the tag.
     let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

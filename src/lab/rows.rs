@@ -86,7 +86,6 @@ pub trait ParquetRow: Row {
         group: &mut SerializedRowGroupWriter<'_, BufWriter<File>>,
     ) -> Result<(), ParquetError>;
 
-    /// Returns the columns' names in their order.
     fn columns() -> Vec<String> {
         // Invariant: the schema is derived from the fields.
         let schema = Self::schema().expect("a derived schema");
@@ -125,7 +124,6 @@ pub(crate) fn are_columns_of(found: &[String], columns: &[String]) -> bool {
     found == columns || found.iter().eq(without_version())
 }
 
-/// Returns those of the files that hold rows of this kind.
 pub(crate) fn files_of<R: ParquetRow>(paths: &[PathBuf]) -> Result<Vec<PathBuf>, RowError> {
     let mut files = Vec::new();
     for path in paths {
@@ -255,12 +253,10 @@ impl<G: ParquetRow, M: ParquetRow> GameFiles<G, M> {
         GameFiles { folder: folder.to_owned(), games, moves }
     }
 
-    /// Returns the paths of the rows of games and of those of moves.
     pub(crate) fn paths(folder: &Path) -> [PathBuf; 2] {
         ["games.csv", "moves.csv"].map(|name| folder.join(name))
     }
 
-    /// Returns the columns of both files.
     pub(crate) fn columns() -> Vec<Vec<String>> {
         vec![G::columns(), M::columns()]
     }
@@ -273,7 +269,6 @@ impl<G: ParquetRow, M: ParquetRow> GameFiles<G, M> {
         self.games.flush()
     }
 
-    /// Writes the same rows as Parquet.
     pub(crate) fn finish(mut self) -> Result<(), RowError> {
         self.moves.flush()?;
         self.games.flush()?;

@@ -37,10 +37,8 @@ impl<J> From<Option<J>> for Next<J> {
 /// Hands out the next job with its place.
 type Take<'a, J> = dyn Fn() -> Result<Next<(u64, J)>, LabError> + Sync + 'a;
 
-/// A run as its threads see it.
 pub(crate) struct Jobs<'a, J, R> {
     take: &'a Take<'a, J>,
-    /// The user wants the run to stop.
     stop: &'a AtomicBool,
     /// No more results are wanted.
     ended: &'a AtomicBool,
@@ -71,7 +69,6 @@ impl<J, R> Jobs<'_, J, R> {
         let _ = self.results.send(Ok((place, result)));
     }
 
-    /// Says whether jobs under way are to be given up.
     pub(crate) fn are_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
     }

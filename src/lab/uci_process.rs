@@ -122,7 +122,6 @@ impl<'a> InfoLine<'a> {
         is_info.then_some(InfoLine(words))
     }
 
-    /// Says whether the score is a bound only.
     pub(crate) fn is_bound(&self) -> bool {
         self.0.contains(&"lowerbound") || self.0.contains(&"upperbound")
     }

@@ -23,12 +23,10 @@ pub(crate) struct SearchEffort {
     pub(super) time_ms: f64,
 }
 
-/// An engine that analyses games.
 #[derive(Debug)]
 pub(crate) struct Analyst {
     engine: Engine,
     limits: GoLimits,
-    /// That of all searches.
     effort: SearchEffort,
 }
 

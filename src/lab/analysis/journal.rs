@@ -21,19 +21,16 @@ const JOURNAL: &str = "unfinished.jsonl";
 /// The name of the file with the games in the folder of a run.
 pub(crate) const GAMES: &str = "games.pgn";
 
-/// What is kept of an analysed game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AnalysisRow {
     /// The run that it belongs to: a hash over all that the analysis depends on.
     run: String,
     /// A hash over the game as it was read.
     game: String,
-    /// The game with comments.
     pub(crate) pgn: String,
     pub(crate) summary: AnalysisSummary,
     /// What the page shows.
     pub(super) viewed: ViewedGame,
-    /// That of the game's searches.
     pub(crate) effort: SearchEffort,
 }
 
@@ -81,7 +78,6 @@ impl KnownGames {
         }
     }
 
-    /// Checks that the run has met all of them.
     pub(crate) fn check_all_met(&self) -> Result<(), LabError> {
         if self.rows.is_empty() { Ok(()) } else { Err(other_run(&self.path)) }
     }

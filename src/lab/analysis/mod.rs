@@ -42,7 +42,6 @@ impl AnalysedLine {
     }
 }
 
-/// What was found of a position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AnalysedPosition {
     /// The lines, the best first; at least one.
@@ -146,7 +145,6 @@ impl Judgement {
     }
 }
 
-/// The figures of one side.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SideSummary {
     /// The tag `White` or `Black`.
@@ -169,7 +167,6 @@ pub(crate) struct SideSummary {
     pub(crate) planned_ms: Option<f64>,
 }
 
-/// The figures of a game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnalysisSummary {
     /// Its place in the files, from 1; those that were not analysed count.

@@ -20,7 +20,6 @@ const VIEWER: PageProgram = PageProgram {
     script: include_str!("viewer.js"),
 };
 
-/// What the viewer reads of a game.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ViewedGame {
     title: String,
@@ -121,7 +120,6 @@ pub(crate) fn table<'a>(games: impl IntoIterator<Item = &'a AnalysisSummary>) ->
     table
 }
 
-/// What the viewer reads of a game.
 pub(super) fn viewed_game(game: &AnalysedGame) -> ViewedGame {
     let tag = |name| game.recorded.tags.get(name).unwrap_or("?");
     let boards = game.boards();

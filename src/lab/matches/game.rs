@@ -14,7 +14,6 @@ use crate::search::NextStep;
 use crate::tablebase::{ProbeResult, Tablebase};
 use crate::time::{GameClock, GoLimits, Millis, Nodes, TimeControl, centipawns};
 
-/// The limit of what a side may spend on its moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SideLimit {
     /// This many visits for every move.
@@ -35,7 +34,6 @@ impl fmt::Display for SideLimit {
 /// The rest of a side's limit during a game. The player says what a move costs the clock: real time, or nodes under `nodestime`.
 #[derive(Clone, Copy, Debug)]
 struct SideBudget {
-    /// The visits of every move.
     nodes: Option<u64>,
     clock: Option<GameClock>,
 }
@@ -122,7 +120,6 @@ impl MoveScore {
     }
 }
 
-/// A move with the figures of its search.
 #[derive(Clone, Debug)]
 pub(crate) struct MoveRecord {
     pub(crate) mv: Move,
@@ -145,11 +142,9 @@ pub(crate) struct MoveRecord {
     pub(crate) end: String,
 }
 
-/// A finished game.
 #[derive(Clone, Debug)]
 pub(crate) struct GameRecord {
     pub(crate) assignment: GameAssignment,
-    /// All its positions, the opening's included.
     pub(crate) history: History,
     /// The engines' moves; those of the opening are not among them.
     pub(crate) moves: Vec<MoveRecord>,
@@ -187,12 +182,10 @@ enum Player {
     External(Box<ExternalPlayer>),
 }
 
-/// A game under way.
 #[derive(Debug)]
 pub(super) struct OngoingGame {
     assignment: GameAssignment,
     history: History,
-    /// The players of White and Black.
     players: [Player; 2],
     clocks: [SideBudget; 2],
     adjudicator: Adjudicator,
@@ -201,7 +194,6 @@ pub(super) struct OngoingGame {
     activity: Activity,
 }
 
-/// What the side to move does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Activity {
     Waiting,
@@ -210,7 +202,6 @@ enum Activity {
     Thinking,
 }
 
-/// The next thing that a game needs.
 #[derive(Debug)]
 pub(super) enum GameNeed {
     /// This many positions of the mover wait for evaluation by its network.
@@ -314,7 +305,6 @@ impl OngoingGame {
         if self.side_to_move() == 0 { white } else { white.other() }
     }
 
-    /// Returns the player whose positions wait.
     pub(super) fn searcher(&mut self) -> Option<&mut EnginePlayer> {
         let side = self.side_to_move();
         match &mut self.players[side] {

@@ -26,14 +26,13 @@ pub(crate) use play::{MatchConfig, PlannedGame, play};
 pub(crate) use rows::{MatchFiles, MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, eval_of_white};
 pub(crate) use statistics::Sprt;
 pub use study::{MatchStudy, page};
-pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, RunSpeed, pruning_table, table};
+pub(crate) use summary::{MatchCounts, MatchSummary, Ranking, pruning_table, table};
 
 use std::sync::Arc;
 
 use crate::chess::{Move, Position};
 use crate::engine::EngineSetup;
 
-/// An engine that plays a match.
 #[derive(Clone, Debug)]
 pub(crate) enum Team {
     /// This one, with its options.
@@ -64,7 +63,6 @@ impl Side {
     }
 }
 
-/// Returns the move that led from one position to the next.
 fn move_between(before: &Position, after: &Position) -> Option<Move> {
     before.legal_moves().iter().copied().find(|&mv| before.play(mv).key() == after.key())
 }

@@ -27,12 +27,10 @@ const ASK_AGAIN: Duration = Duration::from_millis(2);
 /// The description of a match: the engines, what all games have in common, and the number of threads that play them.
 #[derive(Debug)]
 pub(crate) struct MatchConfig<'a> {
-    /// The engines A and B.
     pub(crate) teams: [Team; 2],
     /// Notation and rules of castling.
     pub(crate) variant: Variant,
     pub(crate) openings: &'a Openings,
-    /// The limits of the sides, and adjudication.
     pub(crate) rules: MatchRules,
     /// Threads, at least 1.
     pub(crate) threads: usize,
@@ -40,10 +38,8 @@ pub(crate) struct MatchConfig<'a> {
     pub(crate) concurrency: usize,
 }
 
-/// A game that is to be played.
 #[derive(Debug)]
 pub(crate) struct PlannedGame {
-    /// Its number, pair and colours.
     pub(crate) assignment: GameAssignment,
     /// The engines A and B. Their networks are those of the [`MatchConfig`].
     pub(crate) teams: [Team; 2],
@@ -66,7 +62,6 @@ pub(crate) fn play(
     runner::run(threads, stop, next, play, finished)
 }
 
-/// The games of one thread.
 struct GameBatch<'a> {
     config: &'a MatchConfig<'a>,
     /// Games at once.

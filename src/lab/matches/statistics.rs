@@ -118,7 +118,6 @@ fn elo_of_score(score: f64) -> f64 {
     400.0 * (score / (1.0 - score)).log10()
 }
 
-/// Returns the points per game of an Elo difference.
 fn score_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
 }
@@ -184,7 +183,6 @@ pub(crate) struct SprtState {
 }
 
 impl SprtState {
-    /// Says whether the test has accepted one of its hypotheses.
     pub(crate) fn is_decided(&self) -> bool {
         self.verdict != UNDECIDED
     }

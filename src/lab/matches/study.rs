@@ -39,13 +39,7 @@ pub struct MatchStudy {
 }
 
 /// The rows of one match; those of moves are added up at once.
-#[derive(Default)]
-struct MatchRows {
-    games: Vec<MatchGameRow>,
-    /// Of the moves alone, until the games are added.
-    counts: MatchCounts,
-    curves: [Vec<CurvePoint>; 2],
-}
+type MatchRows = (Vec<MatchGameRow>, MatchCounts, [Vec<CurvePoint>; 2]);
 
 impl MatchStudy {
     /// Reads files of rows of games and of moves, in any order, and computes the findings of each match in them, with the state of a
@@ -57,22 +51,21 @@ impl MatchStudy {
         let mut matches = BTreeMap::<String, MatchRows>::new();
         for game in MergedGames::<MatchGameRow>::open(&files_of::<MatchGameRow>(files)?)? {
             for row in game? {
-                matches.entry(row.match_id.clone()).or_default().games.push(row);
+                matches.entry(row.match_id.clone()).or_default().0.push(row);
             }
         }
         for game in MergedGames::<MatchMoveRow>::open(&files_of::<MatchMoveRow>(files)?)? {
             for row in game? {
-                let rows = matches.entry(row.match_id.clone()).or_default();
-                rows.counts.add_move(&row);
-                add_to_curves(&mut rows.curves[usize::from(!row.by_a)], &row);
+                let (_, counts, curves) = matches.entry(row.match_id.clone()).or_default();
+                counts.add_move(&row);
+                add_to_curves(&mut curves[usize::from(!row.by_a)], &row);
             }
         }
         Ok(matches.into_values().filter_map(|rows| MatchStudy::new(rows, sprt)).collect())
     }
 
     /// Computes the findings of one match. Returns `None` if it has no games.
-    fn new(rows: MatchRows, sprt: Option<&Sprt>) -> Option<MatchStudy> {
-        let MatchRows { games, mut counts, curves } = rows;
+    fn new((games, mut counts, curves): MatchRows, sprt: Option<&Sprt>) -> Option<MatchStudy> {
         let first = games.first()?;
         games.iter().for_each(|row| counts.add(row));
         let summary = MatchSummary::new([&first.a, &first.b], &counts, sprt, None);

@@ -78,13 +78,6 @@ impl MatchCounts {
     }
 }
 
-/// The nodes that a run has searched, and the time that took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RunSpeed {
-    pub(crate) nodes: u64,
-    pub(crate) seconds: f64,
-}
-
 /// The result of a match. Its fields are the keys of the JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct MatchSummary {
@@ -120,12 +113,12 @@ pub(crate) struct MatchSummary {
 }
 
 impl MatchSummary {
-    /// Computes the summary of a match between engines with these `names`, A and B; `speed` is that of this run, if it played.
+    /// Computes the summary of a match between engines with these `names`, A and B; `speed` has nodes and seconds of this run, if it played.
     pub(crate) fn new(
         names: [&str; 2],
         counts: &MatchCounts,
         sprt: Option<&Sprt>,
-        speed: Option<RunSpeed>,
+        speed: Option<(u64, f64)>,
     ) -> MatchSummary {
         let tally = &counts.tally;
         let elo = Elo::of(tally);
@@ -152,9 +145,9 @@ impl MatchSummary {
             nodes_per_move: [0, 1].map(|side| counts.nodes[side] as f64 / counts.moves[side].max(1) as f64),
             pruned: counts.pruning.map(|side| side.pruned()),
             pruning_saved: counts.pruning.map(|side| side.saved()),
-            nodes: speed.map(|speed| speed.nodes),
-            seconds: speed.map(|speed| speed.seconds),
-            nps: speed.map(|speed| (speed.nodes as f64 / speed.seconds.max(1e-9)) as u64),
+            nodes: speed.map(|(nodes, _)| nodes),
+            seconds: speed.map(|(_, seconds)| seconds),
+            nps: speed.map(|(nodes, seconds)| (nodes as f64 / seconds.max(1e-9)) as u64),
         }
     }
 
@@ -169,7 +162,6 @@ impl MatchSummary {
         Some([(&self.a, a_pruned, a_saved), (&self.b, b_pruned, b_saved)])
     }
 
-    /// Returns the result so far in one line, for a progress bar.
     pub(crate) fn line(&self) -> String {
         let mut line = format!("+{} ={} -{}", self.wins, self.draws, self.losses);
         if let (Some(elo), Some(error)) = (self.elo, self.elo_error) {
@@ -267,14 +259,8 @@ pub(crate) fn table(matches: &[MatchSummary]) -> Table {
 
 /// Returns the table of what smart pruning did to each player's moves; `None` where no clocks ran.
 pub(crate) fn pruning_table(matches: &[MatchSummary]) -> Option<Table> {
-    use Align::{Left, Right};
-    let columns = [
-        ("player", Left),
-        ("against", Left),
-        ("ended by smart pruning, % of the moves", Right),
-        ("time saved, % of the time used", Right),
-    ];
-    let mut table = Table::new("Smart pruning", &columns);
+    let numbers = ["ended by smart pruning, % of the moves", "time saved, % of the time used"];
+    let mut table = Table::of_columns("Smart pruning", &["player", "against"], &numbers);
     let sides: Vec<_> = matches.iter().filter_map(MatchSummary::pruning).collect();
     for [a, b] in &sides {
         for ((player, pruned, saved), (against, ..)) in [(a, b), (b, a)] {
@@ -328,10 +314,8 @@ impl Ranking {
     }
 
     pub(crate) fn table(&self) -> Table {
-        use Align::{Left, Right};
-        let columns =
-            [("player", Left), ("Elo", Right), ("± 95 %", Right), ("games", Right), ("score, %", Right)];
-        let mut table = Table::new("All players; the mean of all is 0", &columns);
+        let numbers = ["Elo", "± 95 %", "games", "score, %"];
+        let mut table = Table::of_columns("All players; the mean of all is 0", &["player"], &numbers);
         for RankedPlayer { name, rating: Rating { elo, elo_error, games, score } } in &self.players {
             table.row([
                 name.clone(),
@@ -345,7 +329,6 @@ impl Ranking {
     }
 }
 
-/// Counts the results of games.
 pub(super) fn tally_of(games: &[MatchGameRow]) -> ResultTally {
     let mut tally = ResultTally::default();
     games.iter().for_each(|row| tally.add(row.pair, row.half_points.min(2) as u8));

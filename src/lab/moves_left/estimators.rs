@@ -247,16 +247,13 @@ impl PlyMedian {
     }
 }
 
-/// What was fitted, to be tried.
 #[derive(Clone, Debug)]
 pub(super) struct FittedFamily {
     /// Named after the fit to all games, with the fits to the halves inside.
     pub(super) tried: Estimator,
-    /// The same estimator with its defaults.
     pub(super) default: Estimator,
 }
 
-/// An estimator whose parameters are sought.
 struct Family {
     name: &'static str,
     keys: &'static [&'static str],

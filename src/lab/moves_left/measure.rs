@@ -7,14 +7,14 @@ use std::path::Path;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::{Estimator, MovesLeftSource, PositionRow, mix};
+use super::{Estimator, MovesLeftSource, PositionRow};
 use crate::chess::{Color, History, Variant};
 use crate::engine::{Engine, EngineError, Settings};
-use crate::lab::LabError;
 use crate::lab::pgn::RecordedGame;
 use crate::lab::rows::RowError;
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::{base_seconds, ending, is_held_out};
+use crate::lab::{LabError, mix};
 use crate::network::{Backend, BatchEvaluator};
 use crate::time::{GoLimits, Nodes};
 use crate::version::VERSION;
@@ -104,7 +104,6 @@ impl Selection {
     }
 }
 
-/// The state with which a thread measures games.
 pub(crate) struct Measurer<'a> {
     selection: &'a Selection,
     /// The estimators whose answers stand in the rows themselves: `mle-legacy`, `mle-pieces`, `mle-mlh`.
@@ -236,7 +235,6 @@ impl Searcher {
         Ok(Searcher { engine, nodes })
     }
 
-    /// Reads moves as this variant writes them from now on.
     fn set_variant(&mut self, variant: Variant) -> Result<(), EngineError> {
         let is_960 = variant == Variant::Chess960;
         self.engine.set_option("UCI_Chess960", if is_960 { "true" } else { "false" }).map(drop)
@@ -261,7 +259,6 @@ impl Searcher {
 /// Name of the file beside the rows.
 const FILE: &str = "movesleft.json";
 
-/// The settings that rows depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunFacts {
     pub(crate) pgn: Vec<String>,
@@ -271,7 +268,6 @@ pub(crate) struct RunFacts {
     pub(crate) network_sha256: Option<String>,
     /// Nodes for which each position was searched, if it was.
     pub(crate) nodes: Option<u64>,
-    /// The filters, as on the command line.
     pub(crate) filters: String,
     /// The number of positions of which one was taken.
     #[serde(default)]
@@ -298,22 +294,17 @@ impl RunFacts {
         serde_json::from_str(&std::fs::read_to_string(folder.join(FILE)).ok()?).ok()
     }
 
-    /// Writes the facts into the folder of the rows.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::from);
         Ok(text.and_then(|text| std::fs::write(&path, text + "\n")).map_err(RowError::io(&path))?)
     }
 
-    fn agrees_with(&self, other: &RunFacts) -> bool {
-        RunFacts { origin: other.origin.clone(), ..self.clone() } == *other
-    }
-
     /// Checks that rows in the folder were made with these facts; writes them if there are none.
     pub(crate) fn check(&self, folder: &Path) -> Result<(), LabError> {
         let path = folder.join(FILE);
         match RunFacts::beside(&path) {
-            Some(before) if !before.agrees_with(self) => {
+            Some(before) if (RunFacts { origin: before.origin.clone(), ..self.clone() }) != before => {
                 Err(LabError::OtherRun { path, what: "other settings, those of the rows beside it" })
             }
             Some(_) => Ok(()),
@@ -329,7 +320,6 @@ mod tests {
     use super::*;
     use crate::lab::pgn::Games;
 
-    /// The command line of a test.
     #[derive(Parser)]
     struct CommandLine {
         #[command(flatten)]

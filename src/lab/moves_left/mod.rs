@@ -38,7 +38,6 @@ pub(crate) struct PositionRow {
     pub(crate) pieces: u32,
     /// 1, 0 or −1 for the side to move; none for unknown results.
     pub(crate) result: Option<i32>,
-    /// The way the game ended.
     pub(crate) ending: String,
     /// A hash of the tag `Event`, which tells events apart.
     pub(crate) event: u64,
@@ -94,13 +93,4 @@ impl RowOfGame for PositionRow {
     fn game(&self) -> u64 {
         self.game
     }
-}
-
-/// A well-mixed number from that of a game or an event: halves and bootstrap weights depend on nothing else, so that they are the
-/// same on every machine (the finaliser of SplitMix64).
-fn mix(game: u64) -> u64 {
-    let z = game.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }

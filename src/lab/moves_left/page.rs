@@ -143,7 +143,6 @@ fn extent(report: &StudyReport) -> String {
     )
 }
 
-/// Returns all tables under their headings.
 fn tables(report: &StudyReport) -> [(&'static str, Vec<Table>); 5] {
     // Those of games that were played out, if these are some and not all.
     let some = 0 < report.played_out && report.played_out < report.games;

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use ndarray::Array1;
 use serde::Serialize;
 
-use super::{PositionRow, mix};
+use super::PositionRow;
+use crate::lab::mix;
 
 /// Steps per full move in which medians and ranks are counted.
 const STEPS: f64 = 10.0;
@@ -450,15 +451,6 @@ mod tests {
             spread.add(10.0, 10.0, left);
         }
         assert_eq!((spread.within_one, spread.within_two), (0.5, 0.75));
-    }
-
-    #[test]
-    fn medians_lie_between_the_halves() {
-        let median = |counts: &[u64]| super::median((0..).zip(counts.iter().copied()));
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[0, 0, 4]), Some(2.0));
-        assert_eq!(median(&[0, 2, 2]), Some(1.5));
-        assert_eq!(median(&[1, 0, 0, 2]), Some(2.75));
     }
 
     #[test]

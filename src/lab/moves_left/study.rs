@@ -28,7 +28,6 @@ pub(crate) struct Study {
     pub(crate) is_fit: bool,
 }
 
-/// The findings of a study.
 #[derive(Debug)]
 pub(crate) struct StudyReport {
     /// Games with at least one row.
@@ -37,9 +36,7 @@ pub(crate) struct StudyReport {
     pub(super) events: usize,
     /// Games that the rules of chess ended.
     pub(super) played_out: u64,
-    /// The unit of intervals and halves.
     pub(super) unit: Unit,
-    /// What is not known, and what would make it known.
     pub(super) notes: Vec<String>,
     /// Names of the estimators; the last is the best function of the ply, if there are enough games.
     pub(super) names: Vec<String>,
@@ -163,7 +160,6 @@ impl GroupCells {
     }
 }
 
-/// All sums.
 struct Accumulator {
     unit: Unit,
     estimators: Vec<Estimator>,
@@ -396,7 +392,6 @@ impl Group {
         Group { dimension, place, name: name.into() }
     }
 
-    /// Says whether the group has no upper end.
     pub(super) fn is_open(&self) -> bool {
         self.dimension == Dimension::ByPly && self.place == LAST_PLY
     }

@@ -42,7 +42,6 @@ pub(crate) struct ReplayMove {
     pub(crate) clock_ms: Option<f64>,
 }
 
-/// A move as it was replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ReplayedMove {
     /// Our clock before it, ms.
@@ -65,7 +64,6 @@ pub(crate) struct ReplayedMove {
     pub(crate) really_left: u32,
 }
 
-/// A game as it was replayed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReplayedGame {
     /// Every move that was made on time, and the late one if there was one.
@@ -96,7 +94,6 @@ pub(crate) struct ReplayOptions {
     pub(crate) overhead_ms: f64,
     /// True if the engine thinks on the opponent's clock, who takes as long for each move as it took for its last one.
     pub(crate) ponders: bool,
-    /// All other options of the stopper chain.
     pub(crate) stoppers: StopperOptions,
     /// The seed of the random numbers; the same seed gives the same game.
     pub(crate) seed: u64,

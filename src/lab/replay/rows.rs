@@ -138,7 +138,6 @@ impl ReplayedMove {
     }
 }
 
-/// The row of one move of a replayed game.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ParquetRecordWriter)]
 pub(crate) struct ReplayMoveRow {
     pub(crate) game: u64,
@@ -218,16 +217,10 @@ impl RowOfGame for ReplayMoveRow {
     }
 }
 
-/// The files of rows in the folder of a run.
 pub(crate) type ReplayFiles = GameFiles<ReplayGameRow, ReplayMoveRow>;
 
-/// The rows of one game under one manager at one time control.
-#[derive(Clone, Debug)]
-pub(crate) struct ReplayRows {
-    pub(crate) game: ReplayGameRow,
-    /// None if they are not kept.
-    pub(crate) moves: Vec<ReplayMoveRow>,
-}
+/// The rows of one game under one manager at one time control; those of moves if they are kept.
+pub(crate) type ReplayRows = (ReplayGameRow, Vec<ReplayMoveRow>);
 
 /// Replays games under several managers and time controls.
 #[derive(Clone, Debug)]
@@ -238,7 +231,6 @@ pub(crate) struct Replayer<'a> {
     pub(crate) controls: &'a [TimeControl],
     /// Rows of moves are kept of the games up to this number.
     pub(crate) kept_games: u64,
-    /// What all replays have in common.
     pub(crate) options: ReplayOptions,
 }
 
@@ -265,7 +257,7 @@ impl Replayer<'_> {
         let is_kept = game.number <= self.kept_games;
         let moves = replayed.moves.iter().zip(1..).filter(|_| is_kept);
         let moves = moves.map(|(played, number)| ReplayMoveRow::new(key, number, played)).collect();
-        Some(ReplayRows { game: ReplayGameRow::new(key, &replayed), moves })
+        Some((ReplayGameRow::new(key, &replayed), moves))
     }
 }
 

@@ -102,7 +102,6 @@ pub(super) struct ReplayCurvePoint {
     pub(super) error_moves: ExactMean,
 }
 
-/// The figures of one manager at one time control.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct ManagerFigures {
     #[serde(rename = "name")]
@@ -150,9 +149,9 @@ impl ReplayStudy {
         Ok(study)
     }
 
-    pub(crate) fn add(&mut self, rows: ReplayRows) {
-        self.add_game(&rows.game);
-        rows.moves.into_iter().for_each(|row| self.add_move(row));
+    pub(crate) fn add(&mut self, (game, moves): ReplayRows) {
+        self.add_game(&game);
+        moves.into_iter().for_each(|row| self.add_move(row));
     }
 
     pub(super) fn add_game(&mut self, row: &ReplayGameRow) {

@@ -254,26 +254,19 @@ fn periods_are_paid_in() {
 
 #[test]
 fn recorded_clocks_can_drive_a_manager() {
-    let clocks = [60_000.0, 20_000.0, 1_000.0];
-    let position = |clock_ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms, ..ReplayMove::default() };
-    let game = clocks.map(|ms| position(Some(ms)));
-    let clock_source = ClockSource::Recorded;
-    let options = ReplayOptions { control: CONTROLS[2], clock_source, ..ReplayOptions::default() };
-    let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
-    assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
-    assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), [7_200.0, 2_400.0, 120.0]);
-}
-
-/// A regression: where the recorded engine took a little longer than the replayed one, that counted as our lag.
-#[test]
-fn recorded_clocks_show_no_lag() {
-    let control = TimeControl { time: Millis(1_000.0), ..TimeControl::default() };
-    let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
-    // 12 % of a second are 120 ms; the recorded engine took 400 ms.
-    let position = |clock_ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms, ..ReplayMove::default() };
-    let game = [position(Some(1_000.0)), position(Some(600.0))];
-    let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
-    assert_eq!(replayed.moves[1].budget_ms, 72.0);
+    // The budget is 12 % of the clock. A regression: where the recorded engine took longer than that, it counted as our lag.
+    for (control, clocks, budgets) in [
+        (CONTROLS[2], &[60_000.0, 20_000.0, 1_000.0][..], &[7_200.0, 2_400.0, 120.0][..]),
+        (TimeControl { time: Millis(1_000.0), ..TimeControl::default() }, &[1_000.0, 600.0], &[120.0, 72.0]),
+    ] {
+        let position =
+            |&ms| ReplayMove { pieces: 32, legal_moves: 20, clock_ms: Some(ms), ..ReplayMove::default() };
+        let game: Vec<_> = clocks.iter().map(position).collect();
+        let options = ReplayOptions { control, clock_source: ClockSource::Recorded, ..Default::default() };
+        let replayed = replay(&game, manager_from("alphazero").unwrap(), &options);
+        assert_eq!(replayed.moves.iter().map(|m| m.clock_ms).collect::<Vec<_>>(), clocks);
+        assert_eq!(replayed.moves.iter().map(|m| m.budget_ms).collect::<Vec<_>>(), budgets);
+    }
 }
 
 /// A regression: no replayed search ever found a mate.

@@ -16,6 +16,7 @@ use super::game::{Ending, LabelledGame, LabelledPly, MoveChoice, TeacherMove};
 use super::record::MAX_CANDIDATES;
 use super::table::MAX_PAST;
 use crate::chess::{Color, History, Move, PositionError, Terminal, Variant};
+use crate::lab::GOLDEN;
 use crate::lab::uci_process::{InfoLine, PATIENCE, UciProcess, UciProcessError};
 use crate::network::{BatchEvaluator, approximate_softmax};
 use crate::weighted_draw;
@@ -147,7 +148,6 @@ fn parse_info(line: &str) -> Option<(usize, i16, &str)> {
     Some((rank.checked_sub(1)?, centipawns as i16, info.after("pv")?))
 }
 
-/// The game on the board.
 struct GameInPlay {
     start: Option<String>,
     history: History,
@@ -204,17 +204,12 @@ pub(crate) fn play_game(
     number: u64,
 ) -> Result<LabelledGame, TrainingDataError> {
     for attempt in 0..ATTEMPTS {
-        let mut rng = fastrand::Rng::with_seed(mixed(seed) ^ (number * ATTEMPTS + attempt));
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(GOLDEN) ^ (number * ATTEMPTS + attempt));
         if let Some((game, ending)) = try_game(teacher, nodes, &mut rng)? {
             return Ok(game.into_game(ending, number.is_multiple_of(HELD_OUT_ONE_IN)));
         }
     }
     Err(teacher.process.fault(format!("finds none of {ATTEMPTS} openings balanced")).into())
-}
-
-/// Returns the seed with its bits spread.
-fn mixed(seed: u64) -> u64 {
-    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Plays one game. Returns `None` if its opening turns out one-sided or over.
@@ -374,7 +369,7 @@ impl Lines {
         seed: u64,
         number: u64,
     ) -> Result<LabelledGame, TrainingDataError> {
-        let mut rng = fastrand::Rng::with_seed(mixed(seed) ^ number);
+        let mut rng = fastrand::Rng::with_seed(seed.wrapping_mul(GOLDEN) ^ number);
         let (source, ply) = self.draw_place(&mut rng);
         let held_out = source.held_out;
         let first_candidates = source.plies[ply].candidates.clone();

@@ -13,7 +13,7 @@ mod study;
 
 pub(crate) use parameter::Parameter;
 pub(crate) use run::{Gains, IterationRow, TunePlan, TuneRun};
-pub(crate) use study::{TuneCommands, TuneStudy, page, table};
+pub(crate) use study::{TuneStudy, page, table};
 
 use std::ops::ControlFlow;
 use std::path::Path;

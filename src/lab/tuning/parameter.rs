@@ -178,7 +178,6 @@ impl Parameter {
     }
 }
 
-/// Returns the error for what all games have in common.
 fn shared(name: &str) -> ParameterError {
     let cause = "is about the network or what evaluates it, which all games of a run share";
     ParameterError::Entry(format!("{name}: {cause}; tune an option of the search"))

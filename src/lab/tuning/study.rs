@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::parameter::{Assignment, Parameter, assignments};
 use super::run::{IterationRow, TunePlan};
-use crate::report::{Align, Page, Plot, Table};
+use crate::report::{Page, Plot, Table};
 
 /// Most points of a plot.
 const POINTS: usize = 400;
@@ -19,7 +19,6 @@ pub(crate) struct TuneStudy {
     pub(crate) nodes: u64,
     pub(crate) draws: f64,
     pub(crate) parameters: Vec<ParameterStudy>,
-    /// The values found, as flags of the command line.
     pub(crate) flags: String,
     /// The values found, as commands of UCI.
     #[serde(skip)]
@@ -133,25 +132,7 @@ impl ParameterStudy {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TuneCommands<'a> {
-    pub(crate) run: &'a str,
-    pub(crate) check: &'a str,
-}
-
 pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
-    use Align::{Left, Right};
-    let columns = [
-        ("option", Left),
-        ("start", Right),
-        ("step", Right),
-        ("value", Right),
-        ("mean of the last quarter", Right),
-        ("spread there", Right),
-        ("moved", Right),
-        ("by chance alone", Right),
-        ("moved / chance", Right),
-    ];
     let caption = format!(
         "After {} of {} iterations, {} games, {:.0} % of them draws; spread and chance are standard deviations",
         study.iterations,
@@ -159,7 +140,9 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
         study.games,
         100.0 * study.draws
     );
-    let mut table = Table::new(caption, &columns);
+    let numbers = ["start", "step", "value", "mean of the last quarter", "spread there"];
+    let numbers = [&numbers[..], &["moved", "by chance alone", "moved / chance"]].concat();
+    let mut table = Table::of_columns(caption, &["option"], &numbers);
     for (parameter, found) in plan.parameters.iter().zip(&study.parameters) {
         let text = |value| parameter.text(value);
         table.row([
@@ -178,7 +161,7 @@ pub(crate) fn table(plan: &TunePlan, study: &TuneStudy) -> Table {
 }
 
 /// Returns the page: the table, the values to paste, the commands, the paths of all parameters together and of each.
-pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_>) -> Page {
+pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, run: &str, check: &str) -> Page {
     let mut page = Page::new("Tuning")
         .paragraph(
             "Values found by SPSA. A parameter that has moved less than about twice what chance alone does tells nothing: it may be \
@@ -190,9 +173,9 @@ pub(crate) fn page(plan: &TunePlan, study: &TuneStudy, commands: TuneCommands<'_
         .code(&study.flags)
         .code(&study.uci_lines)
         .paragraph("Whether they are stronger than the start, only a match tells:")
-        .code(commands.check)
+        .code(check)
         .paragraph("This run was made by:")
-        .code(commands.run)
+        .code(run)
         .heading("Paths");
     if study.parameters.len() > 1 {
         let mut plot = Plot::new("All parameters", "games", "moved from the start, steps");

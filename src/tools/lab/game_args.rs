@@ -65,7 +65,6 @@ fn parsed<T>(
     rule.map_err(|error| argument_error(flag, error))
 }
 
-/// Returns the failure of a value that the flag cannot have.
 pub(super) fn argument_error(flag: &str, error: impl std::fmt::Display) -> Failure {
     Failure::Input(format!("--{flag}: {error}"))
 }

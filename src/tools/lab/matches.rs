@@ -17,7 +17,7 @@ use crate::lab::LabError;
 use crate::lab::matches::{
     self, ExternalCommand, ExternalEngine, GameAssignment, GameRecord, MatchConfig, MatchCounts, MatchFiles,
     MatchGameRow, MatchHeader, MatchMoveRow, MatchRowFiles, MatchRules, MatchStudy, MatchSummary,
-    PlannedGame, Ranking, RunSpeed, SideLimit, Sprt, Team,
+    PlannedGame, Ranking, SideLimit, Sprt, Team,
 };
 use crate::time::NoTimeControl;
 use crate::tools::output::eprint_message;
@@ -143,7 +143,7 @@ impl MatchRecorder<'_> {
     }
 
     fn summary(&self) -> MatchSummary {
-        let speed = RunSpeed { nodes: self.nodes, seconds: self.started.elapsed().as_secs_f64() };
+        let speed = (self.nodes, self.started.elapsed().as_secs_f64());
         MatchSummary::new(self.header.names, &self.counts, self.sprt.as_ref(), Some(speed))
     }
 }

@@ -18,7 +18,7 @@ use crate::lab::moves_left::{
     Estimator, Measurer, MovesLeftSource, PositionRow, RunFacts, RunOrigin, Selection, Study,
 };
 use crate::lab::pgn::RecordedGame;
-use crate::lab::rows::{ParquetRow, RowError, RowReader, RowWriter, write_merged, write_parquet};
+use crate::lab::rows::{RowError, RowReader, RowWriter, write_merged, write_parquet};
 use crate::lab::runner::{self, Jobs, Next};
 use crate::lab::training::game::Ending;
 use crate::lab::training::pgn::ending;
@@ -59,7 +59,6 @@ pub(in crate::tools) struct MovesLeftArgs {
     resume: bool,
 }
 
-/// The estimators that are compared.
 #[derive(Clone, Debug, Args)]
 pub(super) struct EstimatorArgs {
     /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'; may be repeated; the
@@ -130,7 +129,6 @@ pub(super) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     reported
 }
 
-/// Returns the last message of a run that the user stops.
 fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
     let resume = match &args.out {
         Some(_) => "the same command with --resume goes on",
@@ -140,7 +138,6 @@ fn farewell(args: &MovesLeftArgs, rows: &Path) -> String {
     format!("stopped; {resume}; `zeitnot report {rows}` reports on the games that were measured")
 }
 
-/// Returns the settings that the rows depend on.
 fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
     RunFacts {
         pgn: args.pgn.iter().map(|file| file.display().to_string()).collect(),
@@ -158,7 +155,6 @@ fn run_facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> RunFacts {
     }
 }
 
-/// Writes the rows of the games into the folder.
 fn measure_into(args: &MovesLeftArgs, folder: &Path) -> Result<(), Failure> {
     let opened = args.network.open()?;
     let backend = &opened.backend;
@@ -255,11 +251,6 @@ fn resume(path: &Path) -> Result<(RowWriter<PositionRow>, u64), RowError> {
     })?);
     let writer = RowWriter::resume(path, |row: PositionRow| row.game < last)?;
     Ok((writer, last.max(1)))
-}
-
-/// Returns the columns of each kind of file that `report` reads.
-pub(super) fn columns() -> Vec<Vec<String>> {
-    vec![PositionRow::columns()]
 }
 
 /// Reports rows: on the terminal or as JSON, and in the folder of `out`.

@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::{matches, movesleft, timelab};
 use crate::lab::matches::MatchRowFiles;
-use crate::lab::rows::{are_columns_of, columns_of_file};
+use crate::lab::moves_left::PositionRow;
+use crate::lab::rows::{ParquetRow, are_columns_of, columns_of_file};
 use crate::tools::{ExitStatus, Failure, Output};
 
 #[derive(Debug, Args)]
@@ -23,10 +24,8 @@ pub(in crate::tools) struct ReportArgs {
     results: matches::ResultArgs,
 }
 
-/// A command that writes rows.
 struct RowKind {
     name: &'static str,
-    /// The columns of each of its files.
     columns: fn() -> Vec<Vec<String>>,
     /// The names of the files that it writes to the folder of --out.
     writes: &'static [&'static str],
@@ -39,7 +38,7 @@ struct RowKind {
 const KINDS: [RowKind; 3] = [
     RowKind {
         name: "movesleft",
-        columns: movesleft::columns,
+        columns: || vec![PositionRow::columns()],
         writes: &["movesleft.csv", "movesleft.parquet", "movesleft.json", "index.html"],
         flags: "--estimator and --fit",
         are_given: |args| args.estimators.are_given(),

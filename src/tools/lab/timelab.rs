@@ -141,7 +141,7 @@ pub(super) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus,
             progress.show(done, "replayed".into());
             for rows in replayed {
                 if let Some(files) = &mut files {
-                    files.add(&rows.game, &rows.moves)?;
+                    files.add(&rows.0, &rows.1)?;
                 }
                 study.add(rows);
             }
@@ -211,7 +211,6 @@ pub(super) fn report(
     Ok(ExitStatus::Success)
 }
 
-/// The games of this shard.
 struct GameSource<'a> {
     args: &'a TimelabArgs,
     games: RecordedGames<'a>,

@@ -15,7 +15,7 @@ use super::run::{Progress, RunId, command_line, interruption, quoted, tell_stopp
 use crate::engine::{EngineSetup, Settings};
 use crate::lab::matches::{MatchConfig, MatchRules, SideLimit, Team};
 use crate::lab::rows::RowError;
-use crate::lab::tuning::{self, Gains, IterationRow, Parameter, TuneCommands, TunePlan, TuneRun, TuneStudy};
+use crate::lab::tuning::{self, Gains, IterationRow, Parameter, TunePlan, TuneRun, TuneStudy};
 use crate::search::RootFpuStrategy;
 use crate::tools::output::eprint_message;
 use crate::tools::{ExitStatus, Failure, Output};
@@ -217,8 +217,7 @@ impl<'a> TuneResult<'a> {
     }
 
     fn write_page(&self) -> io::Result<PathBuf> {
-        let commands = TuneCommands { run: &command_line(), check: &self.check };
-        tuning::page(self.plan, &self.study, commands).write(&self.args.out)
+        tuning::page(self.plan, &self.study, &command_line(), &self.check).write(&self.args.out)
     }
 }
 
