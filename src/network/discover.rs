@@ -21,7 +21,7 @@ const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(e
 
 /// A network, and the reason why it was taken, if the user named none.
 #[derive(Debug)]
-pub struct Discovered {
+pub(crate) struct Discovered {
     /// The network.
     pub network: NetworkFile,
     /// Words that complete "… is"; `None` if the user named the network.

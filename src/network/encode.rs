@@ -204,7 +204,6 @@ fn write_board(position: &Position, us: Color, board: &mut [u64; PLANES_PER_BOAR
     }
 }
 
-/// Writes the planes after the boards.
 fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
     let us = now.turn();
     let everywhere_if = |fact: bool| if fact { EVERYWHERE } else { 0 };
@@ -253,7 +252,7 @@ pub struct Transform(u8);
 
 impl Transform {
     /// Leaves the board as it is.
-    pub const NONE: Transform = Transform(0);
+    pub(crate) const NONE: Transform = Transform(0);
     const FLIP_FILES: u8 = 1;
     const FLIP_RANKS: u8 = 2;
     const TRANSPOSE: u8 = 4;

@@ -9,7 +9,7 @@ use super::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, Processor};
 
 /// A backend that passes everything on to another one and measures it.
 #[derive(Debug)]
-pub struct Instrumented {
+pub(crate) struct Instrumented {
     backend: Arc<dyn Backend>,
     busy: Arc<BusyMeter>,
 }

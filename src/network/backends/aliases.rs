@@ -67,7 +67,7 @@ pub(super) struct Resolved<'a> {
 }
 
 /// Returns the short names, for texts that list what is valid.
-pub fn short_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn short_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().map(|alias| alias.name)
 }
 

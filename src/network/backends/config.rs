@@ -26,7 +26,7 @@ option_choice! {
 option_group! {
     /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
     #[derive(Copy)]
-    pub struct FeedingParams {
+    pub(crate) struct FeedingParams {
         /// Batches that the device evaluates at once: while one travels, another is computed.
         threads: usize = 2, in 1..=256, "threads";
         /// Positions up to which batches are joined; the default is Lc0's.
@@ -53,13 +53,13 @@ pub struct BackendConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
     /// Its name in messages.
-    pub label: String,
+    pub(crate) label: String,
     /// The backend that evaluates on it.
     pub backend: BackendConfig,
     /// Batches that it evaluates at once.
     pub threads: usize,
     /// Positions up to which batches are joined.
-    pub join_up_to: usize,
+    pub(crate) join_up_to: usize,
 }
 
 impl BackendConfig {
@@ -114,7 +114,7 @@ impl BackendConfig {
 
     /// Returns the same configuration with this fallback, for all its devices.
     #[must_use]
-    pub fn with_fallback(mut self, fallback: Fallback) -> BackendConfig {
+    pub(crate) fn with_fallback(mut self, fallback: Fallback) -> BackendConfig {
         self.fallback = fallback;
         for device in &mut self.devices {
             device.backend = device.backend.clone().with_fallback(fallback);
@@ -138,7 +138,7 @@ impl BackendConfig {
     }
 
     /// Returns whether the user asks for a device or a library that not every machine has.
-    pub fn wants_more_than_a_cpu(&self) -> bool {
+    pub(crate) fn wants_more_than_a_cpu(&self) -> bool {
         self.provider().is_some_and(|provider| provider != Provider::Cpu)
             || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
     }
@@ -154,7 +154,7 @@ impl BackendConfig {
     }
 
     /// Returns whether the backend evaluates with a network, rather than without one.
-    pub fn needs_network(&self) -> bool {
+    pub(crate) fn needs_network(&self) -> bool {
         if self.name == simulated::NAME {
             self.whose_answers().is_ok_and(|answers| answers.needs_network())
         } else if self.devices.is_empty() {
@@ -165,7 +165,6 @@ impl BackendConfig {
     }
 }
 
-/// A list of options that stands for a device.
 struct DeviceList<'a> {
     /// The name before the parentheses; may be empty.
     name: &'a str,

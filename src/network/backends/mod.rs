@@ -45,7 +45,7 @@ use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
 
 /// The name of the choice that is made for the user.
-pub const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 
 /// A backend that the option `Backend` can name.
 #[derive(Clone, Copy, Debug)]

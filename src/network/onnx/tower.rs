@@ -105,7 +105,7 @@ const MAXIMUM: &str = "/max";
 
 /// The numbers in which the convolutions of a tower's blocks compute.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Quantization {
+pub(crate) enum Quantization {
     /// Numbers of the model's precision.
     #[default]
     None,

@@ -16,7 +16,6 @@ const POSITIONS: usize = 1024;
 /// Large batches before the first measurement, so that a device leaves its idle clock.
 const WARM_UP_BATCHES: usize = 2;
 
-/// The length of one round of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RoundLength {
     /// Batches are evaluated until this time is over.
@@ -25,7 +24,6 @@ pub(crate) enum RoundLength {
     Batches(usize),
 }
 
-/// All measurements of one batch size.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchSizeSeries {
     /// Positions per batch.

@@ -20,10 +20,9 @@ pub struct NetworkFormat {
     pub moves_left: bool,
     /// The activation where nothing else is said.
     pub activation: Activation,
-    /// The activation in smolgen.
-    pub smolgen_activation: Activation,
+    pub(crate) smolgen_activation: Activation,
     /// The activation in feed-forward parts; `None` means the activation of the part they belong to.
-    pub ffn_activation: Option<Activation>,
+    pub(crate) ffn_activation: Option<Activation>,
     /// The input that an attention body without a tower has for each square.
     pub embedding: EmbeddingKind,
 }
@@ -83,7 +82,6 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-/// Returns the format of a file that holds layers.
 pub(crate) fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,

@@ -21,9 +21,9 @@ mod onnx_model;
 mod read;
 
 pub(crate) use container::begins_as_network;
-pub use describe::Cost;
-pub use error::{NetworkError, NetworkErrorKind};
-pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
+pub use error::NetworkError;
+pub use error::NetworkErrorKind;
+pub use format::NetworkFormat;
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
 pub use network::*;
 pub use onnx_model::*;
@@ -46,7 +46,7 @@ pub struct NetworkFile {
     /// The file's path, or the name of an embedded network.
     pub path: PathBuf,
     /// SHA-256 of the file as it is on disk, in hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// Size of the file as it is on disk, in bytes.
     pub size: u64,
     /// The file's data on how it was made.
@@ -54,7 +54,7 @@ pub struct NetworkFile {
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
     /// The value heads to choose from.
-    pub value_heads: Vec<ValueHeadName>,
+    pub(crate) value_heads: Vec<ValueHeadName>,
     /// The network.
     pub model: Model,
 }
@@ -72,21 +72,20 @@ pub enum Model {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NetworkMetadata {
     /// Its licence text.
-    pub license: Option<String>,
+    pub(crate) license: Option<String>,
     /// The oldest Lc0 that can read it, like `0.21.0`.
-    pub min_version: Option<String>,
-    /// Training steps.
-    pub training_steps: Option<u32>,
+    pub(crate) min_version: Option<String>,
+    pub(crate) training_steps: Option<u32>,
     /// Learning rate of the last training step.
-    pub learning_rate: Option<f32>,
+    pub(crate) learning_rate: Option<f32>,
     /// Value loss (mean square error) at the end of training.
-    pub value_loss: Option<f32>,
+    pub(crate) value_loss: Option<f32>,
     /// Policy loss at the end of training.
-    pub policy_loss: Option<f32>,
+    pub(crate) policy_loss: Option<f32>,
     /// Policy accuracy in percent at the end of training.
     pub accuracy: Option<f32>,
     /// Options of the Lc0 that played the training games.
-    pub training_params: Option<String>,
+    pub(crate) training_params: Option<String>,
 }
 
 impl NetworkFile {

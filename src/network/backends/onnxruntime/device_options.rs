@@ -31,7 +31,7 @@ impl InputTensor<'_> {
 
 option_choice! {
     /// The precision that a user asks for.
-    pub enum WantedPrecision {
+    pub(crate) enum WantedPrecision {
         /// fp16 on GPUs; bf16 with `openvino` where the CPU has it; else fp32.
         Auto = "auto",
         /// Single precision.
@@ -45,7 +45,7 @@ option_choice! {
 
 option_choice! {
     /// The form of inputs that a user asks for.
-    pub enum WantedInputs {
+    pub(crate) enum WantedInputs {
         /// Packed on GPUs.
         Auto = "auto",
         /// 896 bytes a position, which the device expands.
@@ -58,7 +58,7 @@ option_choice! {
 option_group! {
     /// The parameters of `onnxruntime` as users write them.
     #[derive(Copy)]
-    pub struct OnnxRuntimeParams {
+    pub(crate) struct OnnxRuntimeParams {
         /// The kind of device.
         provider: Provider = Provider::Cpu, "provider";
         /// Which one of several devices.
@@ -88,9 +88,9 @@ pub struct DeviceOptions {
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
     /// True if NVIDIA's GPUs replay recorded work.
-    pub cuda_graph: bool,
+    pub(crate) cuda_graph: bool,
     /// True if the CPU computes what the device cannot compute of a model; otherwise that is an error.
-    pub needs_cpu: bool,
+    pub(crate) needs_cpu: bool,
 }
 
 /// Options to be tried one after the other.
@@ -151,7 +151,7 @@ impl DeviceOptions {
     }
 
     /// Returns the way in which models must be built for it.
-    pub fn build_options(&self) -> BuildOptions {
+    pub(crate) fn build_options(&self) -> BuildOptions {
         BuildOptions {
             precision: if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 },
             input: self.input,

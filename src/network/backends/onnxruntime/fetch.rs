@@ -171,31 +171,23 @@ const UNFINISHED: &str = "fetching-onnxruntime-";
 /// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
-    /// Nobody has asked for it: a process that plays or measures fetches nothing.
     #[error("only `zeitnot setup{}` fetches it (about {size_mb} MB)", arguments(*provider))]
     NotAsked { provider: Provider, size_mb: u32 },
-    /// The user has forbidden it.
     #[error("nothing is fetched with --offline or {}", folders::OFFLINE_VARIABLE)]
     Offline,
-    /// No folder is known into which it could be fetched.
     #[error("no cache folder is known; set {}", folders::CACHE_VARIABLE)]
     NoCacheFolder,
-    /// There is no wheel for this machine.
     #[error("PyPI has no {name} {version} for {os} on {arch}")]
     NoRelease { name: &'static str, version: &'static str, os: &'static str, arch: &'static str },
-    /// The cache folder cannot be written.
     #[error("cannot write to {} ({source})", path.display())]
     Cache { path: PathBuf, source: io::Error },
     /// pip could not download it.
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// The download is not the file that we know.
     #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
     WrongHash { found: String, expected: &'static str },
-    /// The wheel cannot be unpacked.
     #[error("the wheel cannot be unpacked ({0})")]
     Unpack(#[from] UnpackError),
-    /// The library was fetched and unpacked, but does not load.
     #[error("the library fetched does not load")]
     NotLoaded,
 }
@@ -402,19 +394,14 @@ struct Wheel<'a> {
 /// Says why one Python could not download a wheel.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum PythonError {
-    /// There is no program of this name.
     #[error("is not installed")]
     NotInstalled,
-    /// The program is there, but the system does not run it.
     #[error("does not run ({reason})")]
     NotRun { reason: String },
-    /// Python runs, but has no pip.
     #[error("has no pip")]
     NoPip,
-    /// pip has lost the connection, or never got one.
     #[error("pip cannot reach the package index (no network?)")]
     Offline,
-    /// pip failed for another reason.
     #[error("pip download failed ({message})")]
     Pip { message: String },
 }

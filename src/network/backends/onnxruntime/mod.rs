@@ -31,11 +31,12 @@ use crate::network::{
 };
 use crate::params::Params;
 
-pub use device_options::{DeviceChoices, DeviceOptions, OnnxRuntimeParams};
+pub use device_options::DeviceOptions;
+pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
 pub use finder::LibraryError;
 pub use provider::Provider;
 pub use runtime::Runtime;
-pub use sessions::observe;
+pub(crate) use sessions::observe;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";

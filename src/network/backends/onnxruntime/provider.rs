@@ -59,12 +59,12 @@ impl Provider {
 
     /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one
     /// thread.
-    pub fn is_accelerator(self) -> bool {
+    pub(crate) fn is_accelerator(self) -> bool {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
 
     /// Returns whether it is a plugin: a library of its own that any ONNX Runtime takes in.
-    pub fn is_plugin(self) -> bool {
+    pub(crate) fn is_plugin(self) -> bool {
         self.plugin().is_some()
     }
 

@@ -131,7 +131,6 @@ struct BoundRunner<I: TensorElement, T: TensorElement> {
     host: AllocationDevice<'static>,
     /// Memory of the device, if its work is recorded.
     recorded: Option<AllocationDevice<'static>>,
-    /// The number of the device.
     device: i32,
     /// The tensors by batch size.
     bound: BTreeMap<usize, BoundTensors<I, T>>,

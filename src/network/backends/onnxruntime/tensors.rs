@@ -21,13 +21,11 @@ use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 pub(super) enum RunError {
     #[error(transparent)]
     Library(#[from] ort::Error),
-    /// The library gave no such output.
     #[error("the output \"{name}\" did not come")]
     MissingOutput {
         /// The output's name.
         name: String,
     },
-    /// An output does not have a row of the expected width for each position.
     #[error("the output \"{name}\" has the shape {shape:?}: {} numbers, not {expected}", .shape.iter().product::<usize>())]
     OutputShape {
         /// The output's name.
@@ -35,7 +33,6 @@ pub(super) enum RunError {
         shape: Vec<usize>,
         expected: usize,
     },
-    /// An output holds NaN or an infinity.
     #[error("the network gave numbers that are not finite")]
     NotFinite,
 }

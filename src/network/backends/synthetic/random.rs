@@ -27,7 +27,7 @@ pub struct Random {
 option_group! {
     /// The parameters of `random`.
     #[derive(Copy)]
-    pub struct RandomParams {
+    pub(crate) struct RandomParams {
         /// Selects one of many evaluations.
         seed: u64 = 0, in 0..=i64::MAX, "seed";
     }

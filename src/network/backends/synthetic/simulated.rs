@@ -50,7 +50,7 @@ const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// The backend `simulated`.
 #[derive(Debug)]
-pub struct Simulated {
+pub(crate) struct Simulated {
     info: BackendInfo,
     answers: Arc<dyn Backend>,
     device: Arc<Mutex<Device>>,
@@ -70,7 +70,7 @@ struct Device {
 
 option_choice! {
     /// The time in which a simulated device lives.
-    pub enum DeviceClock {
+    pub(crate) enum DeviceClock {
         /// Batches take their time.
         Real = "real",
         /// Time is counted, and nobody waits.
@@ -80,7 +80,7 @@ option_choice! {
 
 option_choice! {
     /// The backend whose answers a simulated device gives.
-    pub enum Answers {
+    pub(crate) enum Answers {
         /// `random`.
         Random = "random",
         /// `trivial`.
@@ -95,7 +95,7 @@ option_choice! {
 option_group! {
     /// The parameters of `simulated`.
     #[derive(Copy)]
-    pub struct SimulatedParams {
+    pub(crate) struct SimulatedParams {
         /// Time that a batch is on its way, in microseconds.
         latency_us: u64 = DEFAULT_LATENCY, in 0..=10_000_000, "latency-us";
         /// Time that the device computes for each position, in nanoseconds.

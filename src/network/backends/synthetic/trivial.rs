@@ -19,7 +19,7 @@ const THEIR_PIECES: usize = 6;
 
 /// The backend `trivial`.
 #[derive(Debug)]
-pub struct Trivial {
+pub(crate) struct Trivial {
     info: BackendInfo,
 }
 
