@@ -30,7 +30,6 @@ pub(crate) fn expand(bits: u16) -> f32 {
 #[derive(Debug)]
 struct CachedEvaluation {
     evaluation: Evaluation,
-    /// Compressed policy of the legal moves, in their order.
     policy: Box<[u16]>,
 }
 
@@ -86,7 +85,6 @@ impl EvalCache {
         }
     }
 
-    /// Returns how many evaluations it can hold.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }

@@ -9,7 +9,6 @@ use std::time::SystemTime;
 use super::folders;
 use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
 
-/// The endings of the names of network files.
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 /// The size from which on a file of another name may be a network, bytes; it is Lc0's.
 const LEAST_SIZE: u64 = 500_000;

@@ -236,9 +236,7 @@ fn seen_by(color: Color, squares: Bitboard) -> u64 {
     if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
 }
 
-/// Files a to d.
 const LEFT_HALF: Bitboard = Bitboard(0x0f0f_0f0f_0f0f_0f0f);
-/// Ranks 5 to 8.
 const UPPER_HALF: Bitboard = Bitboard(0xffff_ffff_0000_0000);
 /// h2, g3, h3, f4, g4, h4: above the diagonal from h1 to a8.
 const UPPER_TRIANGLE: Bitboard = Bitboard(0xe0c0_8000);

@@ -34,7 +34,6 @@ pub(super) fn is_offline() -> bool {
     STAYS_OFFLINE.load(Ordering::Relaxed) || by_variable
 }
 
-/// The environment variable that moves the cache.
 pub(crate) const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
 /// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's

@@ -100,7 +100,6 @@ pub struct BackendInfo {
     pub input_format: encode::InputFormat,
     /// True if the network has a WDL head, which gives draws a probability of their own.
     pub has_wdl: bool,
-    /// True if the network has a Moves Left Head.
     pub(crate) has_moves_left: bool,
     /// The largest batch it takes, positions.
     pub(crate) max_batch: usize,

@@ -10,7 +10,6 @@ use std::time::Duration;
 pub(crate) struct DevicePace {
     /// The time that a batch is on its way to the device and back.
     pub latency: Duration,
-    /// The time that the device computes for a position.
     pub(crate) per_position: Duration,
     /// The time that the bus needs for a position. While it copies one batch, the device computes others.
     pub copy: Duration,
@@ -42,7 +41,6 @@ pub(crate) struct Timetable {
     free_at: Duration,
     /// Computing time of all batches submitted so far.
     submitted: Duration,
-    /// Positions submitted so far.
     positions: u64,
 }
 

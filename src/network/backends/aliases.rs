@@ -58,7 +58,6 @@ const LC0: [Alias; 26] = [
     Alias { name: RECORD_REPLAY, backend: AUTO, options: &[] },
 ];
 
-/// A backend's own name with its options.
 pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
     pub(super) options: Params,

@@ -79,7 +79,6 @@ fn without_foreign(options: &Params) -> (Params, Vec<String>) {
     (options.without(&foreign), given.map(note).collect())
 }
 
-/// Returns whether the native backend evaluates `network`.
 fn is_for_native(network: &NetworkFile) -> bool {
     matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
 }

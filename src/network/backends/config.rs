@@ -52,13 +52,11 @@ pub struct BackendConfig {
 /// One of several devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// Its name in messages.
     pub(crate) label: String,
     /// The backend that evaluates on it.
     pub backend: BackendConfig,
     /// Batches that it evaluates at once.
     pub threads: usize,
-    /// Positions up to which batches are joined.
     pub(crate) join_up_to: usize,
 }
 

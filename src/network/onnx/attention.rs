@@ -12,7 +12,6 @@ use crate::network::weights::{
     OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen, SmolgenWeights,
 };
 
-/// The epsilon of the layer norms inside smolgen.
 const SMOLGEN_EPSILON: f32 = 1e-3;
 /// The epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
@@ -178,7 +177,6 @@ fn encoder(
     layer_norm(graph, &format!("{name}/norm2"), &y, layers.norm2, layers.epsilon)
 }
 
-/// The shared smolgen matrix in the graph.
 struct SharedSmolgen {
     weights: Value,
     generated: i64,

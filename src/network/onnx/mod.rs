@@ -129,7 +129,6 @@ fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) ->
     graph.look_up(INPUT_PLANES, &table, &rows)
 }
 
-/// The body's output.
 enum Trunk {
     /// `[batch, channels, 8, 8]`
     Board(Value),

@@ -95,7 +95,6 @@ fn halves(mut dense: Dense) -> (Dense, Dense) {
 /// The largest quantised weight: 8 bits. With 7, which CPUs without VNNI can add up without saturation, q of maia-1900
 /// is wrong by 0.031 instead of 0.013 on average, with a bias.
 const WEIGHT_LIMIT: f32 = 127.0;
-/// The largest quantised activation.
 const ACTIVATION_LIMIT: f32 = 255.0;
 /// A scale below any that matters; it keeps channels without weights from a division by 0.
 const SMALLEST_SCALE: f32 = 1e-9;
@@ -184,7 +183,6 @@ fn quantized(graph: &mut Graph, name: &str, x: &Value) -> Value {
     }
 }
 
-/// Adds a convolution of `input`.
 fn quantized_convolution(graph: &mut Graph, name: &str, input: &QuantizedInput, layer: Convolution) -> Value {
     let Quantization::Static(ranges) = graph.quantization() else {
         return convolution(graph, name, &input.value, layer);

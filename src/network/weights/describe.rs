@@ -9,12 +9,10 @@ use crate::network::PLANES;
 
 /// Channels of a value head's input in the networks of the Lc0 project.
 const USUAL_VALUE_CHANNELS: usize = 32;
-/// Hidden units of their value heads.
 const USUAL_VALUE_HIDDEN: usize = 128;
 const USUAL_POLICY_PLANES: usize = 80;
 
 impl Network {
-    /// Describes the body, like `tower of 6 blocks, 64 filters, SE`.
     pub(crate) fn describe_body(&self) -> String {
         match &self.body {
             Body::Tower(tower) => describe_tower(tower),
@@ -37,13 +35,11 @@ impl Network {
         }
     }
 
-    /// Describes the value head.
     pub(crate) fn describe_value(&self) -> String {
         let kind = if self.has_wdl() { "win, draw, loss" } else { "scalar" };
         format!("{kind}; {}", describe_head(&self.value))
     }
 
-    /// Describes the Moves Left Head, if there is one.
     pub(crate) fn describe_moves_left(&self) -> Option<String> {
         self.moves_left.as_ref().map(describe_head)
     }

@@ -53,7 +53,6 @@ pub struct NetworkFile {
     pub metadata: NetworkMetadata,
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
-    /// The value heads to choose from.
     pub(crate) value_heads: Vec<ValueHeadName>,
     /// The network.
     pub model: Model,
@@ -71,16 +70,13 @@ pub enum Model {
 /// A network file's data on how it was made; nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NetworkMetadata {
-    /// Its licence text.
     pub(crate) license: Option<String>,
     /// The oldest Lc0 that can read it, like `0.21.0`.
     pub(crate) min_version: Option<String>,
     pub(crate) training_steps: Option<u32>,
-    /// Learning rate of the last training step.
     pub(crate) learning_rate: Option<f32>,
     /// Value loss (mean square error) at the end of training.
     pub(crate) value_loss: Option<f32>,
-    /// Policy loss at the end of training.
     pub(crate) policy_loss: Option<f32>,
     /// Policy accuracy in percent at the end of training.
     pub accuracy: Option<f32>,

@@ -179,7 +179,6 @@ impl NetworkFile {
     }
 }
 
-/// Returns the model that an Lc0 file embeds.
 pub(crate) fn embedded(
     model: message::OnnxModel,
     declared: Option<message::NetworkFormat>,

@@ -75,7 +75,6 @@ fn is_present(layer: &Option<Layer>) -> bool {
     count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
 }
 
-/// Returns how many numbers `layer` holds.
 fn count(layer: &Option<Layer>) -> usize {
     let Some(layer) = layer else { return 0 };
     let bytes = layer.params.as_ref().map_or(0, Vec::len);

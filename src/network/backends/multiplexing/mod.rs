@@ -67,7 +67,6 @@ struct PooledDevice {
     is_alive: AtomicBool,
 }
 
-/// Says why a device drops out.
 #[derive(Debug, Error)]
 enum DeviceFailure {
     #[error(transparent)]
@@ -210,7 +209,6 @@ struct Dispatch {
     state: Arc<DispatchState>,
 }
 
-/// The devices and queues that all evaluators share.
 #[derive(Debug)]
 struct DispatchState {
     pool: Arc<DevicePool>,
@@ -303,7 +301,6 @@ impl Drop for DispatchState {
     }
 }
 
-/// Sends batches out and waits for them.
 struct Dispatcher(Arc<DispatchState>);
 
 impl Evaluator for Dispatcher {
@@ -406,14 +403,12 @@ struct Request {
 #[derive(Debug)]
 struct Response {
     slots: Vec<EvalSlot>,
-    /// The `start` of the request.
     start: usize,
     /// False if the device failed, or is gone; the positions are then as they were sent.
     is_evaluated: bool,
 }
 
 impl Request {
-    /// Sends the positions back.
     fn answer(self, is_evaluated: bool) {
         let Request { slots, start, back } = self;
         // A search thread that waits no more has no use for them.
@@ -493,7 +488,6 @@ impl Queue {
         left.into_iter().for_each(|request| request.answer(false));
     }
 
-    /// Makes all device threads leave.
     fn close(&self) {
         self.state().is_closed = true;
         self.changed.notify_all();
@@ -505,7 +499,6 @@ impl Queue {
 struct RoundRobin {
     info: BackendInfo,
     pool: Arc<DevicePool>,
-    /// The device of the next batch.
     next: Arc<AtomicUsize>,
 }
 

@@ -19,7 +19,6 @@ use std::process::{Command, Stdio};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
-use zip::result::ZipError;
 
 use super::provider::Provider;
 use super::runtime::eprint_message;
@@ -155,7 +154,6 @@ impl Package {
         cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
     }
 
-    /// Returns the file for this machine.
     fn release(&self) -> Result<&'static Release, FetchError> {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let fits =
@@ -187,20 +185,9 @@ pub(super) enum FetchError {
     #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
     WrongHash { found: String, expected: &'static str },
     #[error("the wheel cannot be unpacked ({0})")]
-    Unpack(#[from] UnpackError),
+    Unpack(#[from] io::Error),
     #[error("the library fetched does not load")]
     NotLoaded,
-}
-
-/// Says why a wheel cannot be unpacked.
-#[derive(Debug, Error)]
-pub(super) enum UnpackError {
-    /// A file cannot be read or written.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The wheel is no proper zip archive.
-    #[error(transparent)]
-    Zip(#[from] ZipError),
 }
 
 /// Returns what the command line of `setup` says of `provider`.
@@ -260,7 +247,6 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-/// A package, and its release for this machine.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     package: &'a Package,
@@ -298,8 +284,8 @@ fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchErr
     let requirement = format!("{}=={}", package.name, package.version);
     let wheel = Wheel { requirement: &requirement, platform: release.platform };
     download(&wheel, folder)?;
-    let wheel = only_file(folder).map_err(UnpackError::from)?;
-    let found = sha256(&wheel).map_err(UnpackError::from)?;
+    let wheel = only_file(folder)?;
+    let found = sha256(&wheel)?;
     if found != release.sha256 {
         return Err(FetchError::WrongHash { found, expected: release.sha256 });
     }
@@ -307,7 +293,7 @@ fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchErr
 }
 
 /// Unpacks the libraries and licences of `wheel` into `folder` and removes the wheel.
-fn unpack(package: &Package, wheel: &Path, folder: &Path) -> Result<(), UnpackError> {
+fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
@@ -383,7 +369,6 @@ pub(super) fn site_folders() -> Vec<PathBuf> {
     NAMES.iter().filter_map(folders).flatten().collect()
 }
 
-/// A wheel for `pip download`.
 struct Wheel<'a> {
     /// The package and its version, `onnxruntime==1.31.1`.
     requirement: &'a str,

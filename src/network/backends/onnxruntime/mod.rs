@@ -148,7 +148,6 @@ impl OnnxRuntime {
     }
 }
 
-/// Describes device and precision for people.
 fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     let precision = match data_type {
         DataType::Float32 => device.precision,

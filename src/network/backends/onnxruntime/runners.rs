@@ -167,7 +167,6 @@ impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
         BoundRunner { host, recorded, device, bound: BTreeMap::new() }
     }
 
-    /// Makes the tensors for batches of `positions` positions.
     fn bind(
         &self,
         session: &Session,

@@ -164,7 +164,6 @@ fn name_if_built_in<P: ExecutionProvider>(names: &mut Vec<&'static str>) {
 /// The Vulkan loader, through which WebGPU reaches a GPU under Linux.
 const VULKAN: &str = "libvulkan.so.1";
 
-/// A provider that is a library of its own.
 #[derive(Debug)]
 pub(super) struct Plugin {
     /// The provider's name in ONNX Runtime; its options begin with it.

@@ -16,23 +16,14 @@ use crate::network::encode::InputFormat;
 use crate::network::weights::{InputForm, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
-/// Says why ONNX Runtime could not evaluate a batch.
 #[derive(Debug, Error)]
 pub(super) enum RunError {
     #[error(transparent)]
     Library(#[from] ort::Error),
     #[error("the output \"{name}\" did not come")]
-    MissingOutput {
-        /// The output's name.
-        name: String,
-    },
+    MissingOutput { name: String },
     #[error("the output \"{name}\" has the shape {shape:?}: {} numbers, not {expected}", .shape.iter().product::<usize>())]
-    OutputShape {
-        /// The output's name.
-        name: String,
-        shape: Vec<usize>,
-        expected: usize,
-    },
+    OutputShape { name: String, shape: Vec<usize>, expected: usize },
     #[error("the network gave numbers that are not finite")]
     NotFinite,
 }
@@ -87,7 +78,6 @@ impl InputElement for bf16 {
 
 /// A number type of outputs, which are read where the device has put them.
 pub(super) trait OutputElement: TensorElement {
-    /// Returns the number as `f32`.
     fn to_f32(self) -> f32;
 }
 
@@ -143,7 +133,6 @@ pub(super) struct BatchOutputs<'a, T> {
     moves_left: Option<ArrayView1<'a, T>>,
 }
 
-/// The value head's output.
 enum ValueRows<'a, T> {
     /// `[batch, 3]`: probabilities of win, draw and loss for the side to move.
     Wdl(ArrayView2<'a, T>),
@@ -202,7 +191,6 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
     }
 }
 
-/// Returns the array of the output `name`.
 pub(super) fn output_array<'a, T: OutputElement>(
     outputs: &'a SessionOutputs,
     name: &str,

@@ -69,7 +69,6 @@ impl Backend for Random {
     }
 }
 
-/// Draws evaluations for one seed.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     seed: u64,
@@ -80,7 +79,6 @@ impl Draw {
         Draw { seed: mix(seed) }
     }
 
-    /// Fills the outputs of `slot`.
     fn fill(&self, slot: &mut EvalSlot) {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));
