@@ -96,11 +96,10 @@ impl BackendConfig {
         debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
-            devices.push(DeviceConfig::new(name, DeviceList { name: list_name, list, outer: &options })?);
+            devices.push(DeviceConfig::new(name, list_name, list, &options)?);
         }
         if devices.is_empty() {
-            let list = &Params::default();
-            devices.push(DeviceConfig::new(name, DeviceList { name: "", list, outer: &options })?);
+            devices.push(DeviceConfig::new(name, "", &Params::default(), &options)?);
         }
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
@@ -163,20 +162,12 @@ impl BackendConfig {
     }
 }
 
-struct DeviceList<'a> {
-    /// The name before the parentheses; may be empty.
-    name: &'a str,
-    list: &'a Params,
-    /// The options beside the list, which it inherits.
-    outer: &'a Params,
-}
-
 impl DeviceConfig {
-    /// Returns the device of the backend `owner` for which a list stands.
+    /// Returns the device of the backend `owner` for which a list stands. The list has a name before its parentheses, which may be
+    /// empty, and inherits the options beside it, `outer`.
     ///
     /// The option `backend=` decides, as in Lc0, even if it is inherited; without it the name of the list decides.
-    fn new(owner: &str, device: DeviceList<'_>) -> Result<DeviceConfig, ParamError> {
-        let DeviceList { name: list_name, list, outer } = device;
+    fn new(owner: &str, list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();

@@ -313,7 +313,7 @@ impl Evaluator for Dispatcher {
             }
             let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
             let (back, responses) = unbounded();
-            for Share { route, range } in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
+            for (route, range) in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
                 let start = range.start;
                 let slots = batch[range].iter_mut().map(std::mem::take).collect();
                 route.queue.push(Request { slots, start, back: back.clone() });
@@ -332,14 +332,8 @@ impl Evaluator for Dispatcher {
     }
 }
 
-/// The positions of a batch that go one way.
-struct Share<'a> {
-    route: &'a Route,
-    range: Range<usize>,
-}
-
 /// Cuts `range` by the weights of the `routes`, at least one; the first share goes to another route each `turn`.
-fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<Share<'a>> {
+fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'a Route, Range<usize>)> {
     let total: usize = routes.iter().map(|route| route.weight).sum();
     let mut weight = 0;
     let mut start = range.start;
@@ -349,7 +343,7 @@ fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<Sha
         weight += route.weight;
         let end = range.start + (range.len() * weight).div_ceil(total.max(1)).min(range.len());
         if end > start {
-            shares.push(Share { route, range: start..end });
+            shares.push((route, start..end));
             start = end;
         }
     }

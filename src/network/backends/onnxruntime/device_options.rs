@@ -286,7 +286,7 @@ mod tests {
     /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one before.
     #[test]
     fn models_for_migraphx_have_one_batch_size() {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             let device = parse(&format!("provider={provider}")).unwrap();
             let expected = (provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH);
             assert_eq!(device.build_options().fixed_batch, expected, "{provider}");
@@ -297,7 +297,7 @@ mod tests {
     /// was a plugin.
     #[test]
     fn a_gpu_must_compute_all_before_the_cpu_may_help() {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             let given = Params::parse(&format!("provider={provider}")).unwrap();
             let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
             let is_silent = provider == Provider::Cpu;

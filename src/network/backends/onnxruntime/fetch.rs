@@ -232,7 +232,7 @@ pub(super) fn fetch(
     if destination.exists() {
         fs::remove_dir_all(&destination).map_err(at_cache)?;
     }
-    fetch_locked(Wanted { package, release }, cache, &destination)?;
+    fetch_locked(package, release, cache, &destination)?;
     Ok(destination)
 }
 
@@ -247,15 +247,13 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Wanted<'a> {
-    package: &'a Package,
-    release: &'static Release,
-}
-
 /// Fetches a package; the caller must hold the lock.
-fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<(), FetchError> {
-    let package = wanted.package;
+fn fetch_locked(
+    package: &Package,
+    release: &Release,
+    cache: &Path,
+    destination: &Path,
+) -> Result<(), FetchError> {
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
     let at = |path: &Path| {
         let path = path.to_path_buf();
@@ -269,7 +267,7 @@ fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<
         package.size_mb,
         cache.display()
     ));
-    let done = download_and_unpack(wanted, &folder)
+    let done = download_and_unpack(package, release, &folder)
         .and_then(|()| fs::rename(&folder, destination).map_err(at(destination)));
     if done.is_err() {
         // Already an error; what stays is removed by the next fetch.
@@ -279,11 +277,8 @@ fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<
 }
 
 /// Leaves the libraries and their licences in `folder`, and nothing else.
-fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchError> {
-    let Wanted { package, release } = wanted;
-    let requirement = format!("{}=={}", package.name, package.version);
-    let wheel = Wheel { requirement: &requirement, platform: release.platform };
-    download(&wheel, folder)?;
+fn download_and_unpack(package: &Package, release: &Release, folder: &Path) -> Result<(), FetchError> {
+    download(package, release, folder)?;
     let wheel = only_file(folder)?;
     let found = sha256(&wheel)?;
     if found != release.sha256 {
@@ -369,13 +364,6 @@ pub(super) fn site_folders() -> Vec<PathBuf> {
     NAMES.iter().filter_map(folders).flatten().collect()
 }
 
-struct Wheel<'a> {
-    /// The package and its version, `onnxruntime==1.31.1`.
-    requirement: &'a str,
-    /// The platform tag of the wheel, `win_amd64`.
-    platform: &'a str,
-}
-
 /// Says why one Python could not download a wheel.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum PythonError {
@@ -433,10 +421,10 @@ impl fmt::Display for DownloadError {
 
 /// Downloads one wheel, whatever this Python's version and platform are, into `folder`; pip shows the progress on
 /// stderr.
-fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
+fn download(package: &Package, release: &Release, folder: &Path) -> Result<(), DownloadError> {
     let mut errors = DownloadError::default();
     for name in NAMES {
-        match download_with(name, wheel, folder) {
+        match download_with(name, package, release, folder) {
             Ok(()) => return Ok(()),
             Err(error) => errors.add(name, error),
         }
@@ -444,15 +432,16 @@ fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
     Err(errors)
 }
 
-fn download_with(name: &str, wheel: &Wheel, folder: &Path) -> Result<(), PythonError> {
+fn download_with(name: &str, package: &Package, release: &Release, folder: &Path) -> Result<(), PythonError> {
     if !has_pip(name)? {
         return Err(PythonError::NoPip);
     }
+    let requirement = format!("{}=={}", package.name, package.version);
     let output = python(name)
         .args(["-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
         .args(["--retries", "1", "--timeout", "20"])
         .args(["--implementation", "cp", "--python-version", "3.12", "--abi", "cp312"])
-        .args(["--platform", wheel.platform, wheel.requirement, "--dest"])
+        .args(["--platform", release.platform, &requirement, "--dest"])
         .arg(folder)
         .stdout(io::stderr())
         .stderr(Stdio::piped())
@@ -537,8 +526,9 @@ mod tests {
 
     #[test]
     fn an_absent_python_says_so() {
-        let wheel = Wheel { requirement: "onnxruntime", platform: "win_amd64" };
-        let error = download_with("no-such-python", &wheel, Path::new("/")).unwrap_err();
+        let package = &Package::PLAIN;
+        let error =
+            download_with("no-such-python", package, &package.releases[0], Path::new("/")).unwrap_err();
         assert_eq!(error.to_string(), "is not installed");
     }
 

@@ -34,18 +34,9 @@ option_choice! {
 }
 
 impl Provider {
-    /// All providers.
-    pub const ALL: [Provider; 9] = [
-        Provider::Cpu,
-        Provider::OpenVino,
-        Provider::Cuda,
-        Provider::TensorRt,
-        Provider::TensorRtRtx,
-        Provider::WebGpu,
-        Provider::MiGraphX,
-        Provider::CoreMl,
-        Provider::DirectMl,
-    ];
+    pub(crate) fn all() -> impl Iterator<Item = Provider> {
+        Provider::CHOICES.iter().map(|(_, provider, _)| *provider)
+    }
 
     /// Returns its name in options.
     pub fn name(self) -> &'static str {
