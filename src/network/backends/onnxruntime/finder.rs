@@ -410,10 +410,16 @@ mod tests {
         assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
         std::fs::write(&path, "no library").unwrap();
         let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
-        assert_eq!(
-            unusable.to_string(),
-            format!("{} is not an ONNX Runtime library for this machine", path.display())
-        );
+        let text = format!("{} is not an ONNX Runtime library for this machine", path.display());
+        assert_eq!(unusable.to_string(), text);
+        let mut refused = Vec::new();
+        assert!(best_in(folder.path(), LibrarySource::System, &mut refused).is_none());
+        assert_eq!(refused_suffix(&refused), format!(" that can be used ({text})"));
+        assert_eq!(refused_suffix(&[]), "");
+        for named in [folder.path(), &path] {
+            let error = named_library(named).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("ORT_DYLIB_PATH: {text}")), "{error}");
+        }
     }
 
     #[test]
@@ -426,33 +432,5 @@ mod tests {
         }
         let expected = ["libonnxruntime.so.1.31.1", "libonnxruntime.so.1.9.0"];
         assert_eq!(libraries_in(folder.path()), expected.map(|name| folder.path().join(name)));
-    }
-
-    #[test]
-    fn refused_libraries_are_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("libonnxruntime.so"), "junk").unwrap();
-        let mut refused = Vec::new();
-        assert!(best_in(folder.path(), LibrarySource::System, &mut refused).is_none());
-        let text = refused_suffix(&refused);
-        assert!(
-            text.starts_with(" that can be used (") && text.contains("libonnxruntime.so is not"),
-            "{text}"
-        );
-        assert_eq!(refused_suffix(&[]), "");
-    }
-
-    #[test]
-    fn a_named_library_of_no_use_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("libonnxruntime.so");
-        fs::write(&path, "junk").unwrap();
-        for named in [folder.path(), &path] {
-            let error = named_library(named).unwrap_err().to_string();
-            assert!(
-                error.starts_with("ORT_DYLIB_PATH: ") && error.contains(&path.display().to_string()),
-                "{error}"
-            );
-        }
     }
 }

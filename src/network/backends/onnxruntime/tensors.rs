@@ -33,10 +33,7 @@ pub(super) trait TensorElement:
 {
 }
 
-impl TensorElement for u8 {}
-impl TensorElement for f32 {}
-impl TensorElement for f16 {}
-impl TensorElement for bf16 {}
+impl<T: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static> TensorElement for T {}
 
 pub(super) trait InputElement: TensorElement {
     const FORM: InputForm;
@@ -60,22 +57,6 @@ impl InputElement for f32 {
     }
 }
 
-impl InputElement for f16 {
-    const FORM: InputForm = InputForm::Planes;
-
-    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [f16]) {
-        out.convert_from_f32_slice(&dense(planes));
-    }
-}
-
-impl InputElement for bf16 {
-    const FORM: InputForm = InputForm::Planes;
-
-    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [bf16]) {
-        out.convert_from_f32_slice(&dense(planes));
-    }
-}
-
 /// A number type of outputs, which are read where the device has put them.
 pub(super) trait OutputElement: TensorElement {
     fn to_f32(self) -> f32;
@@ -87,17 +68,25 @@ impl OutputElement for f32 {
     }
 }
 
-impl OutputElement for f16 {
-    fn to_f32(self) -> f32 {
-        f16::to_f32(self)
-    }
+macro_rules! half_precision {
+    ($($half:ident),*) => { $(
+        impl InputElement for $half {
+            const FORM: InputForm = InputForm::Planes;
+
+            fn write(planes: &InputPlanes, _: InputFormat, out: &mut [$half]) {
+                out.convert_from_f32_slice(&dense(planes));
+            }
+        }
+
+        impl OutputElement for $half {
+            fn to_f32(self) -> f32 {
+                $half::to_f32(self)
+            }
+        }
+    )* };
 }
 
-impl OutputElement for bf16 {
-    fn to_f32(self) -> f32 {
-        bf16::to_f32(self)
-    }
-}
+half_precision!(f16, bf16);
 
 fn dense(planes: &InputPlanes) -> [f32; PLANES * 64] {
     let mut dense = [0.0; _];
