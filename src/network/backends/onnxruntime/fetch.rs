@@ -522,21 +522,11 @@ mod tests {
         let missing = "ERROR: Could not find a version\nERROR: No matching distribution found for x\n";
         assert_eq!(line(missing), "pip download failed (No matching distribution found for x)");
         assert_eq!(line(""), "pip download failed (no message)");
-    }
-
-    #[test]
-    fn an_absent_python_says_so() {
         let package = &Package::PLAIN;
-        let error =
-            download_with("no-such-python", package, &package.releases[0], Path::new("/")).unwrap_err();
-        assert_eq!(error.to_string(), "is not installed");
-    }
-
-    #[test]
-    fn pythons_with_the_same_error_share_a_line() {
+        let absent = download_with("no-such-python", package, &package.releases[0], Path::new("/"));
         let mut errors = DownloadError::default();
         errors.add("python3", PythonError::NoPip);
-        errors.add("py", PythonError::NotInstalled);
+        errors.add("py", absent.unwrap_err());
         errors.add("python", PythonError::NoPip);
         assert_eq!(errors.to_string(), "python3, python: has no pip; py: is not installed");
     }
