@@ -9,7 +9,6 @@ use std::time::SystemTime;
 use super::folders;
 use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
 
-/// The endings of the names of network files.
 const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 /// The size from which on a file of another name may be a network, bytes; it is Lc0's.
 const LEAST_SIZE: u64 = 500_000;
@@ -21,7 +20,7 @@ const BUILT_IN: (&str, &[u8]) = (env!("ZEITNOT_EMBEDDED_NAME"), include_bytes!(e
 
 /// A network, and the reason why it was taken, if the user named none.
 #[derive(Debug)]
-pub struct Discovered {
+pub(crate) struct Discovered {
     /// The network.
     pub network: NetworkFile,
     /// Words that complete "… is"; `None` if the user named the network.

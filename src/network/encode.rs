@@ -204,7 +204,6 @@ fn write_board(position: &Position, us: Color, board: &mut [u64; PLANES_PER_BOAR
     }
 }
 
-/// Writes the planes after the boards.
 fn write_facts(now: &Position, format: InputFormat, planes: &mut InputPlanes) {
     let us = now.turn();
     let everywhere_if = |fact: bool| if fact { EVERYWHERE } else { 0 };
@@ -237,9 +236,7 @@ fn seen_by(color: Color, squares: Bitboard) -> u64 {
     if color.is_white() { squares.0 } else { squares.0.swap_bytes() }
 }
 
-/// Files a to d.
 const LEFT_HALF: Bitboard = Bitboard(0x0f0f_0f0f_0f0f_0f0f);
-/// Ranks 5 to 8.
 const UPPER_HALF: Bitboard = Bitboard(0xffff_ffff_0000_0000);
 /// h2, g3, h3, f4, g4, h4: above the diagonal from h1 to a8.
 const UPPER_TRIANGLE: Bitboard = Bitboard(0xe0c0_8000);
@@ -253,7 +250,7 @@ pub struct Transform(u8);
 
 impl Transform {
     /// Leaves the board as it is.
-    pub const NONE: Transform = Transform(0);
+    pub(crate) const NONE: Transform = Transform(0);
     const FLIP_FILES: u8 = 1;
     const FLIP_RANKS: u8 = 2;
     const TRANSPOSE: u8 = 4;

@@ -14,7 +14,7 @@ static MAY_FETCH: AtomicBool = AtomicBool::new(false);
 static STAYS_OFFLINE: AtomicBool = AtomicBool::new(false);
 
 /// Lets this process fetch what is missing from the network: only `setup` is asked to.
-pub fn allow_fetching() {
+pub(crate) fn allow_fetching() {
     MAY_FETCH.store(true, Ordering::Relaxed);
 }
 
@@ -24,7 +24,7 @@ pub(super) fn may_fetch() -> bool {
 }
 
 /// Forbids this process to fetch anything from the network, even if it is asked to.
-pub fn stay_offline() {
+pub(crate) fn stay_offline() {
     STAYS_OFFLINE.store(true, Ordering::Relaxed);
 }
 
@@ -34,7 +34,6 @@ pub(super) fn is_offline() -> bool {
     STAYS_OFFLINE.load(Ordering::Relaxed) || by_variable
 }
 
-/// The environment variable that moves the cache.
 pub(crate) const CACHE_VARIABLE: &str = "ZEITNOT_CACHE_DIR";
 
 /// Returns the folder of files that can be made or fetched again: `ZEITNOT_CACHE_DIR`, or `zeitnot` in the platform's

@@ -16,17 +16,17 @@
 //! | [`cache`] | evaluations of positions met before |
 
 pub mod backends;
-pub mod cache;
-pub mod discover;
+pub(crate) mod cache;
+pub(crate) mod discover;
 pub mod encode;
 mod eval_slot;
 pub mod folders;
-pub mod instrumented;
+pub(crate) mod instrumented;
 pub mod onnx;
 pub mod packed_planes;
 pub mod policy_map;
 pub(crate) mod throughput;
-pub mod timetable;
+pub(crate) mod timetable;
 pub mod weights;
 
 use std::fmt::Debug;
@@ -39,8 +39,9 @@ use thiserror::Error;
 
 use crate::params::ParamError;
 
-pub use eval_slot::{BatchEvaluator, EvalSlot, PositionEncoding, approximate_softmax};
-pub use timetable::DevicePace;
+pub(crate) use eval_slot::{BatchEvaluator, approximate_softmax};
+pub use eval_slot::{EvalSlot, PositionEncoding};
+pub(crate) use timetable::DevicePace;
 
 /// Planes of a network's input.
 pub const PLANES: usize = 112;
@@ -99,31 +100,30 @@ pub struct BackendInfo {
     pub input_format: encode::InputFormat,
     /// True if the network has a WDL head, which gives draws a probability of their own.
     pub has_wdl: bool,
-    /// True if the network has a Moves Left Head.
-    pub has_moves_left: bool,
+    pub(crate) has_moves_left: bool,
     /// The largest batch it takes, positions.
-    pub max_batch: usize,
+    pub(crate) max_batch: usize,
     /// The batch size with the best throughput that is still small, as far as known.
-    pub preferred_batch: usize,
+    pub(crate) preferred_batch: usize,
     /// The kind of processor that computes.
     pub processor: Processor,
     /// Search threads that it can do with.
-    pub preferred_threads: usize,
+    pub(crate) preferred_threads: usize,
     /// Batches that it evaluates side by side while the search goes on; 0 if it needs the core of the thread that asks.
-    pub queues: usize,
+    pub(crate) queues: usize,
     /// The pace of a device in virtual time, whose evaluators answer at once; `None` if its time is real.
-    pub virtual_pace: Option<DevicePace>,
+    pub(crate) virtual_pace: Option<DevicePace>,
 }
 
 impl BackendInfo {
     /// Returns the description with the name of the network's file alone, as reports, pages and games are passed on.
-    pub fn description_without_folder(&self) -> String {
+    pub(crate) fn description_without_folder(&self) -> String {
         without_folder(&self.description)
     }
 }
 
 /// Returns a backend's description without the folder of the network's file, with which it begins.
-pub fn without_folder(description: &str) -> String {
+pub(crate) fn without_folder(description: &str) -> String {
     let (file, rest) = description.split_once(", ").unwrap_or((description, ""));
     // Measured elsewhere, it may have the separators of another system.
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
@@ -154,29 +154,25 @@ pub enum BackendError {
     /// The name or an option of the backend is wrong.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// A network is needed and none was given.
     #[error("the backend {backend} needs a network (option WeightsFile, flag --weights)")]
     NoNetwork { backend: String },
     /// ONNX Runtime is missing or cannot be used.
     #[error(transparent)]
     Library(#[from] backends::onnxruntime::LibraryError),
-    /// The backend does not take the network's model.
     #[error("{backend} cannot use the model: {reason}")]
     Model { backend: String, reason: String },
-    /// The system refuses a thread that the backend needs.
     #[error("{backend}: the system cannot start a thread for a device: {source}")]
     Thread { backend: String, source: io::Error },
     /// A device or library that the user asks for cannot be had, and nothing else is to evaluate in its place.
     #[error("{0} (set --fallback=cpu, option Fallback, to use the CPU instead)")]
     NotAvailable(Box<BackendError>),
-    /// The device or library failed during an evaluation.
     #[error("{backend}: evaluation failed: {reason}")]
     Evaluation { backend: String, reason: String },
 }
 
 impl BackendError {
     /// Returns whether what the user wrote is wrong, rather than a device, a library or a file.
-    pub fn is_user_error(&self) -> bool {
+    pub(crate) fn is_user_error(&self) -> bool {
         matches!(self, BackendError::Params(_) | BackendError::NoNetwork { .. })
     }
 }

@@ -8,7 +8,6 @@
 use super::encode::{InputFormat, RULE_50};
 use super::{InputPlanes, PLANES};
 
-/// Bytes of a plane.
 pub(crate) const PLANE_BYTES: usize = 8;
 /// Bytes of a position.
 pub const PACKED_BYTES: usize = PLANES * PLANE_BYTES;

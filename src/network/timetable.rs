@@ -7,19 +7,18 @@ use std::time::Duration;
 
 /// The pace of a simulated device, and of the host that feeds it where time is virtual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DevicePace {
+pub(crate) struct DevicePace {
     /// The time that a batch is on its way to the device and back.
     pub latency: Duration,
-    /// The time that the device computes for a position.
-    pub per_position: Duration,
+    pub(crate) per_position: Duration,
     /// The time that the bus needs for a position. While it copies one batch, the device computes others.
     pub copy: Duration,
     /// The device computes for a multiple of so many positions, at least 1, however many a batch has.
     pub step: u32,
     /// Batches that may be on their way at once; each of the others waits until one is back.
-    pub queues: usize,
+    pub(crate) queues: usize,
     /// The time in which the host descends to a leaf and backs up what comes back for it.
-    pub host_per_visit: Duration,
+    pub(crate) host_per_visit: Duration,
 }
 
 impl DevicePace {
@@ -32,7 +31,7 @@ impl DevicePace {
 
 /// The times of a device's batches, all since the same moment.
 #[derive(Debug)]
-pub struct Timetable {
+pub(crate) struct Timetable {
     pace: DevicePace,
     /// The time at which each batch on its way will be back, soonest first; at most `queues`.
     on_their_way: VecDeque<Duration>,
@@ -42,7 +41,6 @@ pub struct Timetable {
     free_at: Duration,
     /// Computing time of all batches submitted so far.
     submitted: Duration,
-    /// Positions submitted so far.
     positions: u64,
 }
 
@@ -57,7 +55,7 @@ impl Timetable {
     /// Sends a batch of `positions` off and returns when its answers are back.
     ///
     /// Half of the latency is the way there, half the way back; the order of submission is the order of arrival.
-    pub fn submit(&mut self, now: Duration, positions: u32) -> Duration {
+    pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
         let DevicePace { latency, per_position, copy, step, queues, .. } = self.pace;
         let queue_free_at =
             if self.on_their_way.len() < queues { None } else { self.on_their_way.pop_front() };
@@ -80,7 +78,7 @@ impl Timetable {
     /// Returns the time for which the device has computed until `now`.
     ///
     /// The work that lies ahead is subtracted as if it had no gaps, which is so up to half a latency.
-    pub fn busy_until(&self, now: Duration) -> Duration {
+    pub(crate) fn busy_until(&self, now: Duration) -> Duration {
         self.submitted.saturating_sub(self.free_at.saturating_sub(now))
     }
 }

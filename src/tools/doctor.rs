@@ -89,7 +89,7 @@ fn all_candidates() -> Vec<Candidate> {
         None => format!("{ONNX_RUNTIME}(provider={provider})"),
     };
     let own = [AUTO, native::NAME, ONNX_RUNTIME].map(str::to_owned);
-    let all = own.into_iter().chain(Provider::ALL.into_iter().filter(is_of_system).map(name));
+    let all = own.into_iter().chain(Provider::all().filter(is_of_system).map(name));
     all.map(|backend| Candidate { backend, options: String::new() }).collect()
 }
 
@@ -431,7 +431,7 @@ fn parts() -> Vec<Part> {
         Part::new(name, if texts.is_empty() { Err(otherwise.into()) } else { Ok(texts.join(", ")) })
     };
     let mut parts = vec![onnx_runtime];
-    parts.extend(Provider::ALL.into_iter().filter(|provider| provider.is_plugin()).map(plugin));
+    parts.extend(Provider::all().filter(|provider| provider.is_plugin()).map(plugin));
     parts.push(system_part("NVIDIA driver", Provider::Cuda));
     if cfg!(target_os = "linux") {
         parts.push(system_part("Vulkan loader", Provider::WebGpu));
@@ -497,7 +497,7 @@ fn files_in(folder: &str, start: &str) -> Vec<PathBuf> {
 pub(super) struct SetupArgs {
     /// The kind of device that the library must be able to drive
     #[arg(long, value_name = "NAME", default_value = "cpu",
-          value_parser = PossibleValuesParser::new(Provider::ALL.map(Provider::name)))]
+          value_parser = PossibleValuesParser::new(Provider::all().map(Provider::name)))]
     provider: String,
 }
 
@@ -589,7 +589,7 @@ mod tests {
     fn a_provider_is_unsuited_only_where_its_maker_s_device_is_missing() {
         let names = |cpu: &str, devices: &[&str]| -> Vec<&str> {
             let devices: Vec<PathBuf> = devices.iter().map(PathBuf::from).collect();
-            let all = Provider::ALL.into_iter();
+            let all = Provider::all();
             all.filter(|&provider| unsuited(provider, cpu, &devices).is_some()).map(Provider::name).collect()
         };
         assert_eq!(names("AMD EPYC", &["/dev/dri/renderD128", "/dev/nvidia0", "/dev/kfd"]), ["openvino"]);

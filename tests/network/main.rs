@@ -3,7 +3,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod encoding;
-mod files;
 mod golden_files;
 mod goldens;
 mod native;

@@ -3,7 +3,7 @@
 //! `ZEITNOT_GOLDENS=folder` (with `nets` and `golden` in it) runs another collection in place of the repository's.
 
 use zeitnot::network::backends::native::{Native, available_kernels};
-use zeitnot::network::weights::{HeadChoice, Model, Network, NetworkFile};
+use zeitnot::network::weights::{HeadChoice, Model, Network, NetworkFile, PolicyHeadName};
 use zeitnot::network::{Backend, EvalSlot, Evaluation, MAX_MOVES, POLICY_SIZE};
 use zeitnot::params::Params;
 
@@ -149,4 +149,11 @@ fn a_policy_index_out_of_range_is_an_error() {
     slot.moves.push(POLICY_SIZE as u16);
     let error = native(&tiny(), "").evaluator().unwrap().evaluate(&mut [slot]).unwrap_err();
     assert!(error.to_string().contains("policy index 1858"), "{error}");
+}
+
+#[test]
+fn a_head_that_is_not_there_is_named_with_those_that_are() {
+    let choice = HeadChoice { policy: PolicyHeadName::Soft, ..Default::default() };
+    let error = NetworkFile::load(&network("se_mlh.pb.gz"), choice).unwrap_err().to_string();
+    assert!(error.ends_with("policy head: \"soft\" is not in this network; present: vanilla"), "{error}");
 }

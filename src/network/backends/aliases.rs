@@ -58,7 +58,6 @@ const LC0: [Alias; 26] = [
     Alias { name: RECORD_REPLAY, backend: AUTO, options: &[] },
 ];
 
-/// A backend's own name with its options.
 pub(super) struct Resolved<'a> {
     pub(super) name: &'a str,
     pub(super) options: Params,
@@ -67,7 +66,7 @@ pub(super) struct Resolved<'a> {
 }
 
 /// Returns the short names, for texts that list what is valid.
-pub fn short_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn short_names() -> impl Iterator<Item = &'static str> {
     SHORT.iter().map(|alias| alias.name)
 }
 

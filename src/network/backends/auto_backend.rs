@@ -20,9 +20,6 @@ use crate::params::Params;
 const GPUS: [Provider; 3] = [Provider::TensorRtRtx, Provider::Cuda, Provider::WebGpu];
 
 /// Returns `config`, or in the place of `auto` without options the backend that the rule takes for `network`.
-///
-/// # Errors
-/// Fails only if that backend's name does not parse; the choice itself never fails.
 pub(super) fn resolve<'a>(
     config: &'a BackendConfig,
     network: Option<&NetworkFile>,
@@ -65,9 +62,6 @@ fn choose(
 }
 
 /// Makes `native` if it evaluates `network` and no provider is named, else ONNX Runtime.
-///
-/// # Errors
-/// Fails if an option is unknown to the backend that was taken, or that backend is not available.
 pub(super) fn make(network: NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     if !is_for_native(&network) || options.get("provider").is_some() {
         return onnx_runtime_backend(network, options);
@@ -90,7 +84,6 @@ fn without_foreign(options: &Params) -> (Params, Vec<String>) {
     (options.without(&foreign), given.map(note).collect())
 }
 
-/// Returns whether the native backend evaluates `network`.
 fn is_for_native(network: &NetworkFile) -> bool {
     matches!(&network.model, Model::Layers(layers, _) if native::evaluates(layers))
 }

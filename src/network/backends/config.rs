@@ -26,7 +26,7 @@ option_choice! {
 option_group! {
     /// How a device of a backend of several is fed. These parameters stand beside those of its backend.
     #[derive(Copy)]
-    pub struct FeedingParams {
+    pub(crate) struct FeedingParams {
         /// Number of batches that the device receives at once. One can be transferred while another is computed.
         threads: usize = 2, in 1..=256, "threads";
         /// Maximum number of positions in a batch that is joined from smaller ones.
@@ -52,14 +52,12 @@ pub struct BackendConfig {
 /// One of several devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceConfig {
-    /// Its name in messages.
-    pub label: String,
+    pub(crate) label: String,
     /// The backend that evaluates on it.
     pub backend: BackendConfig,
     /// Batches that it evaluates at once.
     pub threads: usize,
-    /// Positions up to which batches are joined.
-    pub join_up_to: usize,
+    pub(crate) join_up_to: usize,
 }
 
 impl BackendConfig {
@@ -98,11 +96,10 @@ impl BackendConfig {
         debug_assert!(notes.is_empty(), "no alias stands for several devices");
         let mut devices = Vec::new();
         for (list_name, list) in options.lists() {
-            devices.push(DeviceConfig::new(name, DeviceList { name: list_name, list, outer: &options })?);
+            devices.push(DeviceConfig::new(name, list_name, list, &options)?);
         }
         if devices.is_empty() {
-            let list = &Params::default();
-            devices.push(DeviceConfig::new(name, DeviceList { name: "", list, outer: &options })?);
+            devices.push(DeviceConfig::new(name, "", &Params::default(), &options)?);
         }
         for (index, device) in devices.iter_mut().enumerate() {
             device.label = format!("device {}{}", index + 1, device.label);
@@ -114,7 +111,7 @@ impl BackendConfig {
 
     /// Returns the same configuration with this fallback, for all its devices.
     #[must_use]
-    pub fn with_fallback(mut self, fallback: Fallback) -> BackendConfig {
+    pub(crate) fn with_fallback(mut self, fallback: Fallback) -> BackendConfig {
         self.fallback = fallback;
         for device in &mut self.devices {
             device.backend = device.backend.clone().with_fallback(fallback);
@@ -138,7 +135,7 @@ impl BackendConfig {
     }
 
     /// Returns whether the user asks for a device or a library that not every machine has.
-    pub fn wants_more_than_a_cpu(&self) -> bool {
+    pub(crate) fn wants_more_than_a_cpu(&self) -> bool {
         self.provider().is_some_and(|provider| provider != Provider::Cpu)
             || self.devices.iter().any(|device| device.backend.wants_more_than_a_cpu())
     }
@@ -154,7 +151,7 @@ impl BackendConfig {
     }
 
     /// Returns whether the backend evaluates with a network, rather than without one.
-    pub fn needs_network(&self) -> bool {
+    pub(crate) fn needs_network(&self) -> bool {
         if self.name == simulated::NAME {
             self.whose_answers().is_ok_and(|answers| answers.needs_network())
         } else if self.devices.is_empty() {
@@ -165,21 +162,12 @@ impl BackendConfig {
     }
 }
 
-/// A list of options that stands for a device.
-struct DeviceList<'a> {
-    /// The name before the parentheses; may be empty.
-    name: &'a str,
-    list: &'a Params,
-    /// The options beside the list, which it inherits.
-    outer: &'a Params,
-}
-
 impl DeviceConfig {
-    /// Returns the device of the backend `owner` for which a list stands.
+    /// Returns the device of the backend `owner` for which a list stands. The list has a name before its parentheses, which may be
+    /// empty, and inherits the options beside it, `outer`.
     ///
     /// The option `backend=` decides, as in Lc0, even if it is inherited; without it the name of the list decides.
-    fn new(owner: &str, device: DeviceList<'_>) -> Result<DeviceConfig, ParamError> {
-        let DeviceList { name: list_name, list, outer } = device;
+    fn new(owner: &str, list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };
         let name = all.get("backend").unwrap_or(by_name).to_owned();

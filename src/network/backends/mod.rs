@@ -45,7 +45,7 @@ use synthetic::simulated::{self, Simulated, SimulatedParams};
 use synthetic::trivial::Trivial;
 
 /// The name of the choice that is made for the user.
-pub const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 
 /// A backend that the option `Backend` can name.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,6 @@ const fn backend(
     Registered { name, needs_network, parameters, make }
 }
 
-/// Returns the backend called `name`.
 fn registered(name: &str) -> Option<&'static Registered> {
     BACKENDS.iter().find(|backend| backend.name == name)
 }
@@ -102,7 +101,6 @@ fn names() -> impl Iterator<Item = &'static str> {
     BACKENDS.iter().map(|backend| backend.name)
 }
 
-/// Returns the network that the backend of `config` needs.
 fn needed(config: &BackendConfig, network: Option<NetworkFile>) -> Result<NetworkFile, BackendError> {
     network.ok_or_else(|| BackendError::NoNetwork { backend: config.name.clone() })
 }
@@ -173,7 +171,6 @@ fn several_devices(
     }
 }
 
-/// Makes the backend `native` for `network`.
 fn native_backend(network: &NetworkFile, options: &Params) -> Result<Arc<dyn Backend>, BackendError> {
     match &network.model {
         Model::Layers(layers, _) => {

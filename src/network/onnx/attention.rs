@@ -12,7 +12,6 @@ use crate::network::weights::{
     OUTPUT_POLICY, PIECE_PLANES, PieceEmbedding, SQUARES, Smolgen, SmolgenWeights,
 };
 
-/// The epsilon of the layer norms inside smolgen.
 const SMOLGEN_EPSILON: f32 = 1e-3;
 /// The epsilon of the layer norms in an embedding by pieces.
 const EMBEDDING_EPSILON: f32 = 1e-3;
@@ -23,13 +22,13 @@ const BOARD: i64 = SQUARES as i64;
 pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activation: Activation) -> Value {
     let width = body.width() as i64;
     let AttentionBody { embedding, dense: first, multiply_gate, add_gate, encoders, smolgen, alpha } = body;
-    let mut pieces = None;
+    let mut pieces = (None, None);
     let mut x = match embedding {
         Embedding::Table => table_embedding(graph, planes, first),
         Embedding::Pieces(layers) => {
-            let (x, rest) = piece_embedding(graph, planes, *layers, first);
-            pieces = Some(rest);
-            x
+            let PieceEmbedding { preprocess, norm1, ffn, norm2 } = *layers;
+            pieces = (Some(norm1), Some((ffn, norm2)));
+            piece_embedding(graph, planes, preprocess, first)
         }
         Embedding::Tower(residual) => {
             let board = tower::tower(graph, planes, *residual, activation);
@@ -38,8 +37,7 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
         }
     };
     x = graph.activation("/body/embedding", &x, activation);
-    let (norm1, rest) = pieces.map_or((None, None), |p| (Some(p.norm1), Some((p.ffn, p.norm2))));
-    if let Some(norm1) = norm1 {
+    if let Some(norm1) = pieces.0 {
         x = layer_norm(graph, "/body/norm1", &x, norm1, EMBEDDING_EPSILON);
     }
     if multiply_gate.is_some() || add_gate.is_some() {
@@ -54,7 +52,7 @@ pub(crate) fn body(graph: &mut Graph, planes: &Value, body: AttentionBody, activ
         }
         x = graph.reshape("/body/gates/out", &x, &[-1, width]);
     }
-    if let Some((ffn, norm2)) = rest {
+    if let Some((ffn, norm2)) = pieces.1 {
         let y = feed_forward(graph, "/body/ffn", &x, ffn, alpha);
         x = layer_norm(graph, "/body/norm2", &y, norm2, EMBEDDING_EPSILON);
     }
@@ -84,31 +82,18 @@ fn table_embedding(graph: &mut Graph, planes: &Value, mut layer: Dense) -> Value
     graph.reshape("/body/embedding/rows", &x, &[-1, width as i64])
 }
 
-/// The layers of a piece embedding that come after its first dense layer.
-struct PieceRest {
-    norm1: LayerNorm,
-    ffn: FeedForward,
-    norm2: LayerNorm,
-}
-
-fn piece_embedding(
-    graph: &mut Graph,
-    planes: &Value,
-    layers: PieceEmbedding,
-    first: Dense,
-) -> (Value, PieceRest) {
-    let per_square = (layers.preprocess.outputs / SQUARES) as i64;
+fn piece_embedding(graph: &mut Graph, planes: &Value, preprocess: Dense, first: Dense) -> Value {
+    let per_square = (preprocess.outputs / SQUARES) as i64;
     let boards = graph.transpose("/body/planes/transpose", planes, &[0, 2, 3, 1]);
     let boards = graph.reshape("/body/planes", &boards, &[-1, BOARD, PLANES as i64]);
     let pieces =
         graph.slice("/body/pieces", &boards, &[AxisRange { axis: 2, start: 0, end: PIECE_PLANES as i64 }]);
     let pieces = graph.reshape("/body/pieces/flat", &pieces, &[-1, (SQUARES * PIECE_PLANES) as i64]);
-    let pieces = dense(graph, "/body/pieces/dense", &pieces, layers.preprocess);
+    let pieces = dense(graph, "/body/pieces/dense", &pieces, preprocess);
     let pieces = graph.reshape("/body/pieces/boards", &pieces, &[-1, BOARD, per_square]);
     let x = graph.concat("/body/input", &[&boards, &pieces], 2);
     let x = graph.reshape("/body/input/rows", &x, &[-1, first.inputs as i64]);
-    let x = dense(graph, "/body/embedding", &x, first);
-    (x, PieceRest { norm1: layers.norm1, ffn: layers.ffn, norm2: layers.norm2 })
+    dense(graph, "/body/embedding", &x, first)
 }
 
 /// Adds a gate `[embedding][64]` as a constant `[64, embedding]`.
@@ -178,7 +163,6 @@ fn encoder(
     layer_norm(graph, &format!("{name}/norm2"), &y, layers.norm2, layers.epsilon)
 }
 
-/// The shared smolgen matrix in the graph.
 struct SharedSmolgen {
     weights: Value,
     generated: i64,
@@ -231,32 +215,21 @@ pub(crate) fn policy(graph: &mut Graph, squares: &Value, head: AttentionPolicy) 
     let turned = graph.transpose("/policy/key/turned", &key, &[0, 2, 1]);
     let logits = graph.matmul("/policy/logits", &query, &turned);
 
-    let promotions = promotions(graph, &logits, &key, promotion_weights(&head.promotion, width));
+    let promotions = promotions(graph, &logits, &key, &head.promotion);
     let plain = graph.reshape("/policy/logits/flat", &logits, &[-1, BOARD * BOARD]);
     let all = graph.concat("/policy/all", &[&plain, &promotions], 1);
     graph.gather(OUTPUT_POLICY, &all, &ATTENTION_CELLS)
 }
 
-/// `[width, 3]`: what each promotion adds to the move's logit, as a function of the key of its square.
-struct PromotionWeights {
-    width: usize,
-    weights: Vec<f32>,
-}
-
-/// Adds the part that is common to all pieces to that of each piece.
-fn promotion_weights(layer: &[f32], width: usize) -> PromotionWeights {
-    let weights = (0..width)
-        .flat_map(|channel| {
-            (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel])
-        })
-        .collect();
-    PromotionWeights { width, weights }
-}
-
 /// Adds the logits of promotions to queen, rook and bishop: `[batch, 8 · 8 · 3]` by from-file, to-file, piece.
-fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: PromotionWeights) -> Value {
+fn promotions(graph: &mut Graph, logits: &Value, key: &Value, layer: &[f32]) -> Value {
     let last_rank = graph.slice("/policy/promotion/keys", key, &[AxisRange { axis: 1, start: 56, end: 64 }]);
-    let weights = graph.floats("/policy/promotion/w", &[layer.width, 3], layer.weights);
+    let width = layer.len() / 4;
+    // The part that is common to all pieces goes to that of each piece.
+    let weight =
+        |channel| (0..3).map(move |piece| layer[piece * width + channel] + layer[3 * width + channel]);
+    let weights = (0..width).flat_map(weight).collect();
+    let weights = graph.floats("/policy/promotion/w", &[width, 3], weights);
     let offsets = graph.matmul("/policy/promotion/offsets", &last_rank, &weights);
     let offsets = graph.reshape("/policy/promotion/offsets/files", &offsets, &[-1, 1, 8, 3]);
     let seventh_to_eighth =

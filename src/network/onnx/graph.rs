@@ -31,11 +31,9 @@ const KIND_INTS: i32 = 7;
 const SELU_ALPHA: f32 = 1.673_263_2;
 const SELU_GAMMA: f32 = 1.050_701;
 
-/// A tensor in the graph, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Value(String);
 
-/// A graph under construction.
 #[derive(Debug)]
 pub(crate) struct Graph {
     precision: Precision,
@@ -50,6 +48,30 @@ pub(crate) struct AxisRange {
     pub(crate) axis: i64,
     pub(crate) start: i64,
     pub(crate) end: i64,
+}
+
+/// Declares methods that add an operation without attributes: the method, its inputs, ONNX's name.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $method:ident($($input:ident),*) = $op:literal;)*) => {
+        impl Graph {
+            $($(#[$doc])* pub(crate) fn $method(&mut self, name: &str, $($input: &Value),*) -> Value {
+                self.node($op, name, &[$($input),*], vec![])
+            })*
+        }
+    };
+}
+
+operations! {
+    matmul(a, b) = "MatMul";
+    add(a, b) = "Add";
+    multiply(a, b) = "Mul";
+    relu(x) = "Relu";
+    tanh(x) = "Tanh";
+    sigmoid(x) = "Sigmoid";
+    /// Adds the mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
+    board_mean(x) = "GlobalAveragePool";
+    /// Adds `round(x / scale) + zero`, saturated to 8 bits.
+    quantize(x, scale, zero) = "QuantizeLinear";
 }
 
 impl Graph {
@@ -96,7 +118,6 @@ impl Graph {
         self.constant(name, dims, Data::Words(data))
     }
 
-    /// Adds the zero point of an 8-bit quantisation.
     pub(crate) fn zero_point(&mut self, name: &str, zero: u8) -> Value {
         self.constant(name, &[], Data::Byte(zero))
     }
@@ -140,35 +161,6 @@ impl Graph {
     /// Adds `x · weightsᵀ` for `x` `[rows, in]`, `weights` `[out, in]`.
     pub(crate) fn dense_without_bias(&mut self, name: &str, x: &Value, weights: &Value) -> Value {
         self.node("Gemm", name, &[x, weights], vec![int("transB", 1)])
-    }
-
-    pub(crate) fn matmul(&mut self, name: &str, a: &Value, b: &Value) -> Value {
-        self.node("MatMul", name, &[a, b], vec![])
-    }
-
-    pub(crate) fn add(&mut self, name: &str, a: &Value, b: &Value) -> Value {
-        self.node("Add", name, &[a, b], vec![])
-    }
-
-    pub(crate) fn multiply(&mut self, name: &str, a: &Value, b: &Value) -> Value {
-        self.node("Mul", name, &[a, b], vec![])
-    }
-
-    /// Adds the mean over the board: `[batch, channels, 8, 8]` → `[batch, channels, 1, 1]`.
-    pub(crate) fn board_mean(&mut self, name: &str, x: &Value) -> Value {
-        self.node("GlobalAveragePool", name, &[x], vec![])
-    }
-
-    pub(crate) fn relu(&mut self, name: &str, x: &Value) -> Value {
-        self.node("Relu", name, &[x], vec![])
-    }
-
-    pub(crate) fn tanh(&mut self, name: &str, x: &Value) -> Value {
-        self.node("Tanh", name, &[x], vec![])
-    }
-
-    pub(crate) fn sigmoid(&mut self, name: &str, x: &Value) -> Value {
-        self.node("Sigmoid", name, &[x], vec![])
     }
 
     pub(crate) fn softmax(&mut self, name: &str, x: &Value) -> Value {
@@ -218,11 +210,6 @@ impl Graph {
     /// Adds a reduction of all of `x` to one number: `op` is `ReduceMin` or `ReduceMax`.
     pub(crate) fn reduce(&mut self, op: &str, name: &str, x: &Value) -> Value {
         self.node(op, name, &[x], vec![int("keepdims", 0)])
-    }
-
-    /// Adds `round(x / scale) + zero`, saturated to 8 bits.
-    pub(crate) fn quantize(&mut self, name: &str, x: &Value, scale: &Value, zero: &Value) -> Value {
-        self.node("QuantizeLinear", name, &[x, scale, zero], vec![])
     }
 
     /// Adds `(x - zero) · scale`; several scales are those of the first axis.
@@ -378,12 +365,10 @@ impl TensorHead {
         TensorHead { head, data_len }
     }
 
-    /// Returns the bytes of the message.
     fn tensor_len(&self) -> usize {
         self.head.encoded_len() + field_len(TENSOR_RAW_DATA, self.data_len)
     }
 
-    /// Writes the message's content, then `data`.
     fn put(&self, out: &mut BytesMut, data: Data, precision: Precision) {
         self.head.encode_raw(out);
         put_length(out, TENSOR_RAW_DATA, self.data_len);

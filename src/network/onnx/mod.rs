@@ -22,7 +22,8 @@ mod attention;
 mod graph;
 mod tower;
 
-pub use tower::{Quantization, Ranges};
+pub(crate) use tower::Quantization;
+pub use tower::Ranges;
 
 /// Precision of a model's weights, inputs and outputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct BuildOptions {
     /// The precision of weights, planes and outputs.
     pub precision: Precision,
     /// The quantisation of a tower's blocks. Other than [`Quantization::None`] it needs [`Precision::Float32`].
-    pub quantization: Quantization,
+    pub(crate) quantization: Quantization,
     /// The only batch size that the model shall take; any if `None`.
     pub fixed_batch: Option<usize>,
     /// The form of the input.
@@ -128,7 +129,6 @@ fn packed_input(graph: &mut Graph, batch: Option<usize>, format: InputFormat) ->
     graph.look_up(INPUT_PLANES, &table, &rows)
 }
 
-/// The body's output.
 enum Trunk {
     /// `[batch, channels, 8, 8]`
     Board(Value),

@@ -30,15 +30,13 @@ fn residual_block(
     block: ResidualBlock,
     activation: Activation,
 ) -> Value {
-    let rounded = quantized_input(graph, format!("{name}/conv1/in"), x);
-    let mut y = quantized_convolution(graph, &format!("{name}/conv1"), &rounded, block.conv1);
+    let mut y = quantized_convolution(graph, &format!("{name}/conv1"), x, block.conv1);
     if activation != Activation::Relu {
         // Runtimes fuse a convolution with what rounds its result; a ReLU between the two is part of the rounding.
         y = quantized(graph, &format!("{name}/conv1/out"), &y);
     }
     let y = graph.activation(&format!("{name}/conv1"), &y, activation);
-    let rounded = quantized_input(graph, format!("{name}/conv2/in"), &y);
-    let y = quantized_convolution(graph, &format!("{name}/conv2"), &rounded, block.conv2);
+    let y = quantized_convolution(graph, &format!("{name}/conv2"), &y, block.conv2);
     let mut y = quantized(graph, &format!("{name}/conv2/out"), &y);
     if let Some(se) = block.se {
         y = squeeze_excite(graph, &format!("{name}/se"), &y, se, activation);
@@ -95,7 +93,6 @@ fn halves(mut dense: Dense) -> (Dense, Dense) {
 /// The largest quantised weight: 8 bits. With 7, which CPUs without VNNI can add up without saturation, q of maia-1900
 /// is wrong by 0.031 instead of 0.013 on average, with a bias.
 const WEIGHT_LIMIT: f32 = 127.0;
-/// The largest quantised activation.
 const ACTIVATION_LIMIT: f32 = 255.0;
 /// A scale below any that matters; it keeps channels without weights from a division by 0.
 const SMALLEST_SCALE: f32 = 1e-9;
@@ -105,7 +102,7 @@ const MAXIMUM: &str = "/max";
 
 /// The numbers in which the convolutions of a tower's blocks compute.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Quantization {
+pub(crate) enum Quantization {
     /// Numbers of the model's precision.
     #[default]
     None,
@@ -149,20 +146,6 @@ impl Range {
     }
 }
 
-/// An activation as a convolution takes it.
-#[derive(Clone, Debug)]
-struct QuantizedInput {
-    /// The name under which its range was observed.
-    name: String,
-    value: Value,
-}
-
-/// Returns `x` as the input of a [`quantized_convolution`], called `name`.
-fn quantized_input(graph: &mut Graph, name: String, x: &Value) -> QuantizedInput {
-    let value = quantized(graph, &name, x);
-    QuantizedInput { name, value }
-}
-
 /// Returns `x` as 8 bits can hold it, where the graph is quantised; `x` itself, perhaps observed, where it is not.
 fn quantized(graph: &mut Graph, name: &str, x: &Value) -> Value {
     match graph.quantization() {
@@ -184,12 +167,13 @@ fn quantized(graph: &mut Graph, name: &str, x: &Value) -> Value {
     }
 }
 
-/// Adds a convolution of `input`.
-fn quantized_convolution(graph: &mut Graph, name: &str, input: &QuantizedInput, layer: Convolution) -> Value {
+fn quantized_convolution(graph: &mut Graph, name: &str, x: &Value, layer: Convolution) -> Value {
+    let input = format!("{name}/in");
+    let x = quantized(graph, &input, x);
     let Quantization::Static(ranges) = graph.quantization() else {
-        return convolution(graph, name, &input.value, layer);
+        return convolution(graph, name, &x, layer);
     };
-    let input_scale = ranges.0.get(&input.name).copied().unwrap_or_default().scale();
+    let input_scale = ranges.0.get(&input).copied().unwrap_or_default().scale();
     let row = layer.inputs * layer.kernel * layer.kernel;
     let scales: Vec<f32> = layer.weights.chunks_exact(row).map(weight_scale).collect();
     let weights = layer.weights.chunks_exact(row).zip(&scales);
@@ -206,7 +190,7 @@ fn quantized_convolution(graph: &mut Graph, name: &str, input: &QuantizedInput, 
     let bias = graph.words(&format!("{name}/b/quantized"), &[bias.len()], bias);
     let scales = graph.floats(&format!("{name}/b/scales"), &[layer.outputs], bias_scales);
     let bias = graph.dequantize(&format!("{name}/b"), &bias, &scales, None);
-    graph.convolution(name, &input.value, &weights, &bias, layer.kernel)
+    graph.convolution(name, &x, &weights, &bias, layer.kernel)
 }
 
 fn weight_scale(row: &[f32]) -> f32 {

@@ -16,7 +16,6 @@ const POSITIONS: usize = 1024;
 /// Large batches before the first measurement, so that a device leaves its idle clock.
 const WARM_UP_BATCHES: usize = 2;
 
-/// The length of one round of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RoundLength {
     /// Batches are evaluated until this time is over.
@@ -25,10 +24,8 @@ pub(crate) enum RoundLength {
     Batches(usize),
 }
 
-/// All measurements of one batch size.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchSizeSeries {
-    /// Positions per batch.
     pub(crate) size: usize,
     /// Duration of the first batch of this size, on the slowest thread, ms.
     pub(crate) first_ms: f64,
@@ -37,7 +34,6 @@ pub(crate) struct BatchSizeSeries {
     /// Evaluations per second of CPU time that the process took, one number per round; empty where the system does not
     /// tell CPU time.
     pub(crate) cpu_nps: Vec<f64>,
-    /// Duration of every batch, ms.
     pub(crate) batch_ms: Vec<f64>,
 }
 
@@ -111,7 +107,6 @@ fn nps(size: usize, batch_ms: &[f64]) -> f64 {
     (size * batch_ms.len()) as f64 / seconds.max(1e-9)
 }
 
-/// A thread's evaluator and positions.
 struct MeasuringThread {
     evaluator: Box<dyn Evaluator>,
     positions: Vec<EvalSlot>,
@@ -153,7 +148,6 @@ impl MeasuringThread {
         }
     }
 
-    /// Evaluates the next `size` positions.
     fn evaluate_next(&mut self, size: usize) -> Result<(), BackendError> {
         if self.next + size > self.positions.len() {
             self.next = 0;
@@ -164,7 +158,6 @@ impl MeasuringThread {
     }
 }
 
-/// Measured numbers in ascending order.
 #[derive(Clone, Debug)]
 pub(crate) struct SortedSamples(Vec<f64>);
 
@@ -176,7 +169,6 @@ impl SortedSamples {
         SortedSamples(values)
     }
 
-    /// Returns the mean; 0 if there are no numbers.
     pub(crate) fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len().max(1) as f64
     }

@@ -35,7 +35,6 @@ pub(crate) enum FileKind {
     Onnx,
 }
 
-/// An opened file.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) kind: FileKind,
@@ -46,7 +45,6 @@ pub(crate) struct Content {
     pub(crate) size: u64,
 }
 
-/// Reads and inflates `path`.
 pub(crate) fn open(path: &Path) -> Result<Content, NetworkErrorKind> {
     let file = File::open(path).map_err(NetworkErrorKind::Read)?;
     let metadata = file.metadata().map_err(NetworkErrorKind::Read)?;
@@ -158,7 +156,6 @@ fn recognise(start: &[u8]) -> Result<FileKind, NetworkErrorKind> {
     Err(NetworkErrorKind::Foreign { found })
 }
 
-/// Hashes what passes through.
 struct Fingerprint<R> {
     inner: R,
     sha256: Sha256,

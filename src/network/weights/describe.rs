@@ -9,22 +9,18 @@ use crate::network::PLANES;
 
 /// Channels of a value head's input in the networks of the Lc0 project.
 const USUAL_VALUE_CHANNELS: usize = 32;
-/// Hidden units of their value heads.
 const USUAL_VALUE_HIDDEN: usize = 128;
-/// Planes of their convolution policies.
 const USUAL_POLICY_PLANES: usize = 80;
 
 impl Network {
-    /// Describes the body, like `tower of 6 blocks, 64 filters, SE`.
-    pub fn describe_body(&self) -> String {
+    pub(crate) fn describe_body(&self) -> String {
         match &self.body {
             Body::Tower(tower) => describe_tower(tower),
             Body::Attention(body) => describe_attention(body),
         }
     }
 
-    /// Describes the policy head.
-    pub fn describe_policy(&self) -> String {
+    pub(crate) fn describe_policy(&self) -> String {
         match &self.policy {
             PolicyHead::Classical { convolution, .. } => {
                 format!("classical, {} channels", convolution.outputs)
@@ -39,14 +35,12 @@ impl Network {
         }
     }
 
-    /// Describes the value head.
-    pub fn describe_value(&self) -> String {
+    pub(crate) fn describe_value(&self) -> String {
         let kind = if self.has_wdl() { "win, draw, loss" } else { "scalar" };
         format!("{kind}; {}", describe_head(&self.value))
     }
 
-    /// Describes the Moves Left Head, if there is one.
-    pub fn describe_moves_left(&self) -> Option<String> {
+    pub(crate) fn describe_moves_left(&self) -> Option<String> {
         self.moves_left.as_ref().map(describe_head)
     }
 
@@ -148,9 +142,9 @@ pub struct Cost {
     /// Weights and biases.
     pub parameters: u64,
     /// Multiplications, each with its addition, for one position.
-    pub macs: u64,
+    pub(crate) macs: u64,
     /// Numbers that the largest layer reads and writes for one position.
-    pub widest: u64,
+    pub(crate) widest: u64,
 }
 
 impl Network {

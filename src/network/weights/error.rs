@@ -25,40 +25,28 @@ impl NetworkError {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum NetworkErrorKind {
-    /// The operating system refused.
     #[error("cannot be read: {0}")]
     Read(#[source] std::io::Error),
-    /// The gzip layer is damaged or ends early.
     #[error("gzip: {reason} after {decoded} bytes, so the download may be incomplete or damaged")]
     Gzip { reason: String, decoded: u64 },
-    /// More data than a network of this file size can hold.
     #[error("gzip: {compressed} bytes inflate to more than {limit}: no network compresses like this")]
     TooLarge { compressed: u64, limit: u64 },
-    /// The first bytes are not those of a network.
     #[error("content: {found}. An Lc0 network (.pb.gz, .pb) or an ONNX model is expected")]
     Foreign { found: String },
-    /// A protobuf message is malformed.
     #[error("protobuf: {reason}, so the file may be incomplete or damaged")]
     Protobuf { reason: String },
-    /// The file was made for a newer Lc0.
     #[error("min_version: made for Lc0 {needed} or newer. This program reads formats up to Lc0 {known}")]
     Version { needed: String, known: String },
-    /// A format field has a value that we do not know or do not support.
     #[error("{part}: {found} is not supported. Supported: {supported}")]
     Unsupported { part: String, found: String, supported: String },
-    /// A part that the format requires is absent.
     #[error("{part}: missing, but {reason}")]
     Missing { part: String, reason: String },
-    /// A layer has the wrong number of numbers.
     #[error("{part}: {expected} {what} expected for {shape}, found {found}")]
     Size { part: String, what: String, expected: usize, shape: String, found: usize },
-    /// Sizes of two parts do not fit each other.
     #[error("{part}: {reason}")]
     Mismatch { part: String, reason: String },
-    /// A layer holds NaN or an infinity.
     #[error("{part}: value {index} is {value}, but weights must be finite")]
     NotFinite { part: String, index: usize, value: f32 },
-    /// The chosen head is not in the file.
     #[error("{kind} head: \"{wanted}\" is not in this network. Present: {present}")]
     Head { kind: &'static str, wanted: String, present: String },
 }

@@ -20,10 +20,9 @@ pub struct NetworkFormat {
     pub moves_left: bool,
     /// The activation where nothing else is said.
     pub activation: Activation,
-    /// The activation in smolgen.
-    pub smolgen_activation: Activation,
+    pub(crate) smolgen_activation: Activation,
     /// The activation in feed-forward parts; `None` means the activation of the part they belong to.
-    pub ffn_activation: Option<Activation>,
+    pub(crate) ffn_activation: Option<Activation>,
     /// The input that an attention body without a tower has for each square.
     pub embedding: EmbeddingKind,
 }
@@ -83,7 +82,6 @@ const SWISH: i32 = 7;
 const TABLE: i32 = 1;
 const PIECES: i32 = 2;
 
-/// Returns the format of a file that holds layers.
 pub(crate) fn layers_format(
     declared: Option<message::NetworkFormat>,
     weights: &Weights,
@@ -226,40 +224,12 @@ fn unsupported(part: &str, found: i32, supported: &str) -> NetworkErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use message::{EncoderLayer, Layer, PolicyHeads, ValueHeads};
+    use message::{PolicyHeads, ValueHeads};
 
     fn declared(network: i32) -> message::NetworkFormat {
         let mut fields = message::NetworkFormat { input: Some(1), ..Default::default() };
         (fields.network, fields.policy, fields.value) = (Some(network), Some(3), Some(2));
         fields
-    }
-
-    #[test]
-    fn a_file_without_a_format_is_a_classical_tower() {
-        let format = layers_format(None, &Weights::default()).unwrap();
-        assert_eq!((format.body, format.policy), (BodyKind::Tower, PolicyKind::Classical));
-        assert_eq!((format.value, format.moves_left), (ValueKind::Classical, false));
-    }
-
-    #[test]
-    fn old_numbers_imply_classical_heads() {
-        for network in [CLASSICAL, SE] {
-            let format = layers_format(Some(declared(network)), &Weights::default()).unwrap();
-            assert_eq!((format.policy, format.value), (PolicyKind::Classical, ValueKind::Classical));
-        }
-    }
-
-    #[test]
-    fn a_tower_with_encoders_and_smolgen_is_an_attention_body_of_its_time() {
-        let weights = Weights {
-            encoder: vec![EncoderLayer::default()],
-            smolgen_w: Some(Layer::default()),
-            ..Default::default()
-        };
-        let format = layers_format(Some(declared(SE_WITH_HEADFORMAT)), &weights).unwrap();
-        assert_eq!((format.body, format.embedding), (BodyKind::Attention, EmbeddingKind::Table));
-        assert_eq!(format.ffn_activation, Some(Activation::Relu2));
-        assert_eq!(format.smolgen_activation, Activation::Swish);
     }
 
     #[test]

@@ -70,33 +70,25 @@ fn head_named<H: OptionChoice>(name: &str) -> Result<H, UnknownHead> {
     H::from_name(name).ok_or_else(|| UnknownHead { name: name.into(), known: known() })
 }
 
-impl FromStr for PolicyHeadName {
-    type Err = UnknownHead;
+macro_rules! written_as_named {
+    ($($head:ty),*) => { $(
+        impl FromStr for $head {
+            type Err = UnknownHead;
 
-    fn from_str(text: &str) -> Result<Self, UnknownHead> {
-        head_named(text)
-    }
+            fn from_str(text: &str) -> Result<Self, UnknownHead> {
+                head_named(text)
+            }
+        }
+
+        impl fmt::Display for $head {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    )* };
 }
 
-impl FromStr for ValueHeadName {
-    type Err = UnknownHead;
-
-    fn from_str(text: &str) -> Result<Self, UnknownHead> {
-        head_named(text)
-    }
-}
-
-impl fmt::Display for PolicyHeadName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for ValueHeadName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+written_as_named!(PolicyHeadName, ValueHeadName);
 
 pub(crate) fn policy_heads(weights: &Weights) -> Vec<PolicyHeadName> {
     let Some(heads) = &weights.policy_heads else { return vec![PolicyHeadName::Vanilla] };

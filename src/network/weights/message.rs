@@ -6,16 +6,19 @@
 
 use prost::Message;
 
-/// Declares messages: each field with its type, prost's name of that, and its number.
+/// Declares messages: each field with its type, prost's name of that, and its number; then, in braces, the fields that are
+/// layers, by name and number alone.
 macro_rules! messages {
     ($($(#[$doc:meta])* $message:ident {
         $($(#[$note:meta])* $field:ident: $type:ty [$($kind:tt)*] = $number:tt,)*
+        $({ $($layer:ident = $layer_number:tt,)* })?
     })*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, PartialEq, Message)]
             pub(crate) struct $message {
                 $($(#[$note])* #[prost($($kind)*, tag = $number)] pub(crate) $field: $type,)*
+                $($(#[prost(message, optional, tag = $layer_number)] pub(crate) $layer: Option<Layer>,)*)?
             }
         )*
     };
@@ -90,22 +93,10 @@ messages! {
         encoding: Option<i32> [int32, optional] = 4,
     }
 
-    ConvBlock {
-        weights: Option<Layer> [message, optional] = 1,
-        biases: Option<Layer> [message, optional] = 2,
-        bn_means: Option<Layer> [message, optional] = 3,
-        /// Variances, in spite of the name in Lc0's proto (`bn_stddivs`).
-        bn_variances: Option<Layer> [message, optional] = 4,
-        bn_gammas: Option<Layer> [message, optional] = 5,
-        bn_betas: Option<Layer> [message, optional] = 6,
-    }
+    /// Field 4 holds variances, in spite of its name in Lc0's proto (`bn_stddivs`).
+    ConvBlock { { weights = 1, biases = 2, bn_means = 3, bn_variances = 4, bn_gammas = 5, bn_betas = 6, } }
 
-    SeUnit {
-        w1: Option<Layer> [message, optional] = 1,
-        b1: Option<Layer> [message, optional] = 2,
-        w2: Option<Layer> [message, optional] = 3,
-        b2: Option<Layer> [message, optional] = 4,
-    }
+    SeUnit { { w1 = 1, b1 = 2, w2 = 3, b2 = 4, } }
 
     Residual {
         conv1: Option<ConvBlock> [message, optional] = 1,
@@ -114,72 +105,44 @@ messages! {
     }
 
     Smolgen {
-        compress: Option<Layer> [message, optional] = 1,
-        dense1_w: Option<Layer> [message, optional] = 2,
-        dense1_b: Option<Layer> [message, optional] = 3,
-        ln1_gammas: Option<Layer> [message, optional] = 4,
-        ln1_betas: Option<Layer> [message, optional] = 5,
-        dense2_w: Option<Layer> [message, optional] = 6,
-        dense2_b: Option<Layer> [message, optional] = 7,
-        ln2_gammas: Option<Layer> [message, optional] = 8,
-        ln2_betas: Option<Layer> [message, optional] = 9,
+        {
+            compress = 1, dense1_w = 2, dense1_b = 3, ln1_gammas = 4, ln1_betas = 5, dense2_w = 6, dense2_b = 7,
+            ln2_gammas = 8, ln2_betas = 9,
+        }
     }
 
     /// Multi-head attention.
     Mha {
-        q_w: Option<Layer> [message, optional] = 1,
-        q_b: Option<Layer> [message, optional] = 2,
-        k_w: Option<Layer> [message, optional] = 3,
-        k_b: Option<Layer> [message, optional] = 4,
-        v_w: Option<Layer> [message, optional] = 5,
-        v_b: Option<Layer> [message, optional] = 6,
-        dense_w: Option<Layer> [message, optional] = 7,
-        dense_b: Option<Layer> [message, optional] = 8,
         smolgen: Option<Smolgen> [message, optional] = 9,
-        rpe_q: Option<Layer> [message, optional] = 10,
-        rpe_k: Option<Layer> [message, optional] = 11,
-        rpe_v: Option<Layer> [message, optional] = 12,
+        {
+            q_w = 1, q_b = 2, k_w = 3, k_b = 4, v_w = 5, v_b = 6, dense_w = 7, dense_b = 8, rpe_q = 10,
+            rpe_k = 11, rpe_v = 12,
+        }
     }
 
     /// Feed-forward part of an encoder.
-    Ffn {
-        dense1_w: Option<Layer> [message, optional] = 1,
-        dense1_b: Option<Layer> [message, optional] = 2,
-        dense2_w: Option<Layer> [message, optional] = 3,
-        dense2_b: Option<Layer> [message, optional] = 4,
-    }
+    Ffn { { dense1_w = 1, dense1_b = 2, dense2_w = 3, dense2_b = 4, } }
 
     EncoderLayer {
         mha: Option<Mha> [message, optional] = 1,
-        ln1_gammas: Option<Layer> [message, optional] = 2,
-        ln1_betas: Option<Layer> [message, optional] = 3,
         ffn: Option<Ffn> [message, optional] = 4,
-        ln2_gammas: Option<Layer> [message, optional] = 5,
-        ln2_betas: Option<Layer> [message, optional] = 6,
+        { ln1_gammas = 2, ln1_betas = 3, ln2_gammas = 5, ln2_betas = 6, }
     }
 
     PolicyHead {
-        ip_pol_w: Option<Layer> [message, optional] = 1,
-        ip_pol_b: Option<Layer> [message, optional] = 2,
-        ip2_pol_w: Option<Layer> [message, optional] = 3,
-        ip2_pol_b: Option<Layer> [message, optional] = 4,
-        ip3_pol_w: Option<Layer> [message, optional] = 5,
-        ip3_pol_b: Option<Layer> [message, optional] = 6,
-        ip4_pol_w: Option<Layer> [message, optional] = 7,
         pol_encoder: Vec<EncoderLayer> [message, repeated] = 8,
         pol_headcount: Option<u32> [uint32, optional] = 9,
         policy1: Option<ConvBlock> [message, optional] = 10,
         policy: Option<ConvBlock> [message, optional] = 11,
+        {
+            ip_pol_w = 1, ip_pol_b = 2, ip2_pol_w = 3, ip2_pol_b = 4, ip3_pol_w = 5, ip3_pol_b = 6,
+            ip4_pol_w = 7,
+        }
     }
 
     ValueHead {
-        ip_val_w: Option<Layer> [message, optional] = 1,
-        ip_val_b: Option<Layer> [message, optional] = 2,
-        ip1_val_w: Option<Layer> [message, optional] = 3,
-        ip1_val_b: Option<Layer> [message, optional] = 4,
-        ip2_val_w: Option<Layer> [message, optional] = 5,
-        ip2_val_b: Option<Layer> [message, optional] = 6,
         value: Option<ConvBlock> [message, optional] = 11,
+        { ip_val_w = 1, ip_val_b = 2, ip1_val_w = 3, ip1_val_b = 4, ip2_val_w = 5, ip2_val_b = 6, }
     }
 
     PolicyHeads {
@@ -203,46 +166,24 @@ messages! {
         input: Option<ConvBlock> [message, optional] = 1,
         residual: Vec<Residual> [message, repeated] = 2,
         policy: Option<ConvBlock> [message, optional] = 3,
-        ip_pol_w: Option<Layer> [message, optional] = 4,
-        ip_pol_b: Option<Layer> [message, optional] = 5,
         value: Option<ConvBlock> [message, optional] = 6,
-        ip1_val_w: Option<Layer> [message, optional] = 7,
-        ip1_val_b: Option<Layer> [message, optional] = 8,
-        ip2_val_w: Option<Layer> [message, optional] = 9,
-        ip2_val_b: Option<Layer> [message, optional] = 10,
         policy1: Option<ConvBlock> [message, optional] = 11,
         moves_left: Option<ConvBlock> [message, optional] = 12,
-        ip1_mov_w: Option<Layer> [message, optional] = 13,
-        ip1_mov_b: Option<Layer> [message, optional] = 14,
-        ip2_mov_w: Option<Layer> [message, optional] = 15,
-        ip2_mov_b: Option<Layer> [message, optional] = 16,
-        ip2_pol_w: Option<Layer> [message, optional] = 17,
-        ip2_pol_b: Option<Layer> [message, optional] = 18,
-        ip3_pol_w: Option<Layer> [message, optional] = 19,
-        ip3_pol_b: Option<Layer> [message, optional] = 20,
         pol_encoder: Vec<EncoderLayer> [message, repeated] = 21,
-        ip4_pol_w: Option<Layer> [message, optional] = 22,
         pol_headcount: Option<u32> [uint32, optional] = 24,
-        ip_emb_w: Option<Layer> [message, optional] = 25,
-        ip_emb_b: Option<Layer> [message, optional] = 26,
         encoder: Vec<EncoderLayer> [message, repeated] = 27,
         headcount: Option<u32> [uint32, optional] = 28,
-        ip_val_w: Option<Layer> [message, optional] = 29,
-        ip_val_b: Option<Layer> [message, optional] = 30,
-        ip_mov_w: Option<Layer> [message, optional] = 31,
-        ip_mov_b: Option<Layer> [message, optional] = 32,
-        ip_mult_gate: Option<Layer> [message, optional] = 33,
-        ip_add_gate: Option<Layer> [message, optional] = 34,
-        smolgen_w: Option<Layer> [message, optional] = 35,
-        ip_emb_preproc_w: Option<Layer> [message, optional] = 37,
-        ip_emb_preproc_b: Option<Layer> [message, optional] = 38,
-        ip_emb_ln_gammas: Option<Layer> [message, optional] = 39,
-        ip_emb_ln_betas: Option<Layer> [message, optional] = 40,
         ip_emb_ffn: Option<Ffn> [message, optional] = 41,
-        ip_emb_ffn_ln_gammas: Option<Layer> [message, optional] = 42,
-        ip_emb_ffn_ln_betas: Option<Layer> [message, optional] = 43,
         value_heads: Option<ValueHeads> [message, optional] = 44,
         policy_heads: Option<PolicyHeads> [message, optional] = 45,
+        {
+            ip_pol_w = 4, ip_pol_b = 5, ip1_val_w = 7, ip1_val_b = 8, ip2_val_w = 9, ip2_val_b = 10,
+            ip1_mov_w = 13, ip1_mov_b = 14, ip2_mov_w = 15, ip2_mov_b = 16, ip2_pol_w = 17, ip2_pol_b = 18,
+            ip3_pol_w = 19, ip3_pol_b = 20, ip4_pol_w = 22, ip_emb_w = 25, ip_emb_b = 26, ip_val_w = 29,
+            ip_val_b = 30, ip_mov_w = 31, ip_mov_b = 32, ip_mult_gate = 33, ip_add_gate = 34, smolgen_w = 35,
+            ip_emb_preproc_w = 37, ip_emb_preproc_b = 38, ip_emb_ln_gammas = 39, ip_emb_ln_betas = 40,
+            ip_emb_ffn_ln_gammas = 42, ip_emb_ffn_ln_betas = 43,
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 //! its enumerations, `heads` picks heads, `read` turns layers into the [`Network`] of `network`, checking each size
 //! once. Whoever evaluates starts from a [`Network`]; nothing here evaluates.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use bytes::Buf;
@@ -21,9 +20,8 @@ mod onnx_model;
 mod read;
 
 pub(crate) use container::begins_as_network;
-pub use describe::Cost;
 pub use error::{NetworkError, NetworkErrorKind};
-pub use format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
+pub use format::NetworkFormat;
 pub use heads::{HeadChoice, PolicyHeadName, ValueHeadName};
 pub use network::*;
 pub use onnx_model::*;
@@ -34,7 +32,7 @@ use message::Net;
 /// The newest Lc0 whose files we know: major, minor.
 const KNOWN_VERSION: (u32, u32) = (0, 33);
 /// Lc0 lets this impossible version through; some old training tool wrote it.
-const SIGNATURE_VERSION: Lc0Version = Lc0Version { major: 97, minor: 98, patch: 99 };
+const SIGNATURE_VERSION: [u32; 3] = [97, 98, 99];
 /// The version from which on a file may leave `weights_encoding` out.
 const FREE_ENCODING_SINCE: (u32, u32) = (0, 33);
 /// The file-wide encoding that older files must name.
@@ -46,15 +44,14 @@ pub struct NetworkFile {
     /// The file's path, or the name of an embedded network.
     pub path: PathBuf,
     /// SHA-256 of the file as it is on disk, in hexadecimal.
-    pub sha256: String,
+    pub(crate) sha256: String,
     /// Size of the file as it is on disk, in bytes.
     pub size: u64,
     /// The file's data on how it was made.
     pub metadata: NetworkMetadata,
     /// The policy heads to choose from.
     pub policy_heads: Vec<PolicyHeadName>,
-    /// The value heads to choose from.
-    pub value_heads: Vec<ValueHeadName>,
+    pub(crate) value_heads: Vec<ValueHeadName>,
     /// The network.
     pub model: Model,
 }
@@ -71,22 +68,18 @@ pub enum Model {
 /// A network file's data on how it was made; nothing here changes an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NetworkMetadata {
-    /// Its licence text.
-    pub license: Option<String>,
+    pub(crate) license: Option<String>,
     /// The oldest Lc0 that can read it, like `0.21.0`.
-    pub min_version: Option<String>,
-    /// Training steps.
-    pub training_steps: Option<u32>,
-    /// Learning rate of the last training step.
-    pub learning_rate: Option<f32>,
+    pub(crate) min_version: Option<String>,
+    pub(crate) training_steps: Option<u32>,
+    pub(crate) learning_rate: Option<f32>,
     /// Value loss (mean square error) at the end of training.
-    pub value_loss: Option<f32>,
-    /// Policy loss at the end of training.
-    pub policy_loss: Option<f32>,
+    pub(crate) value_loss: Option<f32>,
+    pub(crate) policy_loss: Option<f32>,
     /// Policy accuracy in percent at the end of training.
     pub accuracy: Option<f32>,
     /// Options of the Lc0 that played the training games.
-    pub training_params: Option<String>,
+    pub(crate) training_params: Option<String>,
 }
 
 impl NetworkFile {
@@ -152,52 +145,36 @@ fn one_body_only(has_both: bool) -> NetworkErrorKind {
 
 /// Refuses files for a newer Lc0, and old ones that do not name the one encoding of their time.
 fn check_version(net: &Net) -> Result<(), NetworkErrorKind> {
-    let version = Lc0Version::required_by(net).unwrap_or_default();
+    let version = required_version(net).unwrap_or_default();
+    let release = (version[0], version[1]);
     if version == SIGNATURE_VERSION {
         return Ok(());
     }
-    if (version.major, version.minor) > KNOWN_VERSION {
+    if release > KNOWN_VERSION {
         return Err(NetworkErrorKind::Version {
-            needed: version.to_string(),
+            needed: version_text(version),
             known: format!("{}.{}", KNOWN_VERSION.0, KNOWN_VERSION.1),
         });
     }
     let encoding = net.format.as_ref().and_then(|format| format.weights_encoding).unwrap_or_default();
-    if net.weights.is_some() && encoding != LINEAR16 && (version.major, version.minor) < FREE_ENCODING_SINCE {
+    if net.weights.is_some() && encoding != LINEAR16 && release < FREE_ENCODING_SINCE {
         return Err(NetworkErrorKind::Unsupported {
             part: "format.weights_encoding".into(),
-            found: format!("{encoding} in a file for Lc0 {version}"),
+            found: format!("{encoding} in a file for Lc0 {}", version_text(version)),
             supported: "1 LINEAR16 (files for 0.33 and newer may leave it out)".into(),
         });
     }
     Ok(())
 }
 
-/// A version of Lc0; later ones are greater.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Lc0Version {
-    major: u32,
-    minor: u32,
-    patch: u32,
+/// Returns the oldest Lc0 that can read the file, if the file says so: major, minor, patch.
+fn required_version(net: &Net) -> Option<[u32; 3]> {
+    let version = net.min_version.as_ref()?;
+    Some([version.major, version.minor, version.patch].map(Option::unwrap_or_default))
 }
 
-impl Lc0Version {
-    /// Returns the oldest version that can read the file, if the file says so.
-    fn required_by(net: &Net) -> Option<Lc0Version> {
-        let version = net.min_version.as_ref()?;
-        let part = |number: Option<u32>| number.unwrap_or_default();
-        Some(Lc0Version {
-            major: part(version.major),
-            minor: part(version.minor),
-            patch: part(version.patch),
-        })
-    }
-}
-
-impl fmt::Display for Lc0Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
+fn version_text([major, minor, patch]: [u32; 3]) -> String {
+    format!("{major}.{minor}.{patch}")
 }
 
 impl NetworkMetadata {
@@ -205,7 +182,7 @@ impl NetworkMetadata {
         let training = net.training_params.clone().unwrap_or_default();
         NetworkMetadata {
             license: net.license.clone(),
-            min_version: Lc0Version::required_by(net).map(|version| version.to_string()),
+            min_version: required_version(net).map(version_text),
             training_steps: training.training_steps,
             learning_rate: training.learning_rate,
             value_loss: training.mse_loss,

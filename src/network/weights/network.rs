@@ -9,7 +9,7 @@ use crate::network::encode::InputFormat;
 use crate::network::policy_map::MOVES;
 
 /// Squares of the board: the spatial positions of every plane.
-pub const SQUARES: usize = 64;
+pub(crate) const SQUARES: usize = 64;
 /// Planes of a convolution policy that stand for moves; files usually have 80.
 pub const CONVOLUTION_POLICY_PLANES: usize = 73;
 /// Width of the rows of the constant table of [`Embedding::Table`].
@@ -225,7 +225,7 @@ pub enum Embedding {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PieceEmbedding {
     /// `64 · 12` (square-major) → `64 · channels` (square-major), no activation
-    pub preprocess: Dense,
+    pub(crate) preprocess: Dense,
     /// After the embedding's activation.
     pub norm1: LayerNorm,
     /// After the gates.

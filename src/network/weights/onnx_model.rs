@@ -17,13 +17,12 @@ use crate::network::packed_planes::PLANE_BYTES;
 use crate::network::{PLANES, POLICY_SIZE};
 
 /// Lc0's tensor names, used wherever a file gives no others.
-pub const INPUT_PLANES: &str = "/input/planes";
-/// The name of the packed input, which Lc0 does not have.
+pub(crate) const INPUT_PLANES: &str = "/input/planes";
 pub(crate) const INPUT_PACKED: &str = "/input/packed";
 /// Raw logits `[batch, 1858]`.
-pub const OUTPUT_POLICY: &str = "/output/policy";
+pub(crate) const OUTPUT_POLICY: &str = "/output/policy";
 /// Win, draw, loss `[batch, 3]`, after softmax.
-pub const OUTPUT_WDL: &str = "/output/wdl";
+pub(crate) const OUTPUT_WDL: &str = "/output/wdl";
 /// Value `[batch, 1]`, after tanh.
 pub(crate) const OUTPUT_VALUE: &str = "/output/value";
 /// Plies left `[batch, 1]`.
@@ -38,8 +37,7 @@ pub struct OnnxModel {
     pub bytes: Bytes,
     /// The way positions become planes.
     pub input_format: InputFormat,
-    /// The form of its input.
-    pub input_form: InputForm,
+    pub(crate) input_form: InputForm,
     /// Type of all outputs, and of the input if that is planes.
     pub data_type: DataType,
     /// The batch size, where the model allows only one.
@@ -62,7 +60,7 @@ impl OnnxModel {
     }
 
     /// Returns whether it computes with 8-bit integers. Its inputs and outputs are floats all the same.
-    pub fn is_quantized(&self) -> bool {
+    pub(crate) fn is_quantized(&self) -> bool {
         let graph = parse(&self.bytes).ok().and_then(|model| model.graph).unwrap_or_default();
         graph.node.iter().any(|node| node.op_type() == "DequantizeLinear")
     }
@@ -145,7 +143,7 @@ const FORMAT_CLASSICAL: i32 = 1;
 
 impl NetworkFile {
     /// Returns the content of a file, not compressed, that embeds `model`.
-    pub fn with_model(model: &OnnxModel) -> Vec<u8> {
+    pub(crate) fn with_model(model: &OnnxModel) -> Vec<u8> {
         let name = |name: &str| Some(name.to_owned());
         let (output_wdl, output_value) = match &model.names.value {
             ValueOutput::Wdl(wdl) => (name(wdl), None),
@@ -181,7 +179,6 @@ impl NetworkFile {
     }
 }
 
-/// Returns the model that an Lc0 file embeds.
 pub(crate) fn embedded(
     model: message::OnnxModel,
     declared: Option<message::NetworkFormat>,

@@ -75,7 +75,6 @@ fn is_present(layer: &Option<Layer>) -> bool {
     count(layer) > 0 || layer.as_ref().is_some_and(|layer| Encoding::of(layer).is_none())
 }
 
-/// Returns how many numbers `layer` holds.
 fn count(layer: &Option<Layer>) -> usize {
     let Some(layer) = layer else { return 0 };
     let bytes = layer.params.as_ref().map_or(0, Vec::len);
@@ -151,25 +150,15 @@ fn require_finite(values: Vec<f32>, part: &str) -> Read<Vec<f32>> {
     }
 }
 
-/// The size that a layer must have, for checks and their messages.
-#[derive(Clone, Copy, Debug)]
-struct Shape<'a> {
-    /// `weights`, `biases`, …
-    what: &'a str,
-    len: usize,
-    /// The shape in words, like `64→64 3x3`.
-    words: &'a str,
-}
-
-/// Returns the numbers of a layer that must have exactly the size that `shape` says.
-fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Read<Vec<f32>> {
+/// Returns the numbers of a layer that must have exactly `len` of `what`, such as weights; `words` say why, like `64→64 3x3`.
+fn sized(layer: Option<Layer>, part: &str, what: &str, len: usize, words: &str) -> Read<Vec<f32>> {
     let values = numbers(layer, part)?;
-    if values.len() != shape.len {
+    if values.len() != len {
         return Err(NetworkErrorKind::Size {
             part: part.into(),
-            what: shape.what.into(),
-            expected: shape.len,
-            shape: shape.words.into(),
+            what: what.into(),
+            expected: len,
+            shape: words.into(),
             found: values.len(),
         });
     }
@@ -180,61 +169,55 @@ fn sized(layer: Option<Layer>, part: &str, shape: Shape) -> Read<Vec<f32>> {
 fn dense((weights, bias): Pair, part: &str, inputs: usize, outputs: Option<usize>) -> Read<Dense> {
     let bias_part = format!("{part} biases");
     let bias = match outputs {
-        Some(len) => {
-            sized(bias, &bias_part, Shape { what: "values", len, words: &format!("{inputs}→{len}") })?
-        }
+        Some(len) => sized(bias, &bias_part, "values", len, &format!("{inputs}→{len}"))?,
         None => numbers(bias, &bias_part)?,
     };
     let outputs = bias.len();
     let words = format!("{inputs}→{outputs}");
-    let weights = sized(weights, part, Shape { what: "weights", len: inputs * outputs, words: &words })?;
+    let weights = sized(weights, part, "weights", inputs * outputs, &words)?;
     Ok(Dense { inputs, outputs, weights, bias })
 }
 
 fn layer_norm((gammas, betas): Pair, part: &str, size: usize) -> Read<LayerNorm> {
     let words = format!("a layer norm over {size}");
-    let gammas = sized(gammas, part, Shape { what: "gammas", len: size, words: &words })?;
-    let betas = sized(betas, part, Shape { what: "betas", len: size, words: &words })?;
+    let gammas = sized(gammas, part, "gammas", size, &words)?;
+    let betas = sized(betas, part, "betas", size, &words)?;
     Ok(LayerNorm { gammas, betas })
 }
 
-#[derive(Clone, Copy, Debug)]
-struct ConvolutionShape {
+/// Returns a convolution of 1×1 or 3×3 squares, with its batch norm folded into weights and bias; without a number of `outputs` it
+/// has as many as the file gives it.
+fn convolution(
+    block: Option<ConvBlock>,
+    part: &str,
     inputs: usize,
-    /// `None` takes what the file has.
     outputs: Option<usize>,
-    /// Edge of the square kernel: 1 or 3.
     kernel: usize,
-}
-
-/// Returns a convolution with its batch norm folded into weights and bias.
-fn convolution(block: Option<ConvBlock>, part: &str, shape: ConvolutionShape) -> Read<Convolution> {
+) -> Read<Convolution> {
     let block = block.ok_or_else(|| missing(part, "the network's format needs it"))?;
     let per_channel = [&block.biases, &block.bn_means, &block.bn_variances];
     let counted = per_channel.into_iter().map(count).find(|&n| n > 0);
-    let Some(outputs) = shape.outputs.or(counted) else {
+    let Some(outputs) = outputs.or(counted) else {
         return Err(missing(&format!("{part} biases"), "a convolution needs biases or a batch norm"));
     };
-    let (inputs, kernel) = (shape.inputs, shape.kernel);
     let words = format!("{inputs}→{outputs} {kernel}x{kernel}");
-    let size = |what| Shape { what, len: outputs, words: &words };
+    let of_channels = |layer, what| sized(layer, part, what, outputs, &words);
 
     let fan_in = inputs * kernel * kernel;
-    let mut weights =
-        sized(block.weights, part, Shape { what: "weights", len: fan_in * outputs, words: &words })?;
+    let mut weights = sized(block.weights, part, "weights", fan_in * outputs, &words)?;
     let has_norm = is_present(&block.bn_means);
     let mut bias = if is_present(&block.biases) || !has_norm {
-        sized(block.biases, part, size("biases"))?
+        of_channels(block.biases, "biases")?
     } else {
         vec![0.0; outputs]
     };
     if has_norm {
-        let means = sized(block.bn_means, part, size("batch norm means"))?;
-        let variances = sized(block.bn_variances, part, size("batch norm variances"))?;
+        let means = of_channels(block.bn_means, "batch norm means")?;
+        let variances = of_channels(block.bn_variances, "batch norm variances")?;
         let (gammas, betas) = if is_present(&block.bn_betas) {
             (
-                sized(block.bn_gammas, part, size("batch norm gammas"))?,
-                sized(block.bn_betas, part, size("batch norm betas"))?,
+                of_channels(block.bn_gammas, "batch norm gammas")?,
+                of_channels(block.bn_betas, "batch norm betas")?,
             )
         } else {
             (vec![1.0; outputs], vec![0.0; outputs])
@@ -260,8 +243,7 @@ fn convolution(block: Option<ConvBlock>, part: &str, shape: ConvolutionShape) ->
 }
 
 fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tower> {
-    let shape = ConvolutionShape { inputs: PLANES, outputs: None, kernel: 3 };
-    let input = convolution(input, "input convolution", shape)?;
+    let input = convolution(input, "input convolution", PLANES, None, 3)?;
     let filters = input.outputs;
     let blocks = residual
         .into_iter()
@@ -275,10 +257,10 @@ fn tower(input: Option<ConvBlock>, residual: Vec<message::Residual>) -> Read<Tow
 }
 
 fn residual_block(block: message::Residual, part: &str, filters: usize) -> Read<ResidualBlock> {
-    let shape = ConvolutionShape { inputs: filters, outputs: Some(filters), kernel: 3 };
+    let conv = |block, name| convolution(block, &format!("{part} {name}"), filters, Some(filters), 3);
     Ok(ResidualBlock {
-        conv1: convolution(block.conv1, &format!("{part} conv1"), shape)?,
-        conv2: convolution(block.conv2, &format!("{part} conv2"), shape)?,
+        conv1: conv(block.conv1, "conv1")?,
+        conv2: conv(block.conv2, "conv2")?,
         se: block.se.map(|se| squeeze_excite(se, &format!("{part} SE"), filters)).transpose()?,
     })
 }
@@ -293,17 +275,14 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
     let width = body.width();
     match format.policy {
         PolicyKind::Classical => {
-            let shape = ConvolutionShape { inputs: width, outputs: None, kernel: 1 };
-            let convolution = convolution(layers.policy, "policy convolution", shape)?;
+            let convolution = convolution(layers.policy, "policy convolution", width, None, 1)?;
             let inputs = convolution.outputs * SQUARES;
             let dense = dense((layers.ip_pol_w, layers.ip_pol_b), "policy dense", inputs, Some(POLICY_SIZE))?;
             Ok(PolicyHead::Classical { convolution, dense })
         }
         PolicyKind::Convolution => {
-            let shape = ConvolutionShape { inputs: width, outputs: Some(width), kernel: 3 };
-            let conv1 = convolution(layers.policy1, "policy conv1", shape)?;
-            let shape = ConvolutionShape { outputs: None, ..shape };
-            let conv2 = convolution(layers.policy, "policy conv2", shape)?;
+            let conv1 = convolution(layers.policy1, "policy conv1", width, Some(width), 3)?;
+            let conv2 = convolution(layers.policy, "policy conv2", width, None, 3)?;
             if conv2.outputs < CONVOLUTION_POLICY_PLANES {
                 return Err(NetworkErrorKind::Size {
                     part: "policy conv2".into(),
@@ -330,10 +309,13 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
 fn scalar_head(layers: message::ValueHead, head: &str, outputs: usize, body: &Body) -> Read<ScalarHead> {
     let inputs = body.width();
     let input = match body {
-        Body::Tower(_) => {
-            let shape = ConvolutionShape { inputs, outputs: None, kernel: 1 };
-            HeadInput::Convolution(convolution(layers.value, &format!("{head} convolution"), shape)?)
-        }
+        Body::Tower(_) => HeadInput::Convolution(convolution(
+            layers.value,
+            &format!("{head} convolution"),
+            inputs,
+            None,
+            1,
+        )?),
         Body::Attention(_) => {
             let pair = (layers.ip_val_w, layers.ip_val_b);
             HeadInput::PerSquare(dense(pair, &format!("{head} embedding"), inputs, None)?)
@@ -407,7 +389,7 @@ fn attention_body(weights: Weights, format: &NetworkFormat) -> Read<AttentionBod
         if !is_present(&layer) {
             return Ok(None);
         }
-        sized(layer, part, Shape { what: "gates", len: width * SQUARES, words: &words }).map(Some)
+        sized(layer, part, "gates", width * SQUARES, &words).map(Some)
     };
     Ok(AttentionBody {
         embedding,
@@ -442,8 +424,7 @@ fn attention_policy(
     let query = dense((layers.ip2_pol_w, layers.ip2_pol_b), "policy query", width, None)?;
     let key = dense((layers.ip3_pol_w, layers.ip3_pol_b), "policy key", width, Some(query.outputs))?;
     let words = format!("{}→4", query.outputs);
-    let shape = Shape { what: "weights", len: 4 * query.outputs, words: &words };
-    let promotion = sized(layers.ip4_pol_w, "policy promotion", shape)?;
+    let promotion = sized(layers.ip4_pol_w, "policy promotion", "weights", 4 * query.outputs, &words)?;
     Ok(AttentionPolicy { embedding, activation, encoders, query, key, promotion })
 }
 

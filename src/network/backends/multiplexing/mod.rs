@@ -67,7 +67,6 @@ struct PooledDevice {
     is_alive: AtomicBool,
 }
 
-/// Says why a device drops out.
 #[derive(Debug, Error)]
 enum DeviceFailure {
     #[error(transparent)]
@@ -210,7 +209,6 @@ struct Dispatch {
     state: Arc<DispatchState>,
 }
 
-/// The devices and queues that all evaluators share.
 #[derive(Debug)]
 struct DispatchState {
     pool: Arc<DevicePool>,
@@ -303,7 +301,6 @@ impl Drop for DispatchState {
     }
 }
 
-/// Sends batches out and waits for them.
 struct Dispatcher(Arc<DispatchState>);
 
 impl Evaluator for Dispatcher {
@@ -316,7 +313,7 @@ impl Evaluator for Dispatcher {
             }
             let turn = self.0.turn.fetch_add(1, Ordering::Relaxed);
             let (back, responses) = unbounded();
-            for Share { route, range } in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
+            for (route, range) in missing.drain(..).flat_map(|range| shares(range, &open, turn)) {
                 let start = range.start;
                 let slots = batch[range].iter_mut().map(std::mem::take).collect();
                 route.queue.push(Request { slots, start, back: back.clone() });
@@ -335,14 +332,8 @@ impl Evaluator for Dispatcher {
     }
 }
 
-/// The positions of a batch that go one way.
-struct Share<'a> {
-    route: &'a Route,
-    range: Range<usize>,
-}
-
 /// Cuts `range` by the weights of the `routes`, at least one; the first share goes to another route each `turn`.
-fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<Share<'a>> {
+fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<(&'a Route, Range<usize>)> {
     let total: usize = routes.iter().map(|route| route.weight).sum();
     let mut weight = 0;
     let mut start = range.start;
@@ -352,7 +343,7 @@ fn shares<'a>(range: Range<usize>, routes: &[&'a Route], turn: usize) -> Vec<Sha
         weight += route.weight;
         let end = range.start + (range.len() * weight).div_ceil(total.max(1)).min(range.len());
         if end > start {
-            shares.push(Share { route, range: start..end });
+            shares.push((route, start..end));
             start = end;
         }
     }
@@ -406,14 +397,12 @@ struct Request {
 #[derive(Debug)]
 struct Response {
     slots: Vec<EvalSlot>,
-    /// The `start` of the request.
     start: usize,
     /// False if the device failed, or is gone; the positions are then as they were sent.
     is_evaluated: bool,
 }
 
 impl Request {
-    /// Sends the positions back.
     fn answer(self, is_evaluated: bool) {
         let Request { slots, start, back } = self;
         // A search thread that waits no more has no use for them.
@@ -493,7 +482,6 @@ impl Queue {
         left.into_iter().for_each(|request| request.answer(false));
     }
 
-    /// Makes all device threads leave.
     fn close(&self) {
         self.state().is_closed = true;
         self.changed.notify_all();
@@ -505,7 +493,6 @@ impl Queue {
 struct RoundRobin {
     info: BackendInfo,
     pool: Arc<DevicePool>,
-    /// The device of the next batch.
     next: Arc<AtomicUsize>,
 }
 

@@ -33,7 +33,6 @@ pub(crate) struct AttentionBody {
     shared: Option<Layer>,
 }
 
-/// The input that the embedding reads.
 #[derive(Debug)]
 enum Input {
     Planes,
@@ -45,7 +44,6 @@ enum Input {
 /// A dense layer over the piece planes of all squares, of which at most 32 are not 0.
 #[derive(Debug)]
 struct PieceLayer {
-    /// Outputs of a square.
     channels: usize,
     /// `[64 · 12][64 · channels]`: what each piece adds.
     weights: Buffer,
@@ -61,7 +59,6 @@ struct PieceRest {
     norm2: Norm,
 }
 
-/// Scratch memory of a body's evaluator.
 #[derive(Debug)]
 pub(crate) struct BodyScratch {
     /// `[positions][64][inputs of the embedding]`
@@ -126,7 +123,6 @@ impl AttentionBody {
         }
     }
 
-    /// Describes the body for people: channels and encoders.
     pub(crate) fn description(&self) -> String {
         format!("{}x{} encoders", self.width, self.encoders.len())
     }
@@ -136,13 +132,11 @@ impl AttentionBody {
         padded(self.width)
     }
 
-    /// Returns the number of positions that are evaluated together.
     pub(crate) fn group(&self) -> usize {
         let row = self.encoders.iter().map(Encoder::widest).max().unwrap_or(0);
         (GROUP_BYTES / (SQUARES * row * size_of::<f32>()).max(1)).clamp(2, 16)
     }
 
-    /// Makes scratch memory for up to `positions` at once.
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> BodyScratch {
         let stack = Stack {
             encoders: &self.encoders,
@@ -244,7 +238,6 @@ fn for_each_board(x: &mut [f32], by_square: &Option<Buffer>, combine: impl Fn(&m
     }
 }
 
-/// Iterates over the squares in a mask.
 fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let square = mask.trailing_zeros() as usize;

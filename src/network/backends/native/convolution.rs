@@ -64,7 +64,6 @@ impl Convolution {
         }
     }
 
-    /// Returns the padded output channels.
     pub(crate) fn outputs(&self) -> usize {
         match self {
             Convolution::Winograd(convolution) => convolution.outputs,
@@ -95,12 +94,10 @@ pub(crate) struct Boards<'a> {
     pub(crate) boards: &'a [f32],
 }
 
-/// The place that a convolution writes to.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     /// `[positions][10][10][outputs]`
     pub(crate) boards: &'a mut [f32],
-    /// The operation on the outputs.
     pub(crate) epilogue: Epilogue,
     /// The sums for [`Epilogue::Pool`], `[positions][outputs]`; else empty.
     pub(crate) pool: &'a mut [f32],
@@ -117,7 +114,6 @@ pub(crate) struct WinogradConvolution {
 }
 
 impl WinogradConvolution {
-    /// Transforms and packs the filters.
     fn new(kernels: Kernels, convolution: &weights::Convolution) -> WinogradConvolution {
         let (inputs, outputs) = (padded(convolution.inputs), padded(convolution.outputs));
         let filters: Vec<[f32; POINTS]> =
@@ -263,7 +259,6 @@ impl TiledConvolution {
     }
 }
 
-/// A convolution and the activation behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ActivatedConvolution<'a> {
     pub(crate) convolution: &'a Convolution,

@@ -25,7 +25,6 @@ pub(crate) struct Encoder {
     alpha: f32,
 }
 
-/// The two dense layers of an encoder.
 #[derive(Debug)]
 pub(crate) struct FeedForward {
     hidden: Layer,
@@ -84,7 +83,6 @@ pub(crate) struct Stack<'a> {
 }
 
 impl EncoderScratch {
-    /// Makes scratch memory for up to `positions`.
     pub(crate) fn new(arithmetic: Arithmetic, positions: usize, stack: Stack<'_>) -> EncoderScratch {
         let Stack { encoders, shared, ffn, width } = stack;
         let largest = |size: fn(&Encoder) -> usize| encoders.iter().map(size).max().unwrap_or(0);
@@ -302,7 +300,6 @@ fn pack_rows(panel: usize, StridedRows { rows, stride }: StridedRows<'_>, depth:
     }
 }
 
-/// Epsilon of the layer norms inside smolgen.
 const SMOLGEN_EPSILON: f32 = 1e-3;
 
 /// Makes additions to the attention's logits that depend on the whole position; the matrix that all encoders share is not

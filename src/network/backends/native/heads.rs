@@ -20,7 +20,6 @@ pub(crate) enum Policy {
     Attention(Box<AttentionHead>),
 }
 
-/// A 1×1 convolution and a fully connected layer.
 #[derive(Debug)]
 pub(crate) struct Classical {
     input: Linear,
@@ -49,7 +48,6 @@ pub(crate) enum Workspace<'a> {
     Nothing,
 }
 
-/// Scratch memory of a policy head's evaluator.
 #[derive(Debug)]
 pub(crate) struct PolicyScratch {
     squares: Buffer,
@@ -72,7 +70,6 @@ impl Policy {
         }
     }
 
-    /// Makes scratch memory for one position at a time.
     pub(crate) fn scratch(&self, arithmetic: Arithmetic) -> PolicyScratch {
         let (squares, attention) = match self {
             Policy::Classical(head) => (64 * head.input.outputs, None),
@@ -204,7 +201,6 @@ pub(crate) struct AttentionHead {
 /// Scratch memory of an attention head's evaluator: rows of one position.
 #[derive(Debug)]
 pub(crate) struct AttentionScratch {
-    /// The body's output.
     squares: Buffer,
     embedded: Buffer,
     query: Buffer,
@@ -241,7 +237,6 @@ impl AttentionHead {
         padded(self.inputs)
     }
 
-    /// Makes scratch memory for one position.
     pub(crate) fn scratch(&self, arithmetic: Arithmetic) -> AttentionScratch {
         let width = self.embedding.outputs();
         let stack = Stack { encoders: &self.encoders, shared: None, ffn: None, width };
@@ -304,7 +299,6 @@ pub(crate) struct Head {
     activation: Activation,
 }
 
-/// Scratch memory of the heads' evaluators.
 #[derive(Debug)]
 pub(crate) struct HeadScratch {
     squares: Buffer,

@@ -87,7 +87,6 @@ impl Tower {
         self.first.channels()
     }
 
-    /// Makes scratch memory for up to `positions` at once.
     pub(crate) fn scratch(&self, positions: usize) -> TowerScratch {
         let channels = self.channels();
         let boards = || Buffer::zeros(positions * BOARD_SQUARES * channels);

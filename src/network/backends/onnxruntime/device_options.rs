@@ -31,7 +31,7 @@ impl InputTensor<'_> {
 
 option_choice! {
     /// The precision that a user asks for.
-    pub enum WantedPrecision {
+    pub(crate) enum WantedPrecision {
         /// fp16 on GPUs, bf16 with `openvino` where the CPU supports it, and fp32 elsewhere.
         Auto = "auto",
         /// Single precision.
@@ -45,7 +45,7 @@ option_choice! {
 
 option_choice! {
     /// The form of inputs that a user asks for.
-    pub enum WantedInputs {
+    pub(crate) enum WantedInputs {
         /// `packed` on NVIDIA GPUs and with `webgpu` and `directml`, `planes` elsewhere.
         Auto = "auto",
         /// 896 bytes per position, which the device expands.
@@ -58,7 +58,7 @@ option_choice! {
 option_group! {
     /// The parameters of `onnxruntime` as users write them.
     #[derive(Copy)]
-    pub struct OnnxRuntimeParams {
+    pub(crate) struct OnnxRuntimeParams {
         /// Execution provider, which is a type of device.
         provider: Provider = Provider::Cpu, "provider";
         /// Index of the device, if there is more than one.
@@ -88,9 +88,9 @@ pub struct DeviceOptions {
     /// The form in which positions travel to it. A ready ONNX model keeps its own.
     pub input: InputForm,
     /// True if NVIDIA's GPUs replay recorded work.
-    pub cuda_graph: bool,
+    pub(crate) cuda_graph: bool,
     /// True if the CPU computes what the device cannot compute of a model; otherwise that is an error.
-    pub needs_cpu: bool,
+    pub(crate) needs_cpu: bool,
 }
 
 /// Options to be tried one after the other.
@@ -151,7 +151,7 @@ impl DeviceOptions {
     }
 
     /// Returns the way in which models must be built for it.
-    pub fn build_options(&self) -> BuildOptions {
+    pub(crate) fn build_options(&self) -> BuildOptions {
         BuildOptions {
             precision: if self.precision == "fp16" { Precision::Float16 } else { Precision::Float32 },
             input: self.input,
@@ -286,7 +286,7 @@ mod tests {
     /// A regression: MIGraphX compiled the network anew whenever a batch had another size than the one before.
     #[test]
     fn models_for_migraphx_have_one_batch_size() {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             let device = parse(&format!("provider={provider}")).unwrap();
             let expected = (provider == Provider::MiGraphX).then_some(MIGRAPHX_BATCH);
             assert_eq!(device.build_options().fixed_batch, expected, "{provider}");
@@ -297,7 +297,7 @@ mod tests {
     /// was a plugin.
     #[test]
     fn a_gpu_must_compute_all_before_the_cpu_may_help() {
-        for provider in Provider::ALL {
+        for provider in Provider::all() {
             let given = Params::parse(&format!("provider={provider}")).unwrap();
             let DeviceChoices { first, last } = DeviceOptions::parse(&given).unwrap().choices(&given);
             let is_silent = provider == Provider::Cpu;

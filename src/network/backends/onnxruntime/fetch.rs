@@ -19,7 +19,6 @@ use std::process::{Command, Stdio};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zip::ZipArchive;
-use zip::result::ZipError;
 
 use super::provider::Provider;
 use super::runtime::eprint_message;
@@ -155,7 +154,6 @@ impl Package {
         cache.join(format!("{}-{}-{os}-{arch}", self.name, self.version))
     }
 
-    /// Returns the file for this machine.
     fn release(&self) -> Result<&'static Release, FetchError> {
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let fits =
@@ -171,44 +169,25 @@ const UNFINISHED: &str = "fetching-onnxruntime-";
 /// Says why the library could not be fetched; it is the reason of a [`super::LibraryError::NotFetched`].
 #[derive(Debug, Error)]
 pub(super) enum FetchError {
-    /// Nobody has asked for it: a process that plays or measures fetches nothing.
     #[error("only `zeitnot setup{}` fetches it (about {size_mb} MB)", arguments(*provider))]
     NotAsked { provider: Provider, size_mb: u32 },
-    /// The user has forbidden it.
     #[error("nothing is fetched with --offline or {}", folders::OFFLINE_VARIABLE)]
     Offline,
-    /// No folder is known into which it could be fetched.
     #[error("no cache folder is known. Set {}", folders::CACHE_VARIABLE)]
     NoCacheFolder,
-    /// There is no wheel for this machine.
     #[error("PyPI has no {name} {version} for {os} on {arch}")]
     NoRelease { name: &'static str, version: &'static str, os: &'static str, arch: &'static str },
-    /// The cache folder cannot be written.
     #[error("cannot write to {} ({source})", path.display())]
     Cache { path: PathBuf, source: io::Error },
     /// pip could not download it.
     #[error(transparent)]
     Download(#[from] DownloadError),
-    /// The download is not the file that we know.
     #[error("the file that pip downloaded is not the one expected (SHA-256 {found}, expected {expected})")]
     WrongHash { found: String, expected: &'static str },
-    /// The wheel cannot be unpacked.
     #[error("the wheel cannot be unpacked ({0})")]
-    Unpack(#[from] UnpackError),
-    /// The library was fetched and unpacked, but does not load.
+    Unpack(#[from] io::Error),
     #[error("the library fetched does not load")]
     NotLoaded,
-}
-
-/// Says why a wheel cannot be unpacked.
-#[derive(Debug, Error)]
-pub(super) enum UnpackError {
-    /// A file cannot be read or written.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The wheel is no proper zip archive.
-    #[error(transparent)]
-    Zip(#[from] ZipError),
 }
 
 /// Returns what the command line of `setup` says of `provider`.
@@ -253,7 +232,7 @@ pub(super) fn fetch(
     if destination.exists() {
         fs::remove_dir_all(&destination).map_err(at_cache)?;
     }
-    fetch_locked(Wanted { package, release }, cache, &destination)?;
+    fetch_locked(package, release, cache, &destination)?;
     Ok(destination)
 }
 
@@ -268,16 +247,13 @@ fn remove_unfinished(cache: &Path) {
     }
 }
 
-/// A package, and its release for this machine.
-#[derive(Clone, Copy)]
-struct Wanted<'a> {
-    package: &'a Package,
-    release: &'static Release,
-}
-
 /// Fetches a package; the caller must hold the lock.
-fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<(), FetchError> {
-    let package = wanted.package;
+fn fetch_locked(
+    package: &Package,
+    release: &Release,
+    cache: &Path,
+    destination: &Path,
+) -> Result<(), FetchError> {
     let folder = cache.join(format!("{UNFINISHED}{}", std::process::id()));
     let at = |path: &Path| {
         let path = path.to_path_buf();
@@ -291,7 +267,7 @@ fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<
         package.size_mb,
         cache.display()
     ));
-    let done = download_and_unpack(wanted, &folder)
+    let done = download_and_unpack(package, release, &folder)
         .and_then(|()| fs::rename(&folder, destination).map_err(at(destination)));
     if done.is_err() {
         // Already an error; what stays is removed by the next fetch.
@@ -301,13 +277,10 @@ fn fetch_locked(wanted: Wanted<'_>, cache: &Path, destination: &Path) -> Result<
 }
 
 /// Leaves the libraries and their licences in `folder`, and nothing else.
-fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchError> {
-    let Wanted { package, release } = wanted;
-    let requirement = format!("{}=={}", package.name, package.version);
-    let wheel = Wheel { requirement: &requirement, platform: release.platform };
-    download(&wheel, folder)?;
-    let wheel = only_file(folder).map_err(UnpackError::from)?;
-    let found = sha256(&wheel).map_err(UnpackError::from)?;
+fn download_and_unpack(package: &Package, release: &Release, folder: &Path) -> Result<(), FetchError> {
+    download(package, release, folder)?;
+    let wheel = only_file(folder)?;
+    let found = sha256(&wheel)?;
     if found != release.sha256 {
         return Err(FetchError::WrongHash { found, expected: release.sha256 });
     }
@@ -315,7 +288,7 @@ fn download_and_unpack(wanted: Wanted<'_>, folder: &Path) -> Result<(), FetchErr
 }
 
 /// Unpacks the libraries and licences of `wheel` into `folder` and removes the wheel.
-fn unpack(package: &Package, wheel: &Path, folder: &Path) -> Result<(), UnpackError> {
+fn unpack(package: &Package, wheel: &Path, folder: &Path) -> io::Result<()> {
     let mut archive = ZipArchive::new(File::open(wheel)?)?;
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index)?;
@@ -391,30 +364,17 @@ pub(super) fn site_folders() -> Vec<PathBuf> {
     NAMES.iter().filter_map(folders).flatten().collect()
 }
 
-/// A wheel for `pip download`.
-struct Wheel<'a> {
-    /// The package and its version, `onnxruntime==1.31.1`.
-    requirement: &'a str,
-    /// The platform tag of the wheel, `win_amd64`.
-    platform: &'a str,
-}
-
 /// Says why one Python could not download a wheel.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum PythonError {
-    /// There is no program of this name.
     #[error("is not installed")]
     NotInstalled,
-    /// The program is there, but the system does not run it.
     #[error("does not run ({reason})")]
     NotRun { reason: String },
-    /// Python runs, but has no pip.
     #[error("has no pip")]
     NoPip,
-    /// pip has lost the connection, or never got one.
     #[error("pip cannot reach the package index (no network?)")]
     Offline,
-    /// pip failed for another reason.
     #[error("pip download failed ({message})")]
     Pip { message: String },
 }
@@ -461,10 +421,10 @@ impl fmt::Display for DownloadError {
 
 /// Downloads one wheel, whatever this Python's version and platform are, into `folder`; pip shows the progress on
 /// stderr.
-fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
+fn download(package: &Package, release: &Release, folder: &Path) -> Result<(), DownloadError> {
     let mut errors = DownloadError::default();
     for name in NAMES {
-        match download_with(name, wheel, folder) {
+        match download_with(name, package, release, folder) {
             Ok(()) => return Ok(()),
             Err(error) => errors.add(name, error),
         }
@@ -472,15 +432,16 @@ fn download(wheel: &Wheel, folder: &Path) -> Result<(), DownloadError> {
     Err(errors)
 }
 
-fn download_with(name: &str, wheel: &Wheel, folder: &Path) -> Result<(), PythonError> {
+fn download_with(name: &str, package: &Package, release: &Release, folder: &Path) -> Result<(), PythonError> {
     if !has_pip(name)? {
         return Err(PythonError::NoPip);
     }
+    let requirement = format!("{}=={}", package.name, package.version);
     let output = python(name)
         .args(["-m", "pip", "download", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"])
         .args(["--retries", "1", "--timeout", "20"])
         .args(["--implementation", "cp", "--python-version", "3.12", "--abi", "cp312"])
-        .args(["--platform", wheel.platform, wheel.requirement, "--dest"])
+        .args(["--platform", release.platform, &requirement, "--dest"])
         .arg(folder)
         .stdout(io::stderr())
         .stderr(Stdio::piped())
@@ -561,20 +522,11 @@ mod tests {
         let missing = "ERROR: Could not find a version\nERROR: No matching distribution found for x\n";
         assert_eq!(line(missing), "pip download failed (No matching distribution found for x)");
         assert_eq!(line(""), "pip download failed (no message)");
-    }
-
-    #[test]
-    fn an_absent_python_says_so() {
-        let wheel = Wheel { requirement: "onnxruntime", platform: "win_amd64" };
-        let error = download_with("no-such-python", &wheel, Path::new("/")).unwrap_err();
-        assert_eq!(error.to_string(), "is not installed");
-    }
-
-    #[test]
-    fn pythons_with_the_same_error_share_a_line() {
+        let package = &Package::PLAIN;
+        let absent = download_with("no-such-python", package, &package.releases[0], Path::new("/"));
         let mut errors = DownloadError::default();
         errors.add("python3", PythonError::NoPip);
-        errors.add("py", PythonError::NotInstalled);
+        errors.add("py", absent.unwrap_err());
         errors.add("python", PythonError::NoPip);
         assert_eq!(errors.to_string(), "python3, python: has no pip, py: is not installed");
     }

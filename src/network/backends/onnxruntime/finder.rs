@@ -137,16 +137,12 @@ pub struct Unusable {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum UnusableReason {
-    /// There is no such file.
     #[error("does not exist")]
     Missing,
-    /// It does not load, or it is some other library.
     #[error("is not an ONNX Runtime library for this machine")]
     NotOnnxRuntime,
-    /// It was built without the provider that is wanted.
     #[error("is an ONNX Runtime without {0}")]
     WithoutProvider(Provider),
-    /// It is too old for the calls that we make.
     #[error("is ONNX Runtime 1.{minor}, but 1.{} or newer is needed", ort::MINOR_VERSION)]
     TooOld { minor: u32 },
 }
@@ -155,47 +151,37 @@ pub enum UnusableReason {
 #[derive(Debug, Error)]
 #[allow(missing_docs)]
 pub enum LibraryError {
-    /// The user named a library that cannot be used.
     #[error("{PATH_VARIABLE}: {0}. Name another library, or unset the variable to have one found or fetched")]
     Named(Unusable),
-    /// None is installed, and none could be fetched.
     #[error("found no ONNX Runtime{found}, and fetched none: {reason}. {}", remedies(package))]
     NotFetched { package: &'static str, found: String, reason: String },
-    /// No package that could be fetched has the provider.
     #[error(
         "found no ONNX Runtime with {provider}{found}. Put one beside the program, or its path into {PATH_VARIABLE}"
     )]
     NotInstalled { provider: Provider, found: String },
-    /// The library was found, but the provider needs others that were not.
     #[error("{provider} cannot run, because parts are missing: {}", parts.join(", "))]
     PartsMissing { provider: Provider, parts: Vec<String> },
-    /// The plugin with the provider is not installed, and could not be fetched.
     #[error(
         "{package} is not installed and was not fetched: {reason}. Run `python3 -m pip install {package}`. Or install \
          Python 3.8 or newer with pip (Debian, Ubuntu: apt install python3-pip), and start again with a network \
          connection. Or put {file} beside the program"
     )]
     PluginNotFetched { package: &'static str, file: String, reason: String },
-    /// The plugin with the provider does not load, or does not go with the library.
     #[error("{provider} at {} does not load: {reason}", path.display())]
     NotRegistered { provider: Provider, path: PathBuf, reason: String },
-    /// The provider is there, but finds no device of the number.
     #[error(
         "{provider} finds no device {number} on this machine (it finds {found}). `zeitnot doctor` shows whether it can \
          work here and what is missing"
     )]
     NoDevice { provider: Provider, number: u32, found: usize },
-    /// The provider is there, but this machine has nothing for it.
     #[error("{0} finds no device (software emulation of a GPU does not count)")]
     NoHardware(Provider),
-    /// Another library is in use already.
     #[error(
         "the ONNX Runtime in use, {}, has no {provider}, and a program can use only one. Start the engine with \
          --backend=onnxruntime --backend-opts=provider={provider}",
         path.display()
     )]
     Occupied { path: PathBuf, provider: Provider },
-    /// The library was found, but would not start.
     #[error("ONNX Runtime at {} does not start: {reason}", path.display())]
     NotStarted { path: PathBuf, reason: String },
 }
@@ -226,7 +212,7 @@ pub(super) fn find_or_fetch(provider: Provider) -> Result<Library, LibraryError>
 }
 
 /// Says which library would be used for `provider`, without fetching any, and why others were refused.
-pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
+pub(crate) fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
     let mut refused = Vec::new();
     match find(provider, &mut refused) {
         Ok(library) => (library, refused.iter().map(Unusable::to_string).collect()),
@@ -235,13 +221,13 @@ pub fn look_for(provider: Provider) -> (Option<Library>, Vec<String>) {
 }
 
 /// Returns the plugin of `provider`, if it is one and is installed.
-pub fn plugin_file(provider: Provider) -> Option<PathBuf> {
+pub(crate) fn plugin_file(provider: Provider) -> Option<PathBuf> {
     let (library, _) = look_for(provider);
     provider.plugin()?.find(library.as_ref().and_then(|library| library.path.parent()))
 }
 
 /// Returns what this system lacks for `provider`, with a remedy; `None` where nothing is known to be missing.
-pub fn obstacle(provider: Provider) -> Option<LibraryError> {
+pub(crate) fn obstacle(provider: Provider) -> Option<LibraryError> {
     nvidia::check_driver(provider).and_then(|()| runtime::check_system(provider)).err()
 }
 
@@ -261,7 +247,7 @@ pub(crate) fn is_at_hand(provider: Provider) -> bool {
 }
 
 /// Returns whether a library that has `provider` is installed, with its plugin if it is one.
-pub fn is_installed(provider: Provider) -> bool {
+pub(crate) fn is_installed(provider: Provider) -> bool {
     provider.plugin().is_none_or(|plugin| plugin.find(None).is_some())
         && matches!(find(provider, &mut Vec::new()), Ok(Some(_)))
 }
@@ -424,10 +410,16 @@ mod tests {
         assert_eq!(Library::probe(&path, LibrarySource::System).unwrap_err().reason, UnusableReason::Missing);
         std::fs::write(&path, "no library").unwrap();
         let unusable = Library::probe(&path, LibrarySource::System).unwrap_err();
-        assert_eq!(
-            unusable.to_string(),
-            format!("{} is not an ONNX Runtime library for this machine", path.display())
-        );
+        let text = format!("{} is not an ONNX Runtime library for this machine", path.display());
+        assert_eq!(unusable.to_string(), text);
+        let mut refused = Vec::new();
+        assert!(best_in(folder.path(), LibrarySource::System, &mut refused).is_none());
+        assert_eq!(refused_suffix(&refused), format!(" that can be used ({text})"));
+        assert_eq!(refused_suffix(&[]), "");
+        for named in [folder.path(), &path] {
+            let error = named_library(named).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("ORT_DYLIB_PATH: {text}")), "{error}");
+        }
     }
 
     #[test]
@@ -440,33 +432,5 @@ mod tests {
         }
         let expected = ["libonnxruntime.so.1.31.1", "libonnxruntime.so.1.9.0"];
         assert_eq!(libraries_in(folder.path()), expected.map(|name| folder.path().join(name)));
-    }
-
-    #[test]
-    fn refused_libraries_are_listed() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("libonnxruntime.so"), "junk").unwrap();
-        let mut refused = Vec::new();
-        assert!(best_in(folder.path(), LibrarySource::System, &mut refused).is_none());
-        let text = refused_suffix(&refused);
-        assert!(
-            text.starts_with(" that can be used (") && text.contains("libonnxruntime.so is not"),
-            "{text}"
-        );
-        assert_eq!(refused_suffix(&[]), "");
-    }
-
-    #[test]
-    fn a_named_library_of_no_use_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("libonnxruntime.so");
-        fs::write(&path, "junk").unwrap();
-        for named in [folder.path(), &path] {
-            let error = named_library(named).unwrap_err().to_string();
-            assert!(
-                error.starts_with("ORT_DYLIB_PATH: ") && error.contains(&path.display().to_string()),
-                "{error}"
-            );
-        }
     }
 }

@@ -31,11 +31,12 @@ use crate::network::{
 };
 use crate::params::Params;
 
-pub use device_options::{DeviceChoices, DeviceOptions, OnnxRuntimeParams};
+pub use device_options::DeviceOptions;
+pub(crate) use device_options::{DeviceChoices, OnnxRuntimeParams};
 pub use finder::LibraryError;
 pub use provider::Provider;
 pub use runtime::Runtime;
-pub use sessions::observe;
+pub(crate) use sessions::observe;
 
 /// The backend's name.
 pub const NAME: &str = "onnxruntime";
@@ -147,7 +148,6 @@ impl OnnxRuntime {
     }
 }
 
-/// Describes device and precision for people.
 fn describe(device: &DeviceOptions, data_type: DataType) -> String {
     let precision = match data_type {
         DataType::Float32 => device.precision,

@@ -34,18 +34,9 @@ option_choice! {
 }
 
 impl Provider {
-    /// All providers.
-    pub const ALL: [Provider; 9] = [
-        Provider::Cpu,
-        Provider::OpenVino,
-        Provider::Cuda,
-        Provider::TensorRt,
-        Provider::TensorRtRtx,
-        Provider::WebGpu,
-        Provider::MiGraphX,
-        Provider::CoreMl,
-        Provider::DirectMl,
-    ];
+    pub(crate) fn all() -> impl Iterator<Item = Provider> {
+        Provider::CHOICES.iter().map(|(_, provider, _)| *provider)
+    }
 
     /// Returns its name in options.
     pub fn name(self) -> &'static str {
@@ -59,12 +50,12 @@ impl Provider {
 
     /// Returns whether it computes on a device beside the processor. On the processor each of many sessions has one
     /// thread.
-    pub fn is_accelerator(self) -> bool {
+    pub(crate) fn is_accelerator(self) -> bool {
         !matches!(self, Provider::Cpu | Provider::OpenVino)
     }
 
     /// Returns whether it is a plugin: a library of its own that any ONNX Runtime takes in.
-    pub fn is_plugin(self) -> bool {
+    pub(crate) fn is_plugin(self) -> bool {
         self.plugin().is_some()
     }
 

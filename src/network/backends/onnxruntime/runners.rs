@@ -60,24 +60,23 @@ pub(super) enum HostMemory {
 
 /// Returns the runner for models with such inputs and outputs, with tensors in `memory`.
 pub(super) fn runner(input: InputForm, outputs: DataType, memory: HostMemory) -> Box<dyn RunBatch> {
-    match outputs {
-        DataType::Float32 => runner_of::<f32>(input, memory),
-        DataType::Float16 => runner_of::<f16>(input, memory),
-        DataType::Bfloat16 => runner_of::<bf16>(input, memory),
-    }
-}
-
-fn runner_of<T: InputElement + OutputElement>(input: InputForm, memory: HostMemory) -> Box<dyn RunBatch> {
-    match input {
-        InputForm::Planes => typed_runner::<T, T>(memory),
-        InputForm::Packed => typed_runner::<u8, T>(memory),
+    match (input, outputs) {
+        (InputForm::Planes, DataType::Float32) => typed_runner::<f32, f32>(memory),
+        (InputForm::Planes, DataType::Float16) => typed_runner::<f16, f16>(memory),
+        (InputForm::Planes, DataType::Bfloat16) => typed_runner::<bf16, bf16>(memory),
+        (InputForm::Packed, DataType::Float32) => typed_runner::<u8, f32>(memory),
+        (InputForm::Packed, DataType::Float16) => typed_runner::<u8, f16>(memory),
+        (InputForm::Packed, DataType::Bfloat16) => typed_runner::<u8, bf16>(memory),
     }
 }
 
 fn typed_runner<I: InputElement, T: OutputElement>(memory: HostMemory) -> Box<dyn RunBatch> {
     let pinned = AllocationDevice::CUDA_PINNED;
     match memory {
-        HostMemory::Plain => Box::new(PlainRunner::<I, T>::default()),
+        HostMemory::Plain => {
+            let input = ArrayD::default(input_shape::<I>(0));
+            Box::new(PlainRunner::<I, T> { input, outputs: PhantomData })
+        }
         HostMemory::Pinned { gpu } => Box::new(BoundRunner::<I, T>::new(pinned, None, gpu as i32)),
         HostMemory::Recorded { gpu } => {
             Box::new(BoundRunner::<I, T>::new(pinned, Some(AllocationDevice::CUDA), gpu as i32))
@@ -91,12 +90,6 @@ struct PlainRunner<I, T> {
     /// As large as the largest batch so far.
     input: ArrayD<I>,
     outputs: PhantomData<T>,
-}
-
-impl<I: InputElement, T> Default for PlainRunner<I, T> {
-    fn default() -> Self {
-        PlainRunner { input: ArrayD::default(input_shape::<I>(0)), outputs: PhantomData }
-    }
 }
 
 impl<I: InputElement, T: OutputElement> RunBatch for PlainRunner<I, T> {
@@ -131,7 +124,6 @@ struct BoundRunner<I: TensorElement, T: TensorElement> {
     host: AllocationDevice<'static>,
     /// Memory of the device, if its work is recorded.
     recorded: Option<AllocationDevice<'static>>,
-    /// The number of the device.
     device: i32,
     /// The tensors by batch size.
     bound: BTreeMap<usize, BoundTensors<I, T>>,
@@ -168,7 +160,6 @@ impl<I: InputElement, T: OutputElement> BoundRunner<I, T> {
         BoundRunner { host, recorded, device, bound: BTreeMap::new() }
     }
 
-    /// Makes the tensors for batches of `positions` positions.
     fn bind(
         &self,
         session: &Session,

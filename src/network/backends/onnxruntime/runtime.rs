@@ -139,32 +139,21 @@ impl Runtime {
         let registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
         let mut names: Vec<_> =
             registered.iter().filter_map(|provider| Some(provider.plugin()?.ep_name)).collect();
-        name_if_built_in::<ep::TensorRT>(&mut names);
-        name_if_built_in::<ep::NVRTX>(&mut names);
-        name_if_built_in::<ep::CUDA>(&mut names);
-        name_if_built_in::<ep::MIGraphX>(&mut names);
-        name_if_built_in::<ep::ROCm>(&mut names);
-        name_if_built_in::<ep::OpenVINO>(&mut names);
-        name_if_built_in::<ep::CoreML>(&mut names);
-        name_if_built_in::<ep::DirectML>(&mut names);
-        name_if_built_in::<ep::WebGPU>(&mut names);
-        name_if_built_in::<ep::OneDNN>(&mut names);
-        name_if_built_in::<ep::XNNPACK>(&mut names);
-        name_if_built_in::<ep::CPU>(&mut names);
+        macro_rules! add_built_in {
+            ($($provider:ident),*) => {
+                $(names.extend(matches!(ep::$provider::is_available(), Ok(true)).then_some(ep::$provider::NAME));)*
+            };
+        }
+        add_built_in!(
+            TensorRT, NVRTX, CUDA, MIGraphX, ROCm, OpenVINO, CoreML, DirectML, WebGPU, OneDNN, XNNPACK, CPU
+        );
         names
-    }
-}
-
-fn name_if_built_in<P: ExecutionProvider>(names: &mut Vec<&'static str>) {
-    if matches!(P::is_available(), Ok(true)) {
-        names.push(P::NAME);
     }
 }
 
 /// The Vulkan loader, through which WebGPU reaches a GPU under Linux.
 const VULKAN: &str = "libvulkan.so.1";
 
-/// A provider that is a library of its own.
 #[derive(Debug)]
 pub(super) struct Plugin {
     /// The provider's name in ONNX Runtime; its options begin with it.

@@ -63,7 +63,6 @@ pub(super) enum ReplayError {
     /// It cannot be recorded or replayed.
     #[error(transparent)]
     Failed(#[from] BackendError),
-    /// The replay computes something else.
     #[error("their results differ from those without graphs")]
     OtherNumbers,
 }
@@ -256,10 +255,7 @@ const BATCH: usize = 32;
 ///
 /// The model must take any batch size and be built in [`Float32`](crate::network::onnx::Precision::Float32) with
 /// [`Observe`](crate::network::onnx::Quantization::Observe).
-///
-/// # Errors
-/// Returns [`BackendError::Library`] if there is no ONNX Runtime, [`BackendError::Evaluation`] if it fails.
-pub fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
+pub(crate) fn observe(model: &OnnxModel, positions: &[EvalSlot]) -> Result<Ranges, BackendError> {
     let runtime = Runtime::get(Provider::Cpu)?;
     let failed =
         |error: ort::Error| BackendError::Evaluation { backend: NAME.into(), reason: error.to_string() };

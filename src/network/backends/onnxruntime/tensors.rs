@@ -16,26 +16,14 @@ use crate::network::encode::InputFormat;
 use crate::network::weights::{InputForm, TensorNames, ValueOutput};
 use crate::network::{EvalSlot, Evaluation, InputPlanes, PLANES, POLICY_SIZE};
 
-/// Says why ONNX Runtime could not evaluate a batch.
 #[derive(Debug, Error)]
 pub(super) enum RunError {
     #[error(transparent)]
     Library(#[from] ort::Error),
-    /// The library gave no such output.
     #[error("the output \"{name}\" is missing")]
-    MissingOutput {
-        /// The output's name.
-        name: String,
-    },
-    /// An output does not have a row of the expected width for each position.
+    MissingOutput { name: String },
     #[error("the output \"{name}\" has the shape {shape:?}: {} numbers, not {expected}", .shape.iter().product::<usize>())]
-    OutputShape {
-        /// The output's name.
-        name: String,
-        shape: Vec<usize>,
-        expected: usize,
-    },
-    /// An output holds NaN or an infinity.
+    OutputShape { name: String, shape: Vec<usize>, expected: usize },
     #[error("the network returned numbers that are not finite")]
     NotFinite,
 }
@@ -45,10 +33,7 @@ pub(super) trait TensorElement:
 {
 }
 
-impl TensorElement for u8 {}
-impl TensorElement for f32 {}
-impl TensorElement for f16 {}
-impl TensorElement for bf16 {}
+impl<T: PrimitiveTensorElementType + Copy + Debug + Default + Send + 'static> TensorElement for T {}
 
 pub(super) trait InputElement: TensorElement {
     const FORM: InputForm;
@@ -72,25 +57,8 @@ impl InputElement for f32 {
     }
 }
 
-impl InputElement for f16 {
-    const FORM: InputForm = InputForm::Planes;
-
-    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [f16]) {
-        out.convert_from_f32_slice(&dense(planes));
-    }
-}
-
-impl InputElement for bf16 {
-    const FORM: InputForm = InputForm::Planes;
-
-    fn write(planes: &InputPlanes, _: InputFormat, out: &mut [bf16]) {
-        out.convert_from_f32_slice(&dense(planes));
-    }
-}
-
 /// A number type of outputs, which are read where the device has put them.
 pub(super) trait OutputElement: TensorElement {
-    /// Returns the number as `f32`.
     fn to_f32(self) -> f32;
 }
 
@@ -100,17 +68,25 @@ impl OutputElement for f32 {
     }
 }
 
-impl OutputElement for f16 {
-    fn to_f32(self) -> f32 {
-        f16::to_f32(self)
-    }
+macro_rules! half_precision {
+    ($($half:ident),*) => { $(
+        impl InputElement for $half {
+            const FORM: InputForm = InputForm::Planes;
+
+            fn write(planes: &InputPlanes, _: InputFormat, out: &mut [$half]) {
+                out.convert_from_f32_slice(&dense(planes));
+            }
+        }
+
+        impl OutputElement for $half {
+            fn to_f32(self) -> f32 {
+                $half::to_f32(self)
+            }
+        }
+    )* };
 }
 
-impl OutputElement for bf16 {
-    fn to_f32(self) -> f32 {
-        bf16::to_f32(self)
-    }
-}
+half_precision!(f16, bf16);
 
 fn dense(planes: &InputPlanes) -> [f32; PLANES * 64] {
     let mut dense = [0.0; _];
@@ -146,7 +122,6 @@ pub(super) struct BatchOutputs<'a, T> {
     moves_left: Option<ArrayView1<'a, T>>,
 }
 
-/// The value head's output.
 enum ValueRows<'a, T> {
     /// `[batch, 3]`: probabilities of win, draw and loss for the side to move.
     Wdl(ArrayView2<'a, T>),
@@ -205,7 +180,6 @@ impl<'a, T: OutputElement> BatchOutputs<'a, T> {
     }
 }
 
-/// Returns the array of the output `name`.
 pub(super) fn output_array<'a, T: OutputElement>(
     outputs: &'a SessionOutputs,
     name: &str,

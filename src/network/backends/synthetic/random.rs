@@ -27,7 +27,7 @@ pub struct Random {
 option_group! {
     /// The parameters of `random`.
     #[derive(Copy)]
-    pub struct RandomParams {
+    pub(crate) struct RandomParams {
         /// Seed of the evaluations.
         seed: u64 = 0, in 0..=i64::MAX, "seed";
     }
@@ -69,7 +69,6 @@ impl Backend for Random {
     }
 }
 
-/// Draws evaluations for one seed.
 #[derive(Clone, Copy, Debug)]
 struct Draw {
     seed: u64,
@@ -80,7 +79,6 @@ impl Draw {
         Draw { seed: mix(seed) }
     }
 
-    /// Fills the outputs of `slot`.
     fn fill(&self, slot: &mut EvalSlot) {
         let position = mix(slot.key ^ self.seed);
         let share = |output: u64| unit(mix(position.wrapping_add(output)));

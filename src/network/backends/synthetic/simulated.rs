@@ -48,9 +48,8 @@ const LATE_SHARE: f64 = 0.1;
 /// The delay that the system may cause by itself.
 const TOLERANCE: Duration = Duration::from_millis(1);
 
-/// The backend `simulated`.
 #[derive(Debug)]
-pub struct Simulated {
+pub(crate) struct Simulated {
     info: BackendInfo,
     answers: Arc<dyn Backend>,
     device: Arc<Mutex<Device>>,
@@ -70,7 +69,7 @@ struct Device {
 
 option_choice! {
     /// The time in which a simulated device lives.
-    pub enum DeviceClock {
+    pub(crate) enum DeviceClock {
         /// Batches take real time.
         Real = "real",
         /// Time is only counted, and nothing waits.
@@ -80,7 +79,7 @@ option_choice! {
 
 option_choice! {
     /// The backend whose answers a simulated device gives.
-    pub enum Answers {
+    pub(crate) enum Answers {
         /// `random`.
         Random = "random",
         /// `trivial`.
@@ -95,7 +94,7 @@ option_choice! {
 option_group! {
     /// The parameters of `simulated`.
     #[derive(Copy)]
-    pub struct SimulatedParams {
+    pub(crate) struct SimulatedParams {
         /// Latency of a batch, in microseconds.
         latency_us: u64 = DEFAULT_LATENCY, in 0..=10_000_000, "latency-us";
         /// Computing time for each position, in nanoseconds.
@@ -170,7 +169,6 @@ impl Simulated {
     }
 }
 
-/// Returns the pace in words.
 fn describe(pace: &DevicePace) -> String {
     let DevicePace { latency, per_position, copy, step, .. } = pace;
     let mut text = format!("{} µs + {} ns per position", latency.as_micros(), per_position.as_nanos());
@@ -280,11 +278,8 @@ mod tests {
     use crate::network::backends::synthetic::random::Random;
 
     fn simulated(options: &str) -> Simulated {
-        let options = Params::parse(options).unwrap();
-        let seed =
-            options.get("seed").map_or_else(Params::default, |seed| Params::default().with("seed", seed));
-        let random = Random::new(&seed).unwrap();
-        Simulated::new(&options, Arc::new(random)).unwrap()
+        let random = Random::new(&Params::default()).unwrap();
+        Simulated::new(&Params::parse(options).unwrap(), Arc::new(random)).unwrap()
     }
 
     /// Many evaluators do not get more than the device's throughput, and the clock really passes.
@@ -307,18 +302,5 @@ mod tests {
         let wall = start.elapsed();
         assert!(wall >= Duration::from_millis(21), "200 positions at 10,000 a second took {wall:?}");
         assert_eq!(backend.busy_time(), Some(Duration::from_millis(20)));
-    }
-
-    #[test]
-    fn answers_are_those_of_random() {
-        let mut slots = [EvalSlot { key: 9, ..EvalSlot::default() }];
-        slots[0].moves.extend([3, 4]);
-        let mut expected = slots.clone();
-        let backend = simulated("latency-us=0,per-position-ns=0,seed=5");
-        backend.evaluator().unwrap().evaluate(&mut slots).unwrap();
-        let random = Random::new(&Params::parse("seed=5").unwrap()).unwrap();
-        random.evaluator().unwrap().evaluate(&mut expected).unwrap();
-        assert_eq!(slots[0].evaluation, expected[0].evaluation);
-        assert_eq!(slots[0].logits, expected[0].logits);
     }
 }

@@ -17,9 +17,8 @@ const HALF_POINT: f32 = 4.0;
 /// Input planes of our pieces; the opponent's five begin at 6, after our king.
 const THEIR_PIECES: usize = 6;
 
-/// The backend `trivial`.
 #[derive(Debug)]
-pub struct Trivial {
+pub(crate) struct Trivial {
     info: BackendInfo,
 }
 

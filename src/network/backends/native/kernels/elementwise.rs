@@ -35,7 +35,6 @@ pub(crate) struct Stamp {
     /// The square that is not 0, `0..64`.
     pub(crate) square: u8,
     pub(crate) entry: u16,
-    /// The square's value.
     pub(crate) factor: f32,
 }
 

@@ -49,7 +49,6 @@ pub(super) fn board_offset(square: usize, channels: usize) -> usize {
     ((square / 8 + 1) * BOARD_STRIDE + square % 8 + 1) * channels
 }
 
-/// Functions applied number by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pointwise {
     /// `max(x, 0)`
@@ -67,7 +66,6 @@ pub(super) enum Pointwise {
     Swish,
 }
 
-/// An operation with its operands.
 pub(super) trait Job {
     type Output;
 

@@ -31,7 +31,6 @@ pub(crate) trait Simd: Copy {
     fn min(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Computes `a * b + c`, rounded once where the CPU can.
     fn mul_add(self, a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
-    /// Adds up all lanes.
     fn sum(self, v: Self::Vector) -> f32;
     /// Returns `x` rounded to the nearest integer `n`, and `2^n`; for `x` in `-126..=127`.
     fn round_and_exp2(self, x: Self::Vector) -> (Self::Vector, Self::Vector);
@@ -78,7 +77,6 @@ pub(crate) trait Simd: Copy {
         self.mul(e, power)
     }
 
-    /// Computes `1 / (1 + e^-x)`.
     #[inline(always)]
     fn sigmoid(self, x: Self::Vector) -> Self::Vector {
         let one = self.splat(1.0);

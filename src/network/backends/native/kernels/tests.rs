@@ -463,7 +463,6 @@ proptest! {
     }
 }
 
-/// Returns whether `job` ends without a panic.
 fn returns(job: impl FnOnce()) -> bool {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_ok()
 }
