@@ -212,7 +212,6 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     }
 }
 
-/// Computes the key of castling rights by the rooks' squares, which tell Chess960 positions apart.
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)

@@ -275,7 +275,6 @@ impl Drop for Engine {
     }
 }
 
-/// Checks the options whose text has a grammar of its own.
 fn check(settings: &Settings) -> Result<(), EngineError> {
     game::time_manager(&settings.time)?;
     BackendConfig::parse(&settings.network.backend, &settings.network.backend_options)?;
@@ -321,7 +320,6 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Returns whether there is no position to search, whatever it would be searched with.
     pub(crate) fn is_of_position(&self) -> bool {
         matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
     }

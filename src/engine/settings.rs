@@ -75,7 +75,6 @@ static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
 });
 
 impl Settings {
-    /// Returns all options, in the order in which they are listed to people.
     pub(crate) fn specs() -> &'static [OptionSpec] {
         &SPECS
     }

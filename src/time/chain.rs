@@ -114,7 +114,6 @@ impl Chain {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
 
-    /// Returns the number of legal moves at the root.
     pub(super) fn legal_moves(&self) -> u32 {
         self.legal_moves
     }

@@ -14,12 +14,10 @@ pub(crate) struct MoveStart {
 }
 
 impl MoveStart {
-    /// Notes that a `position` line was read at `now`.
     pub(crate) fn position_read(&mut self, now: Millis) {
         self.position_read_at = Some(now);
     }
 
-    /// Notes that `isready` was answered.
     pub(crate) fn readyok_sent(&mut self) {
         self.position_read_at = None;
     }
@@ -34,7 +32,6 @@ impl MoveStart {
     }
 }
 
-/// The option `StrictTiming`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Timing {
     /// Off: time counts from `position`, if `go` follows it without `isready` between.

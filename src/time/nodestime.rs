@@ -40,12 +40,10 @@ impl NodesTimeOptions {
 pub struct NodesPerMilli(pub f64);
 
 impl NodesPerMilli {
-    /// Returns the time that `nodes` stand for.
     pub(crate) fn time_of(self, nodes: Nodes) -> Millis {
         Millis(nodes.as_f64() / self.0)
     }
 
-    /// Returns the nodes that `time` stands for.
     pub(crate) fn nodes_in(self, time: Millis) -> Nodes {
         Nodes((time.0 * self.0).round() as u64)
     }

@@ -14,7 +14,6 @@ option_choice! {
 }
 
 impl Preset {
-    /// Makes a group of parameters with these values.
     pub(in crate::time) fn values<G: OptionGroup>(self) -> G {
         match self {
             Preset::Pr1195 => G::default(),
@@ -33,9 +32,6 @@ pub(crate) trait Named: Sized {
     fn new(params: Self::Params) -> Self;
 
     /// Makes it from a parameter list. What the list does not name has the values of `preset`.
-    ///
-    /// # Errors
-    /// Returns a [`ParamError`] for unknown parameters and for values out of range; it names what is valid.
     fn from_list(list: &Params, preset: Preset) -> Result<Self, ParamError> {
         preset.values::<Self::Params>().read(Self::NAME, list, &[]).map(Self::new)
     }

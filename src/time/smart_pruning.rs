@@ -13,7 +13,6 @@ const TOLERANCE_NODES: f64 = 300.0;
 /// The time that a clock may give to the evaluation of an only move, which changes nothing but the score that is shown.
 const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
-/// The rule during one search.
 #[derive(Clone, Debug)]
 pub(crate) struct SmartPruning {
     factor: f64,
@@ -48,7 +47,6 @@ impl SmartPruning {
         has_reply || self.reply_patience == Millis::ZERO || stats.since_first_eval.is_some_and(is_late)
     }
 
-    /// Returns the visits that the search may still make, divided by the factor.
     fn remaining(&self, stats: &SearchStats, since_first_eval: Millis, hints: &Hints) -> f64 {
         let own_nps = (stats.new_nodes.as_f64() + TOLERANCE_NODES) / since_first_eval.0.max(1.0) * 1000.0;
         let nps = hints.nps.unwrap_or(Nps(own_nps));
@@ -56,7 +54,6 @@ impl SmartPruning {
     }
 }
 
-/// Returns the visits that fit into what the hints leave, at `nps`.
 fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
     // 0 nodes/s for an infinite time is no limit, not NaN.
     let time = hints.remaining_time;

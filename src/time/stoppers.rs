@@ -91,7 +91,6 @@ pub(crate) struct FirstEvaluationWait {
 }
 
 impl FirstEvaluationWait {
-    /// Begins to wait.
     pub(crate) fn new(facts: &MoveFacts) -> Self {
         let clock = facts.limits.mover_clock().unwrap_or_default();
         let least = LEAST_GRACE.min(clock.time / 2.0);
@@ -105,12 +104,10 @@ impl FirstEvaluationWait {
         self.is_over |= stats.since_first_eval.is_some();
     }
 
-    /// Returns whether an evaluation has come back.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Returns when a search ends that has `budget`.
     pub(crate) fn extend(&self, budget: Millis) -> Millis {
         if self.is_over { budget } else { budget.max(self.grace) }
     }
@@ -124,7 +121,6 @@ pub(crate) struct BudgetLimit {
 }
 
 impl BudgetLimit {
-    /// Makes the rule for `report.budget`.
     pub(crate) fn new(facts: &MoveFacts, report: MoveReport) -> Self {
         BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
     }
@@ -155,12 +151,10 @@ pub(crate) struct NodeLimit {
 }
 
 impl NodeLimit {
-    /// Makes the rule for `limit` visits in the tree, reused ones included.
     pub(crate) fn of_visits(limit: Nodes) -> Self {
         NodeLimit { limit, counts_reused: true }
     }
 
-    /// Makes the rule for `limit` playouts of this search.
     pub(crate) fn of_playouts(limit: Nodes) -> Self {
         NodeLimit { limit, counts_reused: false }
     }
@@ -226,7 +220,6 @@ impl DepthLimit {
         DepthLimit { depth, ends_with_proof: true }
     }
 
-    /// Lets the search of several lines go on where the best one is certain.
     pub(crate) fn in_every_line(self) -> Self {
         DepthLimit { ends_with_proof: false, ..self }
     }
@@ -246,7 +239,6 @@ pub(crate) struct MateLimit {
 }
 
 impl MateLimit {
-    /// Makes the rule for a mate in `moves` moves or fewer.
     pub(crate) fn new(moves: u32) -> Self {
         MateLimit { moves }
     }
@@ -380,7 +372,6 @@ mod tests {
         assert_eq!(hints.remaining_visits.0, 40.0);
     }
 
-    /// Returns the deadline of a search whose root is evaluated.
     fn deadline(movetime: f64, overhead: f64) -> Option<Millis> {
         let mut stopper = MoveTimeLimit::new(Millis(movetime), Millis(overhead));
         stopper.should_stop(&evaluated(0.0), &mut Hints::default());

@@ -42,7 +42,6 @@ pub(crate) struct SearchEnd<'a> {
 }
 
 impl Timekeeper {
-    /// Makes the time management of a game.
     pub(crate) fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
         Timekeeper {
             manager,
@@ -54,7 +53,6 @@ impl Timekeeper {
         }
     }
 
-    /// Sets the options from the next search on.
     pub(crate) fn set_options(&mut self, options: StopperOptions) {
         self.options = options;
     }
@@ -133,7 +131,6 @@ const DECAY: f64 = 0.9;
 /// A clock that lost more than this was set by hand or belongs to another game: that is not lag.
 const MAX_LAG: Millis = Millis(500.0);
 
-/// Measures the lag of one game.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LagMeter {
     /// The time that the clock should show at the next `go`.
@@ -142,7 +139,6 @@ pub(crate) struct LagMeter {
 }
 
 impl LagMeter {
-    /// Compares the clock at `go` with what it should show.
     pub(crate) fn clock_read(&mut self, time: Millis) {
         // A time control that was passed has added time, so that no lag shows.
         if let Some(expected) = self.expected.take() {
@@ -157,7 +153,6 @@ impl LagMeter {
         self.expected = None;
     }
 
-    /// Notes that a move was made which began at clock `time` and took `used`.
     pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
     }

@@ -28,12 +28,10 @@ impl Millis {
         self.0 / 1000.0
     }
 
-    /// Returns the shorter of two spans.
     pub(crate) fn min(self, other: Millis) -> Millis {
         Millis(self.0.min(other.0))
     }
 
-    /// Returns the longer of two spans.
     pub(crate) fn max(self, other: Millis) -> Millis {
         Millis(self.0.max(other.0))
     }
@@ -98,7 +96,6 @@ impl Div<f64> for Millis {
 impl Div for Millis {
     type Output = f64;
 
-    /// Returns the ratio of two spans.
     fn div(self, other: Millis) -> f64 {
         self.0 / other.0
     }
@@ -135,7 +132,6 @@ impl Nodes {
         Nodes(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the number for formulas.
     pub(crate) fn as_f64(self) -> f64 {
         self.0 as f64
     }
@@ -168,7 +164,6 @@ impl fmt::Display for ExpectedNodes {
 pub struct Nps(pub f64);
 
 impl Nps {
-    /// Returns the lower of two rates.
     pub(crate) fn min(self, other: Nps) -> Nps {
         Nps(self.0.min(other.0))
     }
@@ -185,7 +180,6 @@ impl fmt::Display for Nps {
 pub struct GamePly(pub u32);
 
 impl GamePly {
-    /// Returns the number for formulas.
     pub(crate) fn as_f64(self) -> f64 {
         f64::from(self.0)
     }

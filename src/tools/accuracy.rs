@@ -63,7 +63,6 @@ const GAME_PLIES: usize = 120;
 /// The seed for the draws of moves, so that the positions are the same each time.
 const SEED: u64 = 1;
 
-/// Returns `count` positions of games that `evaluators` of one backend play, evaluated.
 pub(super) fn self_play(
     evaluators: &mut [Box<dyn Evaluator>],
     format: InputFormat,
@@ -111,7 +110,6 @@ pub(super) fn evaluate_all(
     })
 }
 
-/// The mean and the largest of some errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct ErrorSpread {
     pub(super) mean: f64,
@@ -125,7 +123,6 @@ impl ErrorSpread {
     }
 }
 
-/// The differences between two backends.
 #[derive(Debug, Serialize)]
 pub(super) struct AccuracyReport {
     backend: String,
@@ -143,14 +140,12 @@ pub(super) struct AccuracyReport {
     pub(super) top1_agreement: f64,
 }
 
-/// Positions as a backend has evaluated them.
 pub(super) struct EvaluatedBy<'a> {
     pub(super) backend: &'a dyn Backend,
     pub(super) slots: &'a [EvalSlot],
 }
 
 impl AccuracyReport {
-    /// Compares evaluations of the same positions.
     pub(super) fn new(tested: EvaluatedBy<'_>, reference: EvaluatedBy<'_>) -> AccuracyReport {
         let pairs = || tested.slots.iter().zip(reference.slots);
         let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {

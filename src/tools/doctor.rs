@@ -75,7 +75,6 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Returns `auto`, and every backend that could evaluate networks on this system.
 fn all_candidates() -> Vec<Candidate> {
     let is_of_system = |provider: &Provider| match provider {
         Provider::Cpu => false,
@@ -206,7 +205,6 @@ struct BatchSpeed {
 }
 
 impl Trial {
-    /// Tries the backend in this process.
     fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
         let start = Instant::now();
         let tested = engine::open_backend(&network.settings.network)?.backend;
@@ -239,7 +237,6 @@ impl Trial {
         })
     }
 
-    /// Whether its numbers are those of the reference, but for what its precision explains.
     fn is_right(&self) -> bool {
         let limits: &Limits =
             if self.description.contains(SINGLE) { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
@@ -260,7 +257,6 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
     Ok(backends::create(&BackendConfig::parse(name, "")?, Some(file))?)
 }
 
-/// Measures the speed of three batch sizes, less those that would take too long.
 fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
     let sizes = match backend.info().processor {
         Processor::Cpu => CPU_SIZES,
@@ -312,7 +308,6 @@ struct DoctorReport {
     backends: Vec<BackendReport>,
 }
 
-/// What was found about one backend in one precision.
 #[derive(Debug, Serialize)]
 struct BackendReport {
     backend: String,
@@ -326,7 +321,6 @@ struct BackendReport {
 }
 
 impl BackendReport {
-    /// The report on a backend that has answered, with a verdict on its numbers.
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
         let (verdict, remedy) = match works {
@@ -395,7 +389,6 @@ impl fmt::Display for DoctorReport {
     }
 }
 
-/// A driver or library that backends may need.
 #[derive(Debug, Serialize)]
 struct Part {
     name: String,
@@ -479,7 +472,6 @@ fn vulkan_drivers() -> Vec<PathBuf> {
     folders.iter().flat_map(|folder| files_in(folder, "")).collect()
 }
 
-/// The files in /dev through which programs reach GPUs.
 fn device_files() -> Vec<PathBuf> {
     let starts = [("/dev/dri", "renderD"), ("/dev", "nvidia"), ("/dev", "kfd"), ("/dev", "dxg")];
     starts.iter().flat_map(|(folder, start)| files_in(folder, start)).collect()
@@ -501,7 +493,6 @@ pub(super) struct SetupArgs {
     provider: String,
 }
 
-/// The library that was found.
 #[derive(Serialize)]
 struct RuntimeReport {
     library: String,

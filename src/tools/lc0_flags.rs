@@ -64,7 +64,6 @@ const MISSING_MODES: [(&str, &str); 3] = [
 const LABORATORY: [&str; 8] =
     ["analyse", "analyze", "match", "tune", "timelab", "movesleft", "report", "datagen"];
 
-/// A command line as our parser reads it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translation {
     /// The arguments, the program's name first.
@@ -117,7 +116,6 @@ pub(super) fn translated(
 }
 
 impl Translation {
-    /// Returns the place of the first line of the configuration file that is wrong, and the error.
     pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
         let ConfigFile { path, lines } = self.config.as_ref()?;
         lines.iter().find_map(|(number, flag)| {
@@ -150,7 +148,6 @@ impl Translation {
         Ok(Some(name))
     }
 
-    /// Takes flags, values and all else behind the command.
     fn take_flags(&mut self, flags: Vec<OsString>, command: Option<&str>) {
         let mut flags = flags.into_iter().peekable();
         while let Some(argument) = flags.next() {
@@ -182,7 +179,6 @@ impl Translation {
     }
 }
 
-/// A flag that has no effect.
 struct WithoutEffect {
     reason: &'static str,
     takes_value: bool,

@@ -90,7 +90,6 @@ impl Output {
     }
 }
 
-/// Writes `document` as JSON of several lines into a file.
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
     Ok(fs::write(file, text + "\n")?)

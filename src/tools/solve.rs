@@ -46,7 +46,6 @@ impl SolveArgs {
     }
 }
 
-/// What a position asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Goal {
     best: Vec<Move>,
@@ -56,7 +55,6 @@ struct Goal {
 }
 
 impl Goal {
-    /// Returns whether `mv`, with the mate that is seen, is a solution.
     fn is_met_by(&self, mv: Move, mate: Option<i32>) -> bool {
         let is_mate = |moves: u32| mate.is_some_and(|seen| seen > 0 && seen.unsigned_abs() <= moves);
         (self.best.is_empty() || self.best.contains(&mv))
@@ -65,7 +63,6 @@ impl Goal {
     }
 }
 
-/// A position of the suite.
 #[derive(Clone, Debug)]
 struct Problem {
     id: String,
@@ -79,7 +76,6 @@ struct Problem {
 }
 
 impl Problem {
-    /// Reads a line of the file, the `number`th.
     fn parse(line: &str, number: usize) -> Result<Problem, String> {
         let (fen, operations) = split_epd(line);
         let position = format!("fen {fen}");
@@ -199,7 +195,6 @@ struct Points {
     most: u32,
 }
 
-/// What became of a position.
 #[derive(Clone, Debug, Serialize)]
 struct SolveRow {
     id: String,
@@ -217,14 +212,12 @@ struct SolveRow {
     time_ms: f64,
 }
 
-/// Positions that were solved within a limit.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Within {
     limit: u64,
     solved: usize,
 }
 
-/// The whole report.
 #[derive(Debug, Serialize)]
 struct SolveReport {
     version: &'static str,
@@ -306,7 +299,6 @@ fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<Sol
     })
 }
 
-/// Notes since when the solution stands first.
 struct Watcher {
     goal: Goal,
     since: Option<Since>,

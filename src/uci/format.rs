@@ -156,7 +156,6 @@ fn counts(text: &mut String, node: &NodeStats) {
     let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
 }
 
-/// Writes the mean value, and what the node counts for.
 fn mean(text: &mut String, node: &NodeStats) {
     match node.mean {
         Some(mean) => {

@@ -1,6 +1,5 @@
 //! A share between 0 and 1 that is learned from move to move: tree reuse, timeuse, the best move's visits.
 
-/// A running average by exponential decay, held within bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LearnedShare {
     value: f64,
@@ -16,7 +15,6 @@ impl LearnedShare {
         LearnedShare { value: initial.clamp(min, max), step, min, max }
     }
 
-    /// Returns the present estimate of the share.
     pub(crate) fn value(&self) -> f64 {
         self.value
     }

@@ -17,7 +17,6 @@ option_group! {
     }
 }
 
-/// The manager, which remembers nothing from move to move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alphazero {
     params: AlphazeroParams,

@@ -68,7 +68,6 @@ option_group! {
     }
 }
 
-/// The clock of a move as `argo` sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ArgoClock {
     /// The clock less the overhead, ms.
@@ -196,7 +195,6 @@ impl Difficulty {
     }
 }
 
-/// Holds a move to its limits.
 #[derive(Clone, Debug)]
 pub(crate) struct ArgoStopper {
     clock: ArgoClock,
@@ -209,7 +207,6 @@ pub(crate) struct ArgoStopper {
 }
 
 impl ArgoStopper {
-    /// Starts a move.
     pub(crate) fn new(facts: &MoveFacts, params: ArgoParams, clock: ArgoClock) -> Self {
         let difficulty = Difficulty::new(facts, params);
         ArgoStopper {
@@ -223,7 +220,6 @@ impl ArgoStopper {
         }
     }
 
-    /// Updates difficulty and optimum with an iteration that has ended.
     fn finish_iteration(&mut self, iteration: Iteration) {
         let Some(before) = self.last.replace(iteration) else { return };
         self.difficulty.update(&before, &iteration);

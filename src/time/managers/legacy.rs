@@ -36,7 +36,6 @@ option_group! {
 }
 
 impl LegacyParams {
-    /// Returns the curve of moves left.
     fn moves_left(&self) -> LogLogistic {
         LogLogistic { midpoint: self.midpoint_move, steepness: self.steepness }
     }

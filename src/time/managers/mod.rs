@@ -42,9 +42,6 @@ pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-r
 /// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
 ///
 /// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
-///
-/// # Errors
-/// Returns the errors of [`manager_from`], and an error if both options are set and contradict each other.
 pub(crate) fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
@@ -120,7 +117,6 @@ impl ManagerChoice {
         self.named.as_deref()
     }
 
-    /// Returns the manager with its parameters.
     pub(crate) fn as_str(&self) -> &str {
         self.named().unwrap_or(DEFAULT_MANAGER)
     }

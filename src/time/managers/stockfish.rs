@@ -84,7 +84,6 @@ option_group! {
     }
 }
 
-/// The facts that the time limits depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TimeLimitsInput {
     /// The mover's clock, ms.
@@ -196,7 +195,6 @@ const INSTABILITY_DIVISOR: f64 = 1.4;
 /// Changes of the best move before this iteration are no sign of instability.
 const FIRST_STABLE_ITERATION: u32 = 5;
 
-/// Holds a move to its limits.
 #[derive(Clone, Debug)]
 pub(crate) struct StockfishStopper {
     params: StockfishParams,
@@ -210,7 +208,6 @@ pub(crate) struct StockfishStopper {
 }
 
 impl StockfishStopper {
-    /// Starts a move.
     pub(crate) fn new(facts: &MoveFacts, params: StockfishParams, limits: TimeLimits) -> Self {
         StockfishStopper {
             params,

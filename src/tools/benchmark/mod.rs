@@ -218,7 +218,6 @@ struct EarlierPosition {
 }
 
 impl EarlierRun {
-    /// Reads a file, and refuses a run that searched none of `positions`.
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
         let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;

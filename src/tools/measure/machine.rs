@@ -59,7 +59,6 @@ impl MachineInfo {
 }
 
 impl fmt::Display for MachineInfo {
-    /// Writes what computes, in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cores = if self.cores == 1 { "core" } else { "cores" };
         write!(f, "{}, {} {cores}", self.cpu, self.cores)?;
@@ -158,7 +157,6 @@ fn control_rate() -> f64 {
     rounds as f64 / start.elapsed().as_secs_f64()
 }
 
-/// The noise of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct MachineNoise {
     /// Rate of the control: millions of its rounds per second, all threads.
@@ -204,7 +202,6 @@ impl MachineNoise {
     }
 }
 
-/// What the GPUs told during a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(in crate::tools) struct SensorReport {
     /// Energy of all GPUs that tell it, during the searches.
@@ -217,7 +214,6 @@ pub(in crate::tools) struct SensorReport {
     missing: Vec<String>,
 }
 
-/// What one GPU told.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct GpuReport {
     pub(super) name: String,

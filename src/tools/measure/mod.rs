@@ -102,7 +102,6 @@ impl PositionArgs {
         Ok(positions)
     }
 
-    /// The flags that say the same, with their values.
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
         let count = self.num_positions.map(|count| ("num-positions", count.to_string()));
         let fen = self.fen.clone().map(|fen| ("fen", fen));
@@ -111,7 +110,6 @@ impl PositionArgs {
     }
 }
 
-/// Reads the positions in the lines of a file, or of stdin where its name is `-`.
 fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let refuse = |reason: String| Failure::Input(format!("{}: {reason}", file.display()));
     let is_stdin = file.as_os_str() == "-";
@@ -144,7 +142,6 @@ pub(super) struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The limits, or `default` where nothing else is said.
     pub(super) fn or(&self, default: GoLimits) -> Result<GoLimits, Failure> {
         let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
         let nodes = positive(self.nodes).map(Nodes);
@@ -286,7 +283,6 @@ pub(super) fn search(
     Ok((PositionRow { position, best_move: text(best), figures, first_evaluation_ms, visits }, summary))
 }
 
-/// Searches of positions, and what they were done with.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SpeedReport {
     pub(super) version: &'static str,
@@ -424,13 +420,11 @@ impl SpeedReport {
         facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The searches, a line for each position.
     pub(super) fn lines(&self) -> String {
         [HEAD.to_owned()].into_iter().chain(self.positions.iter().map(PositionRow::to_string)).collect()
     }
 }
 
-/// Writes facts for a terminal.
 pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Result {
     facts.into_iter().try_for_each(|(name, value)| writeln!(f, "{name:<17} {value}"))
 }

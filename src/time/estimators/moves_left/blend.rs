@@ -69,7 +69,6 @@ impl Named for Blend {
 }
 
 impl Estimate for Blend {
-    /// Its source is `blend`, or the name of a member that decides alone.
     fn estimate(&self, input: &MovesLeftInput) -> MovesLeftEstimate {
         let weighted = self.members.iter().map(|BlendMember { estimator, weight }| {
             let trust = if estimator.uses_head() { trust_in_head(input) } else { 1.0 };

@@ -22,7 +22,7 @@ const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
 ];
 
 /// Numbers of pieces for which parameters give the table's value.
-pub const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
+pub(crate) const KNOTS: [u32; 5] = [2, 8, 16, 24, 32];
 
 option_group! {
     /// `mle-pieces`: estimates moves left by a table of medians. The differences between the values given here and the table change
@@ -47,7 +47,6 @@ option_group! {
 /// The names of the parameters that belong to [`KNOTS`].
 pub const KNOT_KEYS: [&str; KNOTS.len()] = ["at-2", "at-8", "at-16", "at-24", "at-32"];
 
-/// Returns the entry of the table for `pieces` pieces.
 const fn median(pieces: u32) -> f64 {
     MEDIAN_MOVES[(pieces - FEWEST) as usize]
 }

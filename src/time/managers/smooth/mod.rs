@@ -41,7 +41,6 @@ struct PreviousMove {
     weight: f64,
 }
 
-/// The manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Smooth {
     config: SmoothConfig,
@@ -59,7 +58,6 @@ pub(crate) struct Smooth {
 }
 
 impl Smooth {
-    /// Makes a manager for one game.
     pub(crate) fn with(config: SmoothConfig) -> Self {
         let params = config.params;
         let max_reuse = params.max_tree_reuse;
@@ -88,7 +86,6 @@ impl Smooth {
         }
     }
 
-    /// Plans a move whose clock shows `clock`.
     fn plan_move(&mut self, facts: &MoveFacts, clock: MoverClock) -> Box<dyn Stopper> {
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let reused_nodes = self.counted_reuse(facts);
@@ -154,7 +151,6 @@ impl Smooth {
         if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
     }
 
-    /// Says once that the network lacks the head, and which estimator decides in its place: `source`.
     fn report_missing_head(&mut self, facts: &MoveFacts, source: &str) {
         if !self.missing_head_reported && !facts.has_moves_left && self.config.moves_left.uses_head() {
             self.missing_head_reported = true;

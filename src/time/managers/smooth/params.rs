@@ -53,7 +53,6 @@ option_choice! {
 }
 
 option_choice! {
-    /// The choice of reused nodes that count.
     pub(crate) enum ReuseCount {
         /// All nodes under the root count.
         Tree = "tree",
@@ -145,7 +144,6 @@ option_group! {
     }
 }
 
-/// Everything that can be set for `smooth`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SmoothConfig {
     /// The plan and what is learned.
@@ -167,9 +165,6 @@ impl From<SmoothValues> for SmoothConfig {
 
 impl SmoothConfig {
     /// Reads the parameters of `smooth(…)`.
-    ///
-    /// # Errors
-    /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
     pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
         let SmoothValues { preset, .. } =
             SmoothValues::default().read(Smooth::NAME, list, &estimator_names())?;
@@ -195,7 +190,6 @@ impl SmoothConfig {
 }
 
 impl SmoothParams {
-    /// Returns the nps rule for a move whose average move time is `average_ms`.
     pub(crate) fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
             return NpsRule::Window { window_s: self.nps_update_period };

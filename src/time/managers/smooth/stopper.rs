@@ -36,7 +36,6 @@ pub(crate) struct MoveContext {
     pub began_ms: f64,
 }
 
-/// Holds one move to its plan.
 #[derive(Clone, Debug)]
 pub(crate) struct SmoothStopper {
     context: MoveContext,
@@ -54,7 +53,6 @@ pub(crate) struct SmoothStopper {
 }
 
 impl SmoothStopper {
-    /// Starts a move.
     pub(crate) fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
@@ -123,7 +121,6 @@ impl SmoothStopper {
         }
     }
 
-    /// Returns the number of new nodes that ends the move, where the budget is held in nodes.
     fn node_budget(&self) -> Option<f64> {
         let nodes = self.plan.budget_ms / 1000.0 * self.nps.optimistic();
         (self.context.config.params.limit != LimitKind::Time).then_some(nodes.max(1.0))
