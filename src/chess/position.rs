@@ -10,8 +10,7 @@ use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
-use super::moves::Variant;
-use super::moves::{Move, MoveList};
+use super::moves::{Move, MoveList, Variant};
 
 /// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
 #[derive(Clone, Debug)]

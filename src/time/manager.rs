@@ -30,7 +30,7 @@ pub trait TimeManager: Send + Debug {
     /// about `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;
 
-    fn finish_move(&mut self, outcome: &MoveOutcome);
+    fn finish_move(&mut self, _outcome: &MoveOutcome) {}
 
     /// Returns true if its budgets depend on the evaluation by a network that has or has not a Moves Left Head.
     fn asks_network(&self, _has_moves_left: bool) -> bool {

@@ -4,8 +4,7 @@
 //! clock is ignored; the nodes of every move are subtracted, and increments are added. Managers and
 //! stoppers see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
 
-use super::facts::GoLimits;
-use super::facts::MoveFacts;
+use super::facts::{GoLimits, MoveFacts};
 use super::units::{Millis, Nodes};
 use crate::options::option_group;
 

@@ -74,7 +74,8 @@ impl Timekeeper {
     }
 
     /// Notes that the clock does not run on from our last move: what it shows next tells nothing of lag.
-    pub fn clock_was_set(&mut self) {
+    #[cfg(feature = "lab")]
+    pub(crate) fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }
 
@@ -273,29 +274,22 @@ mod tests {
         assert!((meter.lag().0 - 9.72).abs() < 1e-9);
     }
 
-    #[test]
-    fn a_clock_that_was_set_by_hand_is_no_lag() {
-        let mut meter = LagMeter::default();
-        meter.move_made(Millis(60_000.0), Millis(100.0), Millis(0.0));
-        meter.clock_read(Millis(30_000.0));
-        assert_eq!(meter.lag(), Millis(0.0));
-    }
-
     /// A regression: a short analysis between two moves counted as lag.
     #[test]
-    fn what_a_search_without_a_clock_takes_is_no_lag() {
-        let mut meter = LagMeter::default();
-        meter.move_made(Millis(60_000.0), Millis(100.0), Millis(0.0));
-        meter.clock_is_unwatched();
-        meter.clock_read(Millis(59_500.0));
-        assert_eq!(meter.lag(), Millis(0.0));
-    }
-
-    #[test]
-    fn moves_that_we_did_not_budget_show_nothing() {
-        let mut meter = LagMeter::default();
-        meter.clock_read(Millis(1000.0));
-        meter.clock_read(Millis(500.0));
-        assert_eq!(meter.lag(), Millis(0.0));
+    fn clocks_set_by_hand_analyses_and_moves_without_a_budget_show_no_lag() {
+        let made = |meter: &mut LagMeter| meter.move_made(Millis(60_000.0), Millis(100.0), Millis::ZERO);
+        let lag_after = |before: &dyn Fn(&mut LagMeter), clock| {
+            let mut meter = LagMeter::default();
+            before(&mut meter);
+            meter.clock_read(Millis(clock));
+            meter.lag()
+        };
+        assert_eq!(lag_after(&made, 30_000.0), Millis::ZERO);
+        let analysis = |meter: &mut LagMeter| {
+            made(meter);
+            meter.clock_is_unwatched();
+        };
+        assert_eq!(lag_after(&analysis, 59_500.0), Millis::ZERO);
+        assert_eq!(lag_after(&|meter| meter.clock_read(Millis(1_000.0)), 500.0), Millis::ZERO);
     }
 }

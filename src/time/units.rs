@@ -107,12 +107,6 @@ impl Sum for Millis {
     }
 }
 
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// A counted number of nodes, that is of visits under the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nodes(pub u64);
@@ -143,21 +137,9 @@ impl AddAssign for Nodes {
     }
 }
 
-impl fmt::Display for Nodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// An expected number of nodes: a result of formulas, which may be fractional, and is infinite where nothing limits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct ExpectedNodes(pub f64);
-
-impl fmt::Display for ExpectedNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A rate of new nodes, nodes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
@@ -166,12 +148,6 @@ pub struct Nps(pub f64);
 impl Nps {
     pub(crate) fn min(self, other: Nps) -> Nps {
         Nps(self.0.min(other.0))
-    }
-}
-
-impl fmt::Display for Nps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 
@@ -189,11 +165,17 @@ impl GamePly {
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Plies(pub f64);
 
-impl fmt::Display for Plies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+macro_rules! written_as_numbers {
+    ($($Unit:ty),+) => {
+        $(impl fmt::Display for $Unit {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        })+
+    };
 }
+
+written_as_numbers!(Millis, Nodes, ExpectedNodes, Nps, Plies);
 
 #[cfg(test)]
 mod tests {

@@ -2,11 +2,10 @@
 //! convert networks, with Lc0's flags: the first is another way to say `convert`, the second puts an ONNX model into a file of Lc0's
 //! format.
 
-use std::fmt;
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};

@@ -5,12 +5,10 @@
 //! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes would take this one along, and since a
 //! process can have but one ONNX Runtime.
 
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, fs, slice};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;

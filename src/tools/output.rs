@@ -1,9 +1,8 @@
 //! What commands have to say: results to stdout, as text or as JSON, messages to stderr, and the one error in which they end.
 
-use std::fmt;
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::{fmt, fs};
 
 use serde::Serialize;
 use thiserror::Error;

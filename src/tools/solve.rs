@@ -4,10 +4,9 @@
 //! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
 //! second, and so exact are the figures. Where the suite gives moves points, as the Strategic Test Suite does, they are added up.
 
-use std::fmt;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
+use std::{fmt, fs};
 
 use clap::Args;
 use serde::Serialize;

@@ -5,28 +5,20 @@
 use crate::options::option_group;
 use crate::time::centipawns;
 use crate::time::facts::MoveFacts;
-use crate::time::manager::MoveReport;
-use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::manager::{MoveReport, TimeManager};
 use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::parameters::Named;
 use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::{StopReason, Stopper};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::Millis;
-
-/// The manager; it remembers nothing from move to move.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Argo {
-    params: ArgoParams,
-}
 
 impl Named for Argo {
     const NAME: &'static str = "argo";
     const SUMMARY: &'static str = "ArGO's manager: a limit that follows the difficulty of the move.";
-    type Params = ArgoParams;
+    type Params = Self;
 
-    fn new(params: ArgoParams) -> Self {
-        Argo { params }
+    fn new(params: Self) -> Self {
+        params
     }
 }
 
@@ -37,10 +29,8 @@ impl TimeManager for Argo {
 
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock = ArgoClock::new(facts)?;
-        Some(Box::new(ArgoStopper::new(facts, self.params, clock)))
+        Some(Box::new(ArgoStopper::new(facts, *self, clock)))
     }
-
-    fn finish_move(&mut self, _: &MoveOutcome) {}
 }
 
 /// Moves to go where the time control has none, and the most that are planned for.
@@ -48,9 +38,9 @@ const MOVES_TO_GO: u32 = 40;
 /// Least time limit, ms.
 const MIN_LIMIT_MS: f64 = 1.0;
 /// Branch factor for the optimal time.
-pub(crate) const MIN_BRANCH_FACTOR: f64 = 0.75;
+const MIN_BRANCH_FACTOR: f64 = 0.75;
 /// Branch factor for the maximal time.
-pub(crate) const MAX_BRANCH_FACTOR: f64 = 1.5;
+const MAX_BRANCH_FACTOR: f64 = 1.5;
 
 /// Below this clock a move gets `EMERGENCY_SHARE` of it, ms.
 const EMERGENCY_MS: f64 = 10_000.0;
@@ -60,29 +50,29 @@ const CRITICAL_MS: f64 = 5_000.0;
 const CRITICAL_LIMIT_MS: f64 = 10.0;
 
 option_group! {
-    /// Parameters of `argo`.
+    /// The manager, which is its parameter: it remembers nothing from move to move.
     #[derive(Copy)]
-    pub(crate) struct ArgoParams {
+    pub(crate) struct Argo {
         /// Largest difficulty that a move can have; an ordinary move has 1.
         max_difficulty: f64 = 2.0, in 1.0..=100.0, "max-difficulty";
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ArgoClock {
+struct ArgoClock {
     /// The clock less the overhead, ms.
-    pub main_ms: f64,
+    main_ms: f64,
     /// Time that the clock allows for one move, ms.
-    pub available_ms: f64,
+    available_ms: f64,
     /// Increment, ms.
-    pub inc_ms: f64,
+    inc_ms: f64,
     /// Moves to go, `1..=40`.
-    pub moves: u32,
+    moves: u32,
 }
 
 impl ArgoClock {
     /// Returns the clock at the start of a move; `None` where no clock limits the move.
-    pub(crate) fn new(facts: &MoveFacts) -> Option<Self> {
+    fn new(facts: &MoveFacts) -> Option<Self> {
         let inc_ms = facts.limits.mover_clock()?.inc.0;
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
         Some(ArgoClock {
@@ -94,7 +84,7 @@ impl ArgoClock {
     }
 
     /// Returns the time limit for a move of `difficulty`, ms, never more than the clock allows.
-    pub(crate) fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
+    fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
         self.planned_ms(difficulty, branch_factor).min(self.available_ms)
     }
 
@@ -159,7 +149,7 @@ struct Difficulty {
 }
 
 impl Difficulty {
-    fn new(facts: &MoveFacts, params: ArgoParams) -> Self {
+    fn new(facts: &MoveFacts, params: Argo) -> Self {
         let mut difficulty =
             Difficulty { value: 1.0, max: params.max_difficulty, changes: 0, tactical: false };
         if f64::from(facts.tactical_moves) > TACTICAL_SHARE * f64::from(facts.legal_moves) {
@@ -196,7 +186,7 @@ impl Difficulty {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct ArgoStopper {
+struct ArgoStopper {
     clock: ArgoClock,
     difficulty: Difficulty,
     maximum_ms: f64,
@@ -207,7 +197,7 @@ pub(crate) struct ArgoStopper {
 }
 
 impl ArgoStopper {
-    pub(crate) fn new(facts: &MoveFacts, params: ArgoParams, clock: ArgoClock) -> Self {
+    fn new(facts: &MoveFacts, params: Argo, clock: ArgoClock) -> Self {
         let difficulty = Difficulty::new(facts, params);
         ArgoStopper {
             clock,
@@ -263,7 +253,7 @@ impl Stopper for ArgoStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: super::Argo::NAME,
+            manager: Argo::NAME,
             budget: Millis(self.maximum_ms),
             average: Some(Millis(self.optimum_ms)),
             ..MoveReport::default()
@@ -350,7 +340,7 @@ mod tests {
     /// maximum 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
-        ArgoStopper::new(&MoveFacts::default(), ArgoParams::default(), clock)
+        ArgoStopper::new(&MoveFacts::default(), Argo::default(), clock)
     }
 
     fn difficulty_after(iterations: &[(u64, f64, usize)]) -> f64 {
@@ -380,9 +370,9 @@ mod tests {
     fn tactical_positions_are_difficult_once() {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         let facts = MoveFacts { legal_moves: 30, tactical_moves: 11, ..MoveFacts::default() };
-        assert_eq!(ArgoStopper::new(&facts, ArgoParams::default(), clock).difficulty.value, 1.5);
+        assert_eq!(ArgoStopper::new(&facts, Argo::default(), clock).difficulty.value, 1.5);
         let calm = MoveFacts { tactical_moves: 10, ..facts };
-        assert_eq!(ArgoStopper::new(&calm, ArgoParams::default(), clock).difficulty.value, 1.0);
+        assert_eq!(ArgoStopper::new(&calm, Argo::default(), clock).difficulty.value, 1.0);
         // A swing from 1.5 pawns to −0.9: ×1.3, then ×1.5, at most 2.
         assert!((difficulty_after(&[(32, 0.66, 0), (64, -0.5, 0)]) - 1.95).abs() < 1e-9);
         // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.

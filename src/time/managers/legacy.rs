@@ -3,11 +3,9 @@
 use crate::options::option_group;
 use crate::time::estimators::LogLogistic;
 use crate::time::facts::MoveFacts;
-use crate::time::manager::MoveReport;
-use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::manager::{MoveOutcome, MoveReport, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::stoppers::BudgetLimit;
-use crate::time::stoppers::Stopper;
+use crate::time::stoppers::{BudgetLimit, Stopper};
 use crate::time::units::{GamePly, Millis};
 
 /// Plies of an opening book beyond which the first move's bonus does not grow.

@@ -155,8 +155,7 @@ option_group! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
-    use crate::time::facts::MoveFacts;
+    use crate::time::facts::{GoLimits, MoveFacts};
     use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 

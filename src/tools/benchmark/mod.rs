@@ -5,10 +5,9 @@
 
 mod backends;
 
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use std::{fmt, fs};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,10 @@
 //! The machine on which something is measured: what it is, how quiet it was, and what its GPUs told.
 
-use std::fmt;
-use std::fs;
 use std::hint::black_box;
 use std::num::NonZero;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use std::{fmt, fs};
 
 use serde::{Deserialize, Serialize};
 

@@ -6,11 +6,9 @@ pub(super) mod document;
 mod gpus;
 pub(super) mod machine;
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
 
 use clap::Args;
 use serde::Serialize;

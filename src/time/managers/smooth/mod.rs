@@ -16,12 +16,10 @@ pub(crate) use plan::{PiggybankDeposit, PlanInput};
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
-use crate::time::facts::MoveFacts;
-use crate::time::facts::MoverClock;
+use crate::time::facts::{MoveFacts, MoverClock};
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::{Named, Preset};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::Stopper;
+use crate::time::stoppers::{FirstEvaluationWait, Stopper};
 use crate::time::units::Millis;
 
 use piggybank::Piggybank;

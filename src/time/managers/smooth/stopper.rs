@@ -5,8 +5,7 @@ use crate::time::facts::GoLimits;
 use crate::time::manager::MoveReport;
 use crate::time::parameters::Named;
 use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::{StopReason, Stopper};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, SmoothConfig};

@@ -3,8 +3,7 @@
 use super::*;
 use crate::time::chain::{Chain, StopperOptions};
 use crate::time::estimators::learned_share::decay;
-use crate::time::facts::GoLimits;
-use crate::time::facts::RootEvaluation;
+use crate::time::facts::{GoLimits, RootEvaluation};
 use crate::time::manager::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::StopReason;
