@@ -246,8 +246,6 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZero;
-
     use super::*;
     use crate::options::ignored_option;
 
@@ -319,24 +317,6 @@ mod tests {
     }
 
     #[test]
-    fn what_the_command_line_set_is_the_default_in_the_answer_to_uci() {
-        let mut settings = Settings::default();
-        settings.set("Hash", "64").unwrap();
-        settings.set("Backend", "random(seed=3)").unwrap();
-        let lines: Vec<_> = settings.uci_lines(Visibility::Hidden).collect();
-        for start in [
-            "option name RamLimitMb type spin default 64 ",
-            "option name Hash type spin default 64 ",
-            "option name Backend type combo default random(seed=3) var auto ",
-            "option name WeightsFile type string default <empty>",
-            "option name ClearTree type button",
-            "option name TaskWorkers type spin default -1 min -1 max 128",
-        ] {
-            assert_eq!(lines.iter().filter(|line| line.starts_with(start)).count(), 1, "{start}: {lines:#?}");
-        }
-    }
-
-    #[test]
     fn hidden_options_are_listed_only_on_demand() {
         let settings = Settings::default();
         let is_listed = |name: &str, least| {
@@ -355,22 +335,6 @@ mod tests {
             assert_eq!(listed, [common, normal], "{name}");
             assert!(is_listed(name, Visibility::Hidden), "{name}");
         }
-    }
-
-    fn parse(args: &[&str]) -> Result<Settings, clap::Error> {
-        let command = Settings::augment_args(Command::new("zeitnot"));
-        Settings::from_arg_matches(&command.try_get_matches_from(args)?)
-    }
-
-    #[test]
-    fn flags_set_options() {
-        let settings =
-            parse(&["zeitnot", "--threads=3", "--show-wdl", "--cpuct", "2", "--weights", "a b.pb.gz"])
-                .unwrap();
-        assert_eq!(settings.network.threads, NonZero::new(3));
-        assert_eq!((settings.info.show_wdl, settings.search.cpuct), (true, 2.0));
-        assert_eq!(settings.network.weights_file, "a b.pb.gz");
-        assert!(!parse(&["zeitnot", "--show-wdl=false"]).unwrap().info.show_wdl);
     }
 
     fn weakening(elo: u32) -> Weakening {
@@ -397,14 +361,5 @@ mod tests {
         let weakened = settings.for_search(weakening).unwrap();
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
-    }
-
-    #[test]
-    fn analysis_is_never_weakened() {
-        let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
-        let infinite = GoLimits { infinite: true, ..GoLimits::default() };
-        assert_eq!(options.weakening(&infinite), None);
-        options.analyse_mode = true;
-        assert_eq!(options.weakening(&GoLimits::default()), None);
     }
 }

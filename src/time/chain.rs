@@ -161,10 +161,13 @@ fn push_limits_after_manager(
         stoppers.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
     }
     if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
-        let batches = options.smart_pruning_minimum_batches;
-        let pruning = SmartPruning::new(options.smart_pruning_factor, batches, facts.legal_moves);
         let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
-        stoppers.push(Box::new(pruning.wait_for_reply(reply_patience)));
+        stoppers.push(Box::new(SmartPruning::new(
+            options.smart_pruning_factor,
+            options.smart_pruning_minimum_batches,
+            facts.legal_moves,
+            reply_patience,
+        )));
     }
 }
 

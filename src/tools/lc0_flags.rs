@@ -346,21 +346,6 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_file_comes_before_the_command_line() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("lc0.config"), "threads=1\nno-sticky-endgames\ntask-workers=2\n")
-            .unwrap();
-        let words = ["lc0", "--threads=3"].map(OsString::from);
-        let Translation { arguments, notes, .. } = translated(words, Some(folder.path())).unwrap();
-        assert_eq!(arguments, ["lc0", "--threads=1", "--sticky-endgames=false", "--threads=3"]);
-        assert_eq!(notes.len(), 2, "{notes:?}");
-        for words in [["lc0", "bench", "--json"], ["lc0", "--json", "bench"]] {
-            let words = words.map(OsString::from);
-            assert_eq!(translated(words, Some(folder.path())).unwrap().arguments, ["lc0", "bench", "--json"]);
-        }
-    }
-
-    #[test]
     fn modes_that_are_not_here_say_what_is() {
         for (mode, instead) in
             [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("policyhead", "go nodes 1")]
@@ -379,11 +364,6 @@ mod tests {
         let lines = flags.map(|(number, flag)| (number, flag.into()));
         let expected = ConfigFile { path: path.clone(), lines: lines.into() };
         assert_eq!(ConfigFile::find(Some(path.as_os_str()), None).unwrap(), Some(expected));
-        // Beside the program; our own name comes first.
-        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap().unwrap().path, path);
-        let own = folder.path().join("zeitnot.config");
-        fs::write(&own, "").unwrap();
-        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap().unwrap().path, own);
         assert_eq!(ConfigFile::find(Some(OsStr::new("")), Some(folder.path())).unwrap(), None);
     }
 

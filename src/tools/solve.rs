@@ -406,20 +406,6 @@ mod tests {
         assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
     }
 
-    /// A regression: the counters were taken for an operation, and what followed them was lost.
-    #[test]
-    fn counters_may_stand_before_the_operations() {
-        for (counters, position) in
-            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 0 1"), (" hmvc 3; fmvn 40;", " 0 1")]
-        {
-            let problem = Problem::parse(&format!("{MATE}{counters} ; bm Rd8#;"), 1).unwrap();
-            assert_eq!(problem.position, format!("fen {MATE}{position}"));
-            assert_eq!(problem.asked, "bm Rd8#");
-        }
-        let problem = Problem::parse(&format!("{MATE} 0 1 bm Rd8#; id \"a\";"), 1).unwrap();
-        assert_eq!((problem.id.as_str(), problem.goal.best.len()), ("a", 1));
-    }
-
     /// A regression: a mark behind a move was taken for a move.
     #[test]
     fn marks_say_nothing_of_the_move() {
@@ -451,16 +437,5 @@ mod tests {
         }
         let error = Problem::parse(&format!("{MATE} bm Rd8; c8 \"10 3\"; c9 \"d1d8\";"), 1).unwrap_err();
         assert_eq!(error, "c8 has 2 numbers for 1 moves");
-    }
-
-    #[test]
-    fn faults_are_named() {
-        for (operations, expected) in
-            [("", "none of bm, am, dm"), ("bm Qd8;", "Qd8"), ("dm soon;", "expected a number")]
-        {
-            let error = Problem::parse(&format!("{MATE} {operations}"), 1).unwrap_err();
-            assert!(error.contains(expected), "{error}");
-        }
-        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
     }
 }

@@ -277,42 +277,33 @@ mod tests {
         (a - b).abs() < 1e-6 * b.abs().max(1.0)
     }
 
+    /// The critical branch, below 5 s, is never reached in ArGO's listing.
     #[test]
-    fn four_kinds_of_time_control() {
-        // 1·0.75·100,000/(1.5 + 39)·2/3 = 1,234.567901
-        assert!(close(clock(100_000.0, 0.0, 40).limit_ms(1.0, MIN_BRANCH_FACTOR), 1_234.567_901));
-        // … of 100,000 + 39·1,000
-        assert!(close(clock(100_000.0, 1_000.0, 40).limit_ms(1.0, MIN_BRANCH_FACTOR), 1_716.049_383));
-        // 20 moves to go: 75,000/(1.5 + 19)
-        assert!(close(clock(100_000.0, 0.0, 20).limit_ms(1.0, MIN_BRANCH_FACTOR), 3_658.536_585));
-        // … of 100,000 + 19·1,000
-        assert!(close(clock(100_000.0, 1_000.0, 20).limit_ms(1.0, MIN_BRANCH_FACTOR), 4_353.658_537));
-    }
-
-    #[test]
-    fn the_maximum_is_for_difficult_moves() {
-        // 2·1.5·100,000/(3 + 19)
-        assert!(close(clock(100_000.0, 0.0, 20).limit_ms(2.0, MAX_BRANCH_FACTOR), 13_636.363_636));
-        // One move to go: all of it, and 4/3, but not more than there is.
-        assert!(close(clock(100_000.0, 0.0, 1).limit_ms(2.0, MAX_BRANCH_FACTOR), 100_000.0));
-    }
-
-    #[test]
-    fn low_clocks_are_scaled_down() {
-        // 20 moves to go, 1.5 + 19 = 20.5; half below 60 s, 0.3 below 30 s.
-        assert!(close(clock(50_000.0, 0.0, 20).limit_ms(1.0, 0.75), 914.634_146));
-        assert!(close(clock(20_000.0, 0.0, 20).limit_ms(1.0, 0.75), 219.512_195));
-        // Less than 10 to go: 0.75·20,000/(1.5 + 4)·0.3·4/3
-        assert!(close(clock(20_000.0, 0.0, 5).limit_ms(1.0, 0.75), 1_090.909_091));
-    }
-
-    /// The critical branch is never reached in ArGO's listing.
-    #[test]
-    fn emergency_and_critical_clocks() {
-        assert!(close(clock(9_000.0, 0.0, 40).limit_ms(1.0, 0.75), 1_800.0));
-        assert_eq!(clock(4_999.0, 0.0, 40).limit_ms(2.0, 1.5), 10.0);
-        assert_eq!(clock(4.0, 0.0, 40).limit_ms(2.0, 1.5), 4.0);
-        assert_eq!(clock(0.0, 0.0, 40).limit_ms(2.0, 1.5), 0.0);
+    fn limits_by_hand() {
+        for (main_ms, inc_ms, moves, difficulty, branch_factor, expected) in [
+            // 1·0.75·100,000/(1.5 + 39)·2/3; … of 100,000 + 39·1,000
+            (100_000.0, 0.0, 40, 1.0, MIN_BRANCH_FACTOR, 1_234.567_901),
+            (100_000.0, 1_000.0, 40, 1.0, MIN_BRANCH_FACTOR, 1_716.049_383),
+            // 20 moves to go: 75,000/(1.5 + 19); … of 100,000 + 19·1,000
+            (100_000.0, 0.0, 20, 1.0, MIN_BRANCH_FACTOR, 3_658.536_585),
+            (100_000.0, 1_000.0, 20, 1.0, MIN_BRANCH_FACTOR, 4_353.658_537),
+            // The maximum is for difficult moves: 2·1.5·100,000/(3 + 19).
+            (100_000.0, 0.0, 20, 2.0, MAX_BRANCH_FACTOR, 13_636.363_636),
+            // One move to go: all of it, and 4/3, but not more than there is.
+            (100_000.0, 0.0, 1, 2.0, MAX_BRANCH_FACTOR, 100_000.0),
+            // 20 moves to go, 1.5 + 19 = 20.5; half below 60 s, 0.3 below 30 s.
+            (50_000.0, 0.0, 20, 1.0, 0.75, 914.634_146),
+            (20_000.0, 0.0, 20, 1.0, 0.75, 219.512_195),
+            // Less than 10 to go: 0.75·20,000/(1.5 + 4)·0.3·4/3
+            (20_000.0, 0.0, 5, 1.0, 0.75, 1_090.909_091),
+            (9_000.0, 0.0, 40, 1.0, 0.75, 1_800.0),
+            (4_999.0, 0.0, 40, 2.0, 1.5, 10.0),
+            (4.0, 0.0, 40, 2.0, 1.5, 4.0),
+            (0.0, 0.0, 40, 2.0, 1.5, 0.0),
+        ] {
+            let limit = clock(main_ms, inc_ms, moves).limit_ms(difficulty, branch_factor);
+            assert!(close(limit, expected), "{main_ms} {inc_ms} {moves}: {limit} for {expected}");
+        }
     }
 
     #[test]
@@ -353,17 +344,24 @@ mod tests {
 
     #[test]
     fn difficulty_follows_score_and_best_move() {
-        // Q 0.5 is 89 cp, 0.2 is 29 cp: a drop of 60.
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0)]) - 1.3).abs() < 1e-9);
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.5, 1)]) - 1.2).abs() < 1e-9);
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0)]) - 0.8).abs() < 1e-9);
-        assert!(
-            (difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)]) - 0.8).abs() < 1e-9,
-            "its floor"
-        );
-        assert_eq!(difficulty_after(&[(8, 0.5, 0), (16, 0.2, 1)]), 1.0, "too early to rate");
-        // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)]) - 1.5).abs() < 1e-9);
+        for (iterations, expected) in [
+            // Q 0.5 is 89 cp, 0.2 is 29 cp: a drop of 60.
+            (&[(32, 0.5, 0), (64, 0.2, 0)][..], 1.3),
+            (&[(32, 0.5, 0), (64, 0.5, 1)], 1.2),
+            (&[(32, 0.5, 0), (64, 0.5, 0)], 0.8),
+            // Its floor.
+            (&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)], 0.8),
+            // Too early to rate.
+            (&[(8, 0.5, 0), (16, 0.2, 1)], 1.0),
+            // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
+            (&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)], 1.5),
+            // Tactical: a swing from 1.5 pawns to −0.9: ×1.3, then ×1.5, at most 2.
+            (&[(32, 0.66, 0), (64, -0.5, 0)], 1.95),
+            // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.
+            (&[(32, 0.0, 0), (64, 0.0, 1), (128, 0.0, 0), (256, 0.0, 1)], 2.0),
+        ] {
+            assert!((difficulty_after(iterations) - expected).abs() < 1e-9, "{iterations:?}");
+        }
     }
 
     #[test]
@@ -373,11 +371,6 @@ mod tests {
         assert_eq!(ArgoStopper::new(&facts, Argo::default(), clock).difficulty.value, 1.5);
         let calm = MoveFacts { tactical_moves: 10, ..facts };
         assert_eq!(ArgoStopper::new(&calm, Argo::default(), clock).difficulty.value, 1.0);
-        // A swing from 1.5 pawns to −0.9: ×1.3, then ×1.5, at most 2.
-        assert!((difficulty_after(&[(32, 0.66, 0), (64, -0.5, 0)]) - 1.95).abs() < 1e-9);
-        // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.
-        let changes = [(32, 0.0, 0), (64, 0.0, 1), (128, 0.0, 0), (256, 0.0, 1)];
-        assert!((difficulty_after(&changes) - 2.0).abs() < 1e-9);
     }
 
     #[test]
@@ -402,17 +395,6 @@ mod tests {
         assert_eq!(ask(2_700.0, 4_096), Some(StopReason::Settled));
     }
 
-    #[test]
-    fn a_short_mate_ends_the_search() {
-        let mut stopper = stopper();
-        let mate = |mate_in, nodes| SearchStats { mate_in, ..at(1.0, nodes, 1.0, 0) };
-        assert_eq!(stopper.should_stop(&mate(Some(6), 64), &mut Hints::default()), None);
-        assert_eq!(
-            stopper.should_stop(&mate(Some(5), 128), &mut Hints::default()),
-            Some(StopReason::Settled)
-        );
-    }
-
     /// A regression: only short mates ended a search, not those within the depth less 5.
     #[test]
     fn a_mate_well_within_the_depth_ends_the_search() {
@@ -427,5 +409,8 @@ mod tests {
         assert_eq!(ask(None, Some(6), 1 << 16), None);
         assert_eq!(ask(None, Some(6), 1 << 17), Some(StopReason::Settled));
         assert_eq!(ask(None, None, 1 << 17), None);
+        // A short one ends it at once.
+        assert_eq!(ask(Some(6), None, 64), None);
+        assert_eq!(ask(Some(5), None, 128), Some(StopReason::Settled));
     }
 }

@@ -193,13 +193,14 @@ mod tests {
     /// Situations that no opening formula is made for, worked by hand with 200 ms of overhead.
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
+        let limits = |time_ms, inc_ms, movestogo| GoLimits {
+            time: Some(Millis(time_ms)),
+            inc: Millis(inc_ms),
+            movestogo,
+            ..GoLimits::default()
+        };
         let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
-            limits: GoLimits {
-                time: Some(Millis(time_ms)),
-                inc: Millis(inc_ms),
-                movestogo,
-                ..GoLimits::default()
-            },
+            limits: limits(time_ms, inc_ms, movestogo),
             overhead: Millis(200.0),
             game_ply: GamePly(game_ply),
             first_move: game_ply > 0,
@@ -232,7 +233,11 @@ mod tests {
     fn each_manager_is_made_by_its_name() {
         for Registered { name, .. } in MANAGERS {
             assert_eq!(manager_from(name).unwrap().name(), *name);
-            assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), *name);
+            let mut manager = manager_from(&format!("{name}()")).unwrap();
+            assert_eq!(manager.name(), *name);
+            assert!(manager.start_move(&MoveFacts::default()).is_none(), "no clock, no budget");
+            let limits = GoLimits { time: Some(Millis(1e3)), infinite: true, ..GoLimits::default() };
+            assert!(manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).is_none());
         }
     }
 

@@ -461,18 +461,4 @@ mod tests {
             assert!(!history.legal_moves().is_empty(), "{text}");
         }
     }
-
-    #[test]
-    fn epd_operations_are_cut_off() {
-        let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
-        for (line, position) in [
-            (format!("{fen} bm b4f4; id \"x\";"), Some(format!("fen {fen} 0 1"))),
-            (format!(" {fen} 0 1\r"), Some(format!("fen {fen} 0 1"))),
-            ("startpos moves e2e4".into(), Some("startpos moves e2e4".into())),
-            ("# mine".into(), None),
-            (" ".into(), None),
-        ] {
-            assert_eq!(position_in(&line), position);
-        }
-    }
 }
