@@ -24,8 +24,6 @@ pub struct MoveOutcome {
 
 /// A time manager budgets the moves of one game. Each game gets a new one.
 pub trait TimeManager: Send + Debug {
-    fn name(&self) -> &'static str;
-
     /// Budgets a move and returns its stopper; `None` if no clock limits the move (no time given, `infinite`). It is not asked
     /// about `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;

@@ -14,7 +14,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::{Deserialize, Serialize};
 
-use super::accuracy::{AccuracyReport, EvaluatedBy, evaluate_all};
+use super::accuracy::{AccuracyReport, evaluate_all};
 use super::measure::machine::MachineInfo;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
@@ -217,10 +217,7 @@ impl Trial {
 
         let reference = reference(network)?;
         evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
-        let accuracy = AccuracyReport::new(
-            EvaluatedBy { backend: &*tested, slots: &found },
-            EvaluatedBy { backend: &*reference, slots: &expected },
-        );
+        let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
         let throughput = speeds(&*tested)?;
         let workers = if info.processor == Processor::Cpu { cores() } else { 1 };
         let best_nps = throughput.iter().map(|speed| speed.nps).fold(0.0, f64::max);

@@ -158,13 +158,13 @@ impl Translation {
             let (flag, value) =
                 text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
             let name = flag.strip_prefix("--").unwrap_or_default();
-            if let Some(without) = without_effect(name, command) {
+            if let Some((reason, takes_value)) = without_effect(name, command) {
                 // Its value may be the next argument.
-                if value.is_none() && without.takes_value {
+                if value.is_none() && takes_value {
                     flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
                 }
-                if !without.reason.is_empty() {
-                    self.notes.push(format!("{flag}: {}", without.reason));
+                if !reason.is_empty() {
+                    self.notes.push(format!("{flag}: {reason}"));
                 }
             } else if let Some(switch) =
                 name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
@@ -179,26 +179,22 @@ impl Translation {
     }
 }
 
-struct WithoutEffect {
-    reason: &'static str,
-    takes_value: bool,
-}
-
-/// Returns why a flag, written without dashes in front, has no effect in `command`; `None` if it has one.
-fn without_effect(name: &str, command: Option<&str>) -> Option<WithoutEffect> {
+/// Returns why a flag, written without dashes in front, has no effect in `command`, and whether a value follows; `None` if it has an
+/// effect.
+fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bool)> {
     if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
-        return Some(WithoutEffect { reason: "", takes_value: false });
+        return Some(("", false));
     }
     let positive = name.strip_prefix("no-").unwrap_or(name);
     if let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == positive) {
-        return Some(WithoutEffect { reason, takes_value: false });
+        return Some((reason, false));
     }
     if command == Some("backendbench") && OF_A_SEARCH.contains(&name) {
-        return Some(WithoutEffect { reason: "has no effect: nothing is searched", takes_value: true });
+        return Some(("has no effect: nothing is searched", true));
     }
     let spec = ignored_option(positive).filter(|spec| spec.flag == positive)?;
     let takes_value = !matches!(spec.kind, OptionKind::Switch { .. });
-    Some(WithoutEffect { reason: spec.help, takes_value })
+    Some((spec.help, takes_value))
 }
 
 /// Takes the flag `--config` with its value out of `flags`; the last one counts.

@@ -14,7 +14,7 @@ use crate::engine::{
 };
 use crate::options::{OptionError, Visibility, both_names, ignored_option};
 use crate::search::SearchInfo;
-use crate::time::{GoLimits, Millis, MoveStart, Timing};
+use crate::time::{GoLimits, Millis, MoveStart};
 use crate::version::VERSION;
 
 /// The time between two checks whether the search has ended, after the end of the input.
@@ -302,9 +302,8 @@ impl Session {
     }
 
     fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
-        let timing =
-            if self.engine.settings().time.strict_timing { Timing::Strict } else { Timing::FromPosition };
-        let start = self.move_start.go_read(self.since_start(received), limits, timing);
+        let is_strict = self.engine.settings().time.strict_timing;
+        let start = self.move_start.go_read(self.since_start(received), limits, is_strict);
         self.began + start.to_duration().unwrap_or_default()
     }
 

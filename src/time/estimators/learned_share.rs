@@ -61,14 +61,6 @@ mod tests {
         assert_eq!(reuse.value(), 0.7, "held at its maximum");
     }
 
-    #[test]
-    fn insta_moves_hardly_count() {
-        let mut reuse = LearnedShare::new(0.5, 4.0, 0.0, 0.7);
-        (0..10).for_each(|_| reuse.learn(0.0, 0.001));
-        // 0.5·2^(−0.01/4)
-        assert!((reuse.value() - 0.499_134).abs() < 1e-6);
-    }
-
     proptest! {
         #[test]
         fn stays_in_bounds(observed in proptest::num::f64::ANY, weight in proptest::num::f64::ANY) {

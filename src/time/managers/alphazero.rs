@@ -19,20 +19,12 @@ impl Named for Alphazero {
     const NAME: &'static str = "alphazero";
     const SUMMARY: &'static str = "A fixed percentage of the clock.";
     type Params = Self;
-
-    fn new(params: Self) -> Self {
-        params
-    }
 }
 
 impl TimeManager for Alphazero {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let budget = (facts.clock_less_overhead()? * self.time_pct / 100.0).min(facts.available()?);
-        let report = MoveReport { manager: self.name(), budget, ..MoveReport::default() };
+        let report = MoveReport { manager: Self::NAME, budget, ..MoveReport::default() };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 }

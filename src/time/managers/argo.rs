@@ -16,17 +16,9 @@ impl Named for Argo {
     const NAME: &'static str = "argo";
     const SUMMARY: &'static str = "ArGO's manager: a limit that follows the difficulty of the move.";
     type Params = Self;
-
-    fn new(params: Self) -> Self {
-        params
-    }
 }
 
 impl TimeManager for Argo {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock = ArgoClock::new(facts)?;
         Some(Box::new(ArgoStopper::new(facts, *self, clock)))

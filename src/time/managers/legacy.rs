@@ -46,15 +46,17 @@ pub(crate) struct Legacy {
     spared_ms: f64,
 }
 
+impl From<LegacyParams> for Legacy {
+    fn from(params: LegacyParams) -> Self {
+        Legacy { params, spared_ms: 0.0 }
+    }
+}
+
 impl Named for Legacy {
     const NAME: &'static str = "legacy";
     const SUMMARY: &'static str =
         "Lc0's default: the clock divided by the moves left, with the time that earlier moves spared on top.";
     type Params = LegacyParams;
-
-    fn new(params: LegacyParams) -> Self {
-        Legacy { params, spared_ms: 0.0 }
-    }
 }
 
 impl Legacy {
@@ -78,10 +80,6 @@ impl Legacy {
 }
 
 impl TimeManager for Legacy {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available = facts.available()?;
         let estimate = self.params.moves_left().moves_left(facts.game_ply);
@@ -94,7 +92,7 @@ impl TimeManager for Legacy {
         let average_ms = total_ms / moves_left;
         let planned_ms = self.slow_down(average_ms * self.first_move_factor(facts)) + immediate_ms;
         let report = MoveReport {
-            manager: self.name(),
+            manager: Self::NAME,
             budget: Millis(planned_ms).min(available),
             average: Some(Millis(average_ms)),
             moves_left: Some(moves_left),
@@ -125,7 +123,7 @@ mod tests {
     }
 
     fn default_budget(facts: &MoveFacts) -> f64 {
-        budget(&mut Legacy::new(LegacyParams::default()), facts)
+        budget(&mut Legacy::from(LegacyParams::default()), facts)
     }
 
     fn close(a: f64, b: f64) -> bool {
@@ -157,7 +155,7 @@ mod tests {
 
     #[test]
     fn spared_time_goes_into_the_next_move() {
-        let mut manager = Legacy::new(LegacyParams::default());
+        let mut manager = Legacy::from(LegacyParams::default());
         let report = MoveReport { budget: Millis(1000.0), ..MoveReport::default() };
         let outcome = MoveOutcome { used: Millis(400.0), report, ..MoveOutcome::default() };
         manager.finish_move(&outcome);
@@ -170,12 +168,12 @@ mod tests {
     #[test]
     fn slowmover_scales_and_pays_back() {
         let params = LegacyParams { slowmover: 2.0, ..LegacyParams::default() };
-        let mut manager = Legacy::new(params);
+        let mut manager = Legacy::from(params);
         assert!(close(budget(&mut manager, &facts(40_200.0, 0.0, Some(40))), 2000.0));
         assert!(close(manager.spared_ms, -1000.0));
         // 40 ms · 2 stay below 200 ms: no effect.
-        assert!(close(budget(&mut Legacy::new(params), &facts(1_800.0, 0.0, Some(40))), 40.0));
+        assert!(close(budget(&mut Legacy::from(params), &facts(1_800.0, 0.0, Some(40))), 40.0));
         let fast = LegacyParams { slowmover: 0.5, ..LegacyParams::default() };
-        assert!(close(budget(&mut Legacy::new(fast), &facts(1_800.0, 0.0, Some(40))), 20.0));
+        assert!(close(budget(&mut Legacy::from(fast), &facts(1_800.0, 0.0, Some(40))), 20.0));
     }
 }

@@ -17,17 +17,9 @@ impl Named for Stockfish {
     const SUMMARY: &'static str =
         "Stockfish's manager of 2013: optimum and maximum time by the importance of the move.";
     type Params = Self;
-
-    fn new(params: Self) -> Self {
-        params
-    }
 }
 
 impl TimeManager for Stockfish {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available_ms = facts.available()?.0;
         let clock = facts.limits.mover_clock()?;

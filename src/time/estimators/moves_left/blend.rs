@@ -39,17 +39,19 @@ pub struct BlendMember {
     pub weight: f64,
 }
 
+impl From<BlendMemberParams> for Blend {
+    fn from(BlendMemberParams { weight }: BlendMemberParams) -> Self {
+        let head = MovesLeftEstimator::Head(MovesLeftHead::default());
+        let pieces = MovesLeftEstimator::Pieces(PieceCountTable::default());
+        Blend { members: [head, pieces].map(|estimator| BlendMember { estimator, weight }).into() }
+    }
+}
+
 impl Named for Blend {
     const NAME: &'static str = "blend";
     const SUMMARY: &'static str = "The weighted mean of its members. The weight of the head counts for 1/(1 + (spread/M)²) of \
                                    itself. `blend` without members mixes `mle-mlh` and `mle-pieces` evenly.";
     type Params = BlendMemberParams;
-
-    fn new(BlendMemberParams { weight }: BlendMemberParams) -> Self {
-        let head = MovesLeftEstimator::Head(MovesLeftHead::default());
-        let pieces = MovesLeftEstimator::Pieces(PieceCountTable::default());
-        Blend { members: [head, pieces].map(|estimator| BlendMember { estimator, weight }).into() }
-    }
 
     fn from_list(list: &Params, preset: Preset) -> Result<Self, ParamError> {
         let possible = ESTIMATORS.iter().filter(|member| member.name != Self::NAME);
@@ -64,7 +66,7 @@ impl Named for Blend {
                     .push(BlendMember { estimator: (member.create)(&own, preset)?, weight: params.weight });
             }
         }
-        Ok(if members.is_empty() { Blend::new(BlendMemberParams::default()) } else { Blend { members } })
+        Ok(if members.is_empty() { Blend::from(BlendMemberParams::default()) } else { Blend { members } })
     }
 }
 

@@ -43,10 +43,6 @@ impl Named for LogLogistic {
     const SUMMARY: &'static str =
         "The conditional median of a log-logistic game length: m·(1 + 2(k/m)^s)^(1/s) − k with k = ply/2.";
     type Params = LogLogistic;
-
-    fn new(params: LogLogistic) -> Self {
-        params
-    }
 }
 
 impl Estimate for LogLogistic {

@@ -26,10 +26,6 @@ impl Named for MovesLeftHead {
                                    averaged over the tree, and its spread over the lines searched; `mle-pieces`, with a message, \
                                    where there is no head.";
     type Params = MovesLeftHead;
-
-    fn new(params: MovesLeftHead) -> Self {
-        params
-    }
 }
 
 impl Estimate for MovesLeftHead {

@@ -57,10 +57,6 @@ impl Named for PieceCountTable {
                                    pieces: over games played to mate). A value given for 2, 8, 16, 24 or 32 pieces changes the table \
                                    between its neighbours.";
     type Params = PieceCountTable;
-
-    fn new(params: PieceCountTable) -> Self {
-        params
-    }
 }
 
 impl Estimate for PieceCountTable {

@@ -167,14 +167,16 @@ fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
     }
 }
 
+impl From<SmoothValues> for Smooth {
+    fn from(params: SmoothValues) -> Self {
+        Smooth::with(params.into())
+    }
+}
+
 impl Named for Smooth {
     const NAME: &'static str = "smooth";
     const SUMMARY: &'static str = "The same number of nodes in the tree at the end of every move, all time used by the end of the game.";
     type Params = SmoothValues;
-
-    fn new(params: SmoothValues) -> Self {
-        Smooth::with(params.into())
-    }
 
     fn from_list(list: &Params, _: Preset) -> Result<Self, ParamError> {
         SmoothConfig::from_params(list).map(Smooth::with)
@@ -182,10 +184,6 @@ impl Named for Smooth {
 }
 
 impl TimeManager for Smooth {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let Some(clock) = facts.limits.mover_clock() else {
             // A search without a clock comes between two moves of the game: what the next one finds in the tree is its work too.

@@ -279,13 +279,6 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_table_is_the_default() {
-        assert_eq!(read(""), Ok(SmoothConfig::from(SmoothValues::default())));
-        assert_eq!(read("preset=pr1195"), Ok(SmoothConfig::from(SmoothValues::default())));
-        assert_eq!(read("preset=lc0"), Ok(SmoothConfig::from(SmoothValues::lc0())));
-    }
-
-    #[test]
     fn keys_override_the_preset_in_any_order() {
         let params = read("init-nps=12345,preset=lc0,limit=both,mle-legacy(steepness=12.0)").unwrap();
         // What is not named is the preset's, in the estimator too.
