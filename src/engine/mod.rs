@@ -7,7 +7,6 @@
 mod documentation;
 mod game;
 mod go;
-mod info_options;
 mod memory;
 mod network;
 mod player;
@@ -24,7 +23,6 @@ use thiserror::Error;
 use game::GameState;
 use go::ActiveSearch;
 pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
-pub use info_options::{InfoOptions, ScoreType};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
@@ -33,7 +31,7 @@ pub(crate) use network::{OpenedBackend, load_network, open_backend};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use quick_look::quick_look;
 pub(crate) use settings::CLEAR_TREE;
-pub use settings::Settings;
+pub use settings::{InfoOptions, ScoreType, Settings};
 
 use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;

@@ -11,9 +11,9 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
-use super::measure::document::Document;
+use super::measure::Document;
 #[cfg(feature = "lab")]
-use super::measure::document::Figure;
+use super::measure::Figure;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, Variant};
 use crate::engine::EngineError;

@@ -12,9 +12,9 @@ use std::{fmt, fs};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::measure::document::Document;
+use super::measure::Document;
 #[cfg(feature = "lab")]
-use super::measure::document::Figure;
+use super::measure::Figure;
 use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, SensorReport};
 use super::measure::{
     BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, write_facts,

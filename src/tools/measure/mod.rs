@@ -1,7 +1,6 @@
 //! What the commands that measure speed share: one search over positions with its figures ([`search_all`]), the machine
-//! ([`machine`]), and one report for people ([`document`]). Rounds over a backend are in [`crate::network::throughput`].
+//! ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in [`crate::network::throughput`].
 
-pub(super) mod document;
 #[cfg(feature = "lab")]
 mod gpus;
 pub(super) mod machine;
@@ -13,10 +12,11 @@ use std::{fmt, fs, io};
 use clap::Args;
 use serde::Serialize;
 
-use super::output::eprint_message;
+use super::output::{eprint_message, write_json};
 use super::{Failure, Output};
 use crate::chess::split_epd;
 use crate::engine::{Engine, FinishedSearch, Settings};
+use crate::report::Table;
 use crate::search::{CounterValues, SearchSummary};
 use crate::system::cpu_time;
 use crate::time::{GoLimits, Millis, Nodes};
@@ -446,6 +446,59 @@ impl fmt::Display for PositionRow {
              {collisions:>9} {mean_batch:>7.1}  {}",
             self.best_move, self.position
         )
+    }
+}
+
+/// A report for people. It is passed on, so that it names no folder.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub(super) title: &'static str,
+    /// The headline first: machine, network, speed.
+    pub(super) paragraphs: Vec<String>,
+    /// Text to be shown as it is.
+    pub(super) code: Option<String>,
+    pub(super) tables: Vec<Table>,
+    /// Plots; a build without the laboratory has none.
+    #[cfg(feature = "lab")]
+    pub(super) figures: Vec<Figure>,
+}
+
+#[cfg(feature = "lab")]
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    pub(super) file: &'static str,
+    pub(super) caption: &'static str,
+    pub(super) svg: String,
+}
+
+impl Document {
+    fn to_markdown(&self) -> String {
+        let mut text = format!("# {}\n", self.title);
+        self.paragraphs.iter().for_each(|paragraph| text += &format!("\n{paragraph}\n"));
+        self.code.iter().for_each(|code| text += &format!("\n```\n{}\n```\n", code.trim_end()));
+        self.tables.iter().for_each(|table| text += &format!("\n{}", table.to_markdown()));
+        text
+    }
+
+    /// Writes the report into `folder`, which is made if need be: `report.md`, `data` as a JSON file of the name `json`, and in a build
+    /// with the laboratory `index.html` and the plots.
+    pub(super) fn write(&self, folder: &Path, json: &str, data: &impl Serialize) -> Result<(), Failure> {
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join("report.md"), self.to_markdown())?;
+        #[cfg(feature = "lab")]
+        self.write_page(folder)?;
+        write_json(&folder.join(json), data)
+    }
+
+    #[cfg(feature = "lab")]
+    fn write_page(&self, folder: &Path) -> Result<(), Failure> {
+        let mut page = crate::report::Page::new(self.title);
+        page = self.paragraphs.iter().fold(page, |page, paragraph| page.paragraph(paragraph));
+        page = self.code.iter().fold(page, |page, code| page.code(code));
+        page = self.figures.iter().fold(page, |page, figure| page.figure(&figure.svg, figure.caption));
+        self.tables.iter().fold(page, |page, table| page.table(table)).write(folder)?;
+        let mut figures = self.figures.iter();
+        Ok(figures.try_for_each(|figure| fs::write(folder.join(figure.file), &figure.svg))?)
     }
 }
 
