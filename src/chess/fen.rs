@@ -115,7 +115,6 @@ fn tidy(fen: &str) -> String {
     fields.join(" ")
 }
 
-/// Reads the fields of a FEN and checks what shakmaty does not.
 fn setup_of(fen: &str) -> Result<Setup, PositionError> {
     let syntax = |reason| PositionError::Syntax { fen: fen.to_owned(), reason };
     let setup =
@@ -132,7 +131,6 @@ fn setup_of(fen: &str) -> Result<Setup, PositionError> {
     Ok(setup)
 }
 
-/// Makes the position of a setup, or says what is wrong with it.
 fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
     // Castling mode Chess960 includes the standard one; how moves are written is decided elsewhere.
     Chess::from_setup(setup, CastlingMode::Chess960)

@@ -4,8 +4,7 @@
 //! pops them again.
 
 use super::fen::PositionError;
-use super::moves::{Move, MoveList};
-use super::moves::{MoveError, Variant};
+use super::moves::{Move, MoveError, MoveList, Variant};
 use super::position::Position;
 
 /// Values of the fifty-move counter, plies, up to which positions share their evaluations.

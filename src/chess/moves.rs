@@ -72,7 +72,6 @@ impl Move {
 }
 
 impl fmt::Debug for Move {
-    /// Writes the move as in Chess960: `e2e4`, `e1h1`, `a7a8q`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.from_square(), self.to_square())?;
         self.promotion().map_or(Ok(()), |role| write!(f, "{}", role.char()))
@@ -124,7 +123,6 @@ impl Position {
             .ok_or_else(|| MoveError::Illegal { text: uci.to_owned(), fen: self.to_fen() })
     }
 
-    /// Reads a legal move in standard algebraic notation, as in PGN: `Nf3`, `exd5`, `O-O`, `e8=Q+`.
     pub(crate) fn parse_san(&self, san: &str) -> Result<Move, MoveError> {
         let written = San::from_ascii(san.trim_end_matches(['+', '#']).as_bytes())
             .map_err(|_| MoveError::San(san.to_owned()))?;

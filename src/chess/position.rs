@@ -10,8 +10,7 @@ use serde::Serialize;
 use shakmaty::zobrist::{Zobrist64, ZobristValue};
 use shakmaty::{Bitboard, Board, CastlingSide, Chess, Color, EnPassantMode, Position as _, Role, Square};
 
-use super::moves::Variant;
-use super::moves::{Move, MoveList};
+use super::moves::{Move, MoveList, Variant};
 
 /// A legal position with all that its legal moves depend on, its fifty-move counter and its move number.
 #[derive(Clone, Debug)]
@@ -212,7 +211,6 @@ fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     }
 }
 
-/// Computes the key of castling rights by the rooks' squares, which tell Chess960 positions apart.
 fn castling_key(rooks: Bitboard) -> u64 {
     // shakmaty's numbers for promoted pieces serve: one per square, and standard chess has no other use for them.
     rooks.into_iter().fold(0, |key, square| key ^ Zobrist64::zobrist_for_promoted(square).0)

@@ -13,7 +13,6 @@ use crate::time::manager_from;
 use crate::time::managers::{MANAGERS, Smooth};
 use crate::time::parameters::Named;
 
-/// A page with its tables, each with the name by which the page refers to it.
 fn pages() -> [(&'static str, Vec<(&'static str, String)>); 2] {
     let time = vec![
         ("managers", managers()),
@@ -79,7 +78,6 @@ fn backend_parameters() -> String {
     table(&["backend", "parameter", "default", "values", "meaning"], rows)
 }
 
-/// Returns the default, as code where it is a word.
 fn default_value(spec: &OptionSpec) -> String {
     let default = spec.default_text();
     if spec.meanings.is_empty() { default } else { code(&default) }
@@ -90,7 +88,6 @@ fn other_value(spec: &OptionSpec) -> String {
     spec.lc0.clone().filter(|lc0| lc0 != "lc0").unwrap_or_default()
 }
 
-/// Returns the values that are accepted.
 fn allowed(spec: &OptionSpec) -> String {
     let bound = |value: f64| if value >= 1e6 { format!("{value:e}") } else { value.to_string() };
     match &spec.kind {
@@ -103,7 +100,6 @@ fn allowed(spec: &OptionSpec) -> String {
     }
 }
 
-/// Returns what the parameter does, and what its words mean.
 fn help(spec: &OptionSpec) -> String {
     let meaning = |(word, text): &(&str, &str)| format!("{}: {}", code(word), text.trim_end_matches('.'));
     let meanings: Vec<_> = spec.meanings.iter().map(meaning).collect();
@@ -114,7 +110,6 @@ fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// Returns a table in Markdown with a line break at its end.
 fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut text = format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
     for row in rows {
@@ -128,7 +123,6 @@ fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     text
 }
 
-/// Returns a page with the present tables between their marks.
 fn updated(page: &str, tables: Vec<(&str, String)>) -> String {
     let mut page = page.to_owned();
     for (name, markdown) in tables {

@@ -48,7 +48,6 @@ pub(super) struct GameState {
 }
 
 impl GameState {
-    /// Returns a game whose memory is freed in the background.
     pub(super) fn new(settings: &Settings) -> Result<GameState, EngineError> {
         GameState::with_reclaimer(settings, Reclaimer::new())
     }
@@ -126,7 +125,6 @@ impl GameState {
         Ok(Search::new(context, chain, visits))
     }
 
-    /// Makes the last position of `history` the root, keeping what the tree knows of it.
     fn set_position(
         &mut self,
         history: &History,

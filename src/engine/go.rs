@@ -53,7 +53,7 @@ pub struct SearchAnswer {
 pub trait Listener: Send {
     /// Receives news of the search.
     fn info(&mut self, root: &History, info: &SearchInfo);
-    /// Receives a message for people: a failure, a choice that was made.
+    /// Receives a message for people.
     fn note(&mut self, text: &str);
     /// Receives a line on how the search's time was budgeted and used.
     fn time_report(&mut self, _text: &str) {}
@@ -102,7 +102,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes everything ready for a search and lets the workers begin.
     fn prepare_search(
         &mut self,
         order: &SearchOrder,
@@ -132,7 +131,6 @@ impl Engine {
         Ok((search, game))
     }
 
-    /// Makes network, tables and cache as the options ask for, and tells what is new.
     fn make_ready(&mut self, listener: &mut dyn Listener) -> Result<(), EngineError> {
         match self.prepare() {
             Ok(Some(info)) => {
@@ -152,7 +150,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the present game, or a new one, for a search.
     fn take_game(&mut self) -> Result<GameState, EngineError> {
         if mem::take(&mut self.wants_new_manager) {
             self.game = None;
@@ -181,10 +178,7 @@ impl Engine {
 
     /// Searches on our own clock from `received` on: the opponent has played the move that is pondered on. The tree below it is
     /// kept.
-    ///
-    /// # Errors
-    /// Fails as [`Engine::go`] does.
-    pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
+    pub(crate) fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         self.send_pending_answer();
         let Some(active) = self.active.take_if(|active| active.is_pondering()) else { return Ok(()) };
         let end = active.hand_over();
@@ -196,7 +190,7 @@ impl Engine {
     }
 
     /// Returns whether a search is running whose answer is not out yet.
-    pub fn is_searching(&self) -> bool {
+    pub(crate) fn is_searching(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }
 
@@ -213,7 +207,6 @@ impl Engine {
         }
     }
 
-    /// Ends the running search and takes its game back.
     pub(super) fn finish(&mut self) {
         self.stop();
         self.wait();
@@ -292,7 +285,6 @@ impl ActiveSearch {
         self.search.request_stop();
     }
 
-    /// Returns whether the search ponders, and nobody has stopped it.
     fn is_pondering(&self) -> bool {
         self.is_pondering && !self.is_ending()
     }

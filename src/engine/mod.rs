@@ -7,7 +7,6 @@
 mod documentation;
 mod game;
 mod go;
-mod info_options;
 mod memory;
 mod network;
 mod player;
@@ -24,7 +23,6 @@ use thiserror::Error;
 use game::GameState;
 use go::ActiveSearch;
 pub use go::{FinishedSearch, GoRequest, Listener, SearchAnswer};
-pub use info_options::{InfoOptions, ScoreType};
 use memory::CacheSettings;
 pub use memory::MemoryOptions;
 use network::LoadedNetwork;
@@ -33,7 +31,7 @@ pub(crate) use network::{OpenedBackend, load_network, open_backend};
 pub use player::{EnginePlayer, EngineSetup, PlayerMove};
 use quick_look::quick_look;
 pub(crate) use settings::CLEAR_TREE;
-pub use settings::Settings;
+pub use settings::{InfoOptions, ScoreType, Settings};
 
 use crate::chess::{History, PositionError, Variant};
 use crate::network::backends::BackendConfig;
@@ -275,7 +273,6 @@ impl Drop for Engine {
     }
 }
 
-/// Checks the options whose text has a grammar of its own.
 fn check(settings: &Settings) -> Result<(), EngineError> {
     game::time_manager(&settings.time)?;
     BackendConfig::parse(&settings.network.backend, &settings.network.backend_options)?;
@@ -321,7 +318,6 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Returns whether there is no position to search, whatever it would be searched with.
     pub(crate) fn is_of_position(&self) -> bool {
         matches!(self, EngineError::Position(_) | EngineError::NoPosition(_))
     }

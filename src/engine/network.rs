@@ -56,7 +56,6 @@ impl NetworkOptions {
     }
 }
 
-/// Reads the network that `options` name, or else the one that is found.
 pub(crate) fn load_network(options: &NetworkOptions) -> Result<Discovered, NetworkError> {
     discover::load(options.named_file(), options.heads())
 }
@@ -69,7 +68,6 @@ pub struct OpenedBackend {
     pub(crate) network_sha256: Option<String>,
 }
 
-/// Makes the backend that `options` ask for, with the network that they name or that is found.
 pub(crate) fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let mut config =
         BackendConfig::parse(&options.backend, &options.backend_options)?.with_fallback(options.fallback);

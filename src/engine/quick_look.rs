@@ -180,7 +180,6 @@ fn placement(position: &Position, mv: Move) -> i32 {
     }
 }
 
-/// Returns 0 at the edge to 3 in the centre.
 fn centrality(square: Square) -> i32 {
     let from_edge = |coordinate: u32| coordinate.min(7 - coordinate) as i32;
     from_edge(u32::from(square.file())).min(from_edge(u32::from(square.rank())))

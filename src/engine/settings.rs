@@ -4,14 +4,13 @@ use std::sync::LazyLock;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use super::info_options::InfoOptions;
 use super::memory::MemoryOptions;
 use super::network::NetworkOptions;
 use crate::options::{
     IGNORED_OPTIONS, OTHER_NAMES, OptionError, OptionGroup, OptionKind, OptionSpec, OtherName, Visibility,
-    add_flags, nearest_name, option_group, own_name, read_flags,
+    add_flags, nearest_name, option_choice, option_group, own_name, read_flags,
 };
-use crate::search::{ContemptMode, ContemptOptions, SearchParams};
+use crate::search::{ContemptMode, ContemptOptions, MoveStatsWhen, Reporting, SearchParams};
 use crate::tablebase::TablebaseOptions;
 use crate::time::{GoLimits, Nodes, StopperOptions, TimeOptions};
 
@@ -75,7 +74,6 @@ static SPECS: LazyLock<Vec<OptionSpec>> = LazyLock::new(|| {
 });
 
 impl Settings {
-    /// Returns all options, in the order in which they are listed to people.
     pub(crate) fn specs() -> &'static [OptionSpec] {
         &SPECS
     }
@@ -163,6 +161,68 @@ impl FromArgMatches for Settings {
     }
 }
 
+option_choice! {
+    /// The form in which a score is shown.
+    pub enum ScoreType {
+        /// Centipawns computed from win minus loss.
+        Centipawn = "centipawn",
+        /// Centipawns computed from the value that the search uses.
+        CentipawnWithDrawScore = "centipawn_with_drawscore",
+        /// Lc0's formula of 2019.
+        Centipawn2019 = "centipawn_2019",
+        /// Lc0's formula of 2018.
+        Centipawn2018 = "centipawn_2018",
+        /// Expected points in hundredths of a percent.
+        WinPercentage = "win_percentage",
+        /// The value that the search uses, in ten-thousandths.
+        Q = "Q",
+        /// Win minus loss in ten-thousandths.
+        WinMinusLoss = "W-L",
+        /// The mean advantage in hundredths, where 100 means an even chance to win.
+        WdlMu = "WDL_mu",
+    }
+}
+
+option_group! {
+    /// The options that choose what is reported about a search, to the GUI and to the log.
+    pub struct InfoOptions {
+        /// Report how each move's time was budgeted and used, as an `info string`.
+        verbose_time: bool = false, "VerboseTime", "verbose-time";
+        /// Number of principal variations to show.
+        multi_pv: usize = 1, in 1..=500, "MultiPV", "multipv", common;
+        /// Show the visits of each line as its node count, instead of the total.
+        per_pv_counters: bool = false, "PerPVCounters", "per-pv-counters";
+        /// Format of the score.
+        score_type: ScoreType = ScoreType::WdlMu, "ScoreType", "score-type";
+        /// Report every root move after a search, as `info string` lines. LogFile receives them in any case.
+        verbose_move_stats: bool = false, "VerboseMoveStats", "verbose-move-stats";
+        /// Report every root move with each `info` line. Without VerboseMoveStats only LogFile receives the report.
+        log_live_stats: bool = false, "LogLiveStats", "log-live-stats", hidden;
+        /// File to which all input and output is appended, with timestamps and each move's use of time. `<stderr>` writes to the console.
+        log_file: String = String::new(), "LogFile", "logfile";
+        /// Name that the engine reports to the GUI. Some GUIs choose what they show by this name. If empty, it is Zeitnot and its version.
+        engine_name: String = String::new(), "EngineName", "name", hidden;
+        /// Show the chances of win, draw and loss in permille.
+        show_wdl: bool = false, "UCI_ShowWDL", "show-wdl", common;
+        /// Show the number of positions that the network evaluates per second.
+        show_eps: bool = false, "UCI_ShowEPS", "show-eps";
+        /// Show the estimated number of moves left, if the network has a Moves Left Head.
+        show_moves_left: bool = false, "UCI_ShowMovesLeft", "show-movesleft";
+    }
+}
+
+impl InfoOptions {
+    pub(super) fn reporting(&self) -> Reporting {
+        let has_reader = self.verbose_move_stats || !self.log_file.is_empty();
+        let move_stats = match (has_reader, self.log_live_stats) {
+            (true, true) => MoveStatsWhen::Always,
+            (true, false) => MoveStatsWhen::AtEnd,
+            (false, _) => MoveStatsWhen::Never,
+        };
+        Reporting { lines: self.multi_pv, move_stats }
+    }
+}
+
 option_group! {
     /// The options for analysis and for weaker play.
     #[derive(Copy)]
@@ -247,8 +307,6 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZero;
-
     use super::*;
     use crate::options::ignored_option;
 
@@ -320,24 +378,6 @@ mod tests {
     }
 
     #[test]
-    fn what_the_command_line_set_is_the_default_in_the_answer_to_uci() {
-        let mut settings = Settings::default();
-        settings.set("Hash", "64").unwrap();
-        settings.set("Backend", "random(seed=3)").unwrap();
-        let lines: Vec<_> = settings.uci_lines(Visibility::Hidden).collect();
-        for start in [
-            "option name RamLimitMb type spin default 64 ",
-            "option name Hash type spin default 64 ",
-            "option name Backend type combo default random(seed=3) var auto ",
-            "option name WeightsFile type string default <empty>",
-            "option name ClearTree type button",
-            "option name TaskWorkers type spin default -1 min -1 max 128",
-        ] {
-            assert_eq!(lines.iter().filter(|line| line.starts_with(start)).count(), 1, "{start}: {lines:#?}");
-        }
-    }
-
-    #[test]
     fn hidden_options_are_listed_only_on_demand() {
         let settings = Settings::default();
         let is_listed = |name: &str, least| {
@@ -356,22 +396,6 @@ mod tests {
             assert_eq!(listed, [common, normal], "{name}");
             assert!(is_listed(name, Visibility::Hidden), "{name}");
         }
-    }
-
-    fn parse(args: &[&str]) -> Result<Settings, clap::Error> {
-        let command = Settings::augment_args(Command::new("zeitnot"));
-        Settings::from_arg_matches(&command.try_get_matches_from(args)?)
-    }
-
-    #[test]
-    fn flags_set_options() {
-        let settings =
-            parse(&["zeitnot", "--threads=3", "--show-wdl", "--cpuct", "2", "--weights", "a b.pb.gz"])
-                .unwrap();
-        assert_eq!(settings.network.threads, NonZero::new(3));
-        assert_eq!((settings.info.show_wdl, settings.search.cpuct), (true, 2.0));
-        assert_eq!(settings.network.weights_file, "a b.pb.gz");
-        assert!(!parse(&["zeitnot", "--show-wdl=false"]).unwrap().info.show_wdl);
     }
 
     fn weakening(elo: u32) -> Weakening {
@@ -398,14 +422,5 @@ mod tests {
         let weakened = settings.for_search(weakening).unwrap();
         assert!(settings.search.leaf_mate_search > 0);
         assert_eq!(weakened.search.leaf_mate_search, 0);
-    }
-
-    #[test]
-    fn analysis_is_never_weakened() {
-        let mut options = StrengthOptions { limit_strength: true, ..StrengthOptions::default() };
-        let infinite = GoLimits { infinite: true, ..GoLimits::default() };
-        assert_eq!(options.weakening(&infinite), None);
-        options.analyse_mode = true;
-        assert_eq!(options.weakening(&GoLimits::default()), None);
     }
 }

@@ -154,7 +154,6 @@ impl Page {
     }
 }
 
-/// Escapes text for HTML and SVG, and for their attributes.
 pub(super) fn escape(text: &str) -> String {
     let text = printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;").replace('\'', "&#39;")

@@ -47,7 +47,6 @@ impl Plot {
         self.layer(name, LayerKind::Line, points.iter().map(Part::point).collect())
     }
 
-    /// Adds an area from low to high, `(x, low, high)`, such as a confidence band.
     pub(crate) fn band(self, name: &str, edges: &[(f64, f64, f64)]) -> Plot {
         let edge = |&(x, low, high): &_| Part { x: (x, x), y: (low, high), weight: 1.0 };
         self.layer(name, LayerKind::Band, edges.iter().map(edge).collect())
@@ -167,7 +166,6 @@ impl Part {
         Part { x: (x, x), y: (y, y), weight: 1.0 }
     }
 
-    /// The same with positions on the axes in place of numbers.
     fn on_axes(self, x: &Axis, y: &Axis) -> Part {
         let position = |axis: &Axis, (low, high)| (axis.position(low), axis.position(high));
         Part { x: position(x, self.x), y: position(y, self.y), ..self }
@@ -350,7 +348,6 @@ impl BarPlot {
         self.draw_names(area, &chart.backend_coord(&(x.start, 0.0)), &chart.backend_coord(&(x.start, bottom)))
     }
 
-    /// Writes the categories' names at the left of their groups.
     fn draw_names(&self, area: &Area<'_>, top: &(i32, i32), bottom: &(i32, i32)) -> Drawn {
         let (_, origin) = area.get_pixel_range();
         let group = f64::from(bottom.1 - top.1) / self.categories.len().max(1) as f64;
@@ -363,7 +360,6 @@ impl BarPlot {
     }
 }
 
-/// Writes a value with three digits, which are enough beside a bar.
 fn round3(value: f64) -> f64 {
     let digits = 10f64.powf((2.0 - value.abs().max(1e-9).log10().floor()).clamp(0.0, 9.0));
     (value * digits).round() / digits
@@ -372,7 +368,6 @@ fn round3(value: f64) -> f64 {
 /// Ticks of an axis, about.
 const TICKS: f64 = 7.0;
 
-/// The way in which numbers become lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AxisScale {
     /// Equal differences are equally long.
@@ -473,7 +468,6 @@ fn nice_step(step: f64) -> f64 {
         .unwrap_or(step)
 }
 
-/// Returns a short text for a number: `0.25`, `12`, `4096`, `25k`, `1.5M`.
 fn number(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),
@@ -522,7 +516,6 @@ const GRID: RGBColor = RGBColor(1, 2, 0);
 const INK_STYLE: ShapeStyle =
     ShapeStyle { color: RGBAColor(INK.0, INK.1, INK.2, 1.0), filled: false, stroke_width: FINENESS };
 
-/// The area in which a chart is drawn.
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// The result of drawing. Drawing into a string does not fail.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
@@ -541,7 +534,6 @@ fn text() -> TextStyle<'static> {
     ("sans-serif", px(TEXT_SIZE)).into_font().color(&INK)
 }
 
-/// Sets what the meshes of all plots share.
 fn mesh<'m, 'a, 'b, 'c, X, Y>(
     mesh: &'m mut MeshStyle<'a, 'b, X, Y, SVGBackend<'c>>,
 ) -> &'m mut MeshStyle<'a, 'b, X, Y, SVGBackend<'c>>
@@ -556,7 +548,6 @@ where
         .light_line_style(TRANSPARENT)
 }
 
-/// A picture with a title and a legend.
 struct Canvas<'a> {
     title: &'a str,
     /// Entries of the legend by place; nameless ones are not shown.
@@ -566,7 +557,6 @@ struct Canvas<'a> {
 }
 
 impl Canvas<'_> {
-    /// Returns the SVG with what `chart` draws below title and legend.
     fn draw(&self, chart: impl FnOnce(&Area<'_>) -> Drawn) -> String {
         let entries = self.legend();
         let lines = entries.last().map_or(0, |last| last.line + 1);
@@ -657,7 +647,6 @@ fn finish(svg: &str, title: &str, (width, height): (u32, u32)) -> String {
     )
 }
 
-/// Returns fill and stroke of a class.
 fn css(class: &str, color: &str) -> String {
     format!(".z{class}f{{fill:{color}}}.z{class}s{{stroke:{color}}}")
 }

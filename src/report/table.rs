@@ -1,7 +1,6 @@
 //! Tables: text on the terminal, `<table>` in a page.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
 
@@ -32,7 +31,8 @@ impl Table {
     }
 
     /// Returns an empty table with columns of words, then columns of numbers.
-    pub fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
+    #[cfg(feature = "lab")]
+    pub(crate) fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
         let words = words.iter().map(|&name| (name, Align::Left));
         let columns: Vec<_> = words.chain(numbers.iter().map(|&name| (name, Align::Right))).collect();
         Table::new(caption, &columns)

@@ -7,8 +7,7 @@ use super::manager::MoveReport;
 use super::nodestime::{NodesPerMilli, NodesTimeOptions};
 use super::smart_pruning::SmartPruning;
 use super::stats::{Hints, SearchStats};
-use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit};
-use super::stoppers::{StopReason, Stopper};
+use super::stoppers::{DepthLimit, KldGain, MateLimit, MoveTimeLimit, NodeLimit, StopReason, Stopper};
 use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
@@ -114,7 +113,6 @@ impl Chain {
         self.stoppers.iter().find_map(|stopper| stopper.report())
     }
 
-    /// Returns the number of legal moves at the root.
     pub(super) fn legal_moves(&self) -> u32 {
         self.legal_moves
     }
@@ -138,10 +136,8 @@ fn push_limits_before_manager(
     facts: &MoveFacts,
     options: &StopperOptions,
 ) {
-    match facts.limits.nodes {
-        Some(nodes) if options.nodes_as_playouts => stoppers.push(Box::new(NodeLimit::of_playouts(nodes))),
-        Some(nodes) => stoppers.push(Box::new(NodeLimit::of_visits(nodes))),
-        None => {}
+    if let Some(limit) = facts.limits.nodes {
+        stoppers.push(Box::new(NodeLimit { limit, counts_reused: !options.nodes_as_playouts }));
     }
     if let Some(movetime) = facts.limits.movetime {
         stoppers.push(Box::new(MoveTimeLimit::new(movetime, facts.overhead)));
@@ -154,23 +150,24 @@ fn push_limits_after_manager(
     options: &StopperOptions,
 ) {
     if let Some(depth) = facts.limits.depth {
-        let limit = DepthLimit::new(depth);
-        let limit = if facts.wants_best_move_only() { limit } else { limit.in_every_line() };
-        stoppers.push(Box::new(limit));
+        stoppers.push(Box::new(DepthLimit { depth, ends_with_proof: facts.wants_best_move_only() }));
     }
     if let Some(moves) = facts.limits.mate {
         // A search for mate goes on until it is found: no rule may call it hopeless.
-        stoppers.push(Box::new(MateLimit::new(moves)));
+        stoppers.push(Box::new(MateLimit { moves }));
         return;
     }
     if options.minimum_kld_gain > 0.0 {
         stoppers.push(Box::new(KldGain::new(options.minimum_kld_gain, options.kld_gain_interval)));
     }
     if options.smart_pruning_factor > 0.0 && facts.wants_best_move_only() {
-        let batches = options.smart_pruning_minimum_batches;
-        let pruning = SmartPruning::new(options.smart_pruning_factor, batches, facts.legal_moves);
         let reply_patience = if facts.ponder_enabled { REPLY_PATIENCE } else { Millis::ZERO };
-        stoppers.push(Box::new(pruning.wait_for_reply(reply_patience)));
+        stoppers.push(Box::new(SmartPruning::new(
+            options.smart_pruning_factor,
+            options.smart_pruning_minimum_batches,
+            facts.legal_moves,
+            reply_patience,
+        )));
     }
 }
 

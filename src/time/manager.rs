@@ -24,15 +24,11 @@ pub struct MoveOutcome {
 
 /// A time manager budgets the moves of one game. Each game gets a new one.
 pub trait TimeManager: Send + Debug {
-    /// Returns its name as in the option `TimeManager`.
-    fn name(&self) -> &'static str;
-
     /// Budgets a move and returns its stopper; `None` if no clock limits the move (no time given, `infinite`). It is not asked
     /// about `ponder`.
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>>;
 
-    /// Learns from a finished move that this manager had budgeted.
-    fn finish_move(&mut self, outcome: &MoveOutcome);
+    fn finish_move(&mut self, _outcome: &MoveOutcome) {}
 
     /// Returns true if its budgets depend on the evaluation by a network that has or has not a Moves Left Head.
     fn asks_network(&self, _has_moves_left: bool) -> bool {

@@ -47,7 +47,7 @@ pub use game_clock::{GameClock, NoTimeControl, TimeControl};
 pub(crate) use manager::{MoveReport, TimeManager};
 pub use managers::{DEFAULT_MANAGER, manager_from, number_at};
 pub(crate) use managers::{TimeOptions, manager_with_slowmover};
-pub(crate) use move_start::{MoveStart, Timing};
+pub(crate) use move_start::MoveStart;
 pub use nodestime::{NodesPerMilli, NodesTimeOptions};
 pub(crate) use stats::{Hints, SearchStats};
 pub(crate) use stoppers::StopReason;

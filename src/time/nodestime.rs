@@ -4,8 +4,7 @@
 //! clock is ignored; the nodes of every move are subtracted, and increments are added. Managers and
 //! stoppers see a clock in milliseconds (nodes ÷ npmsec), so that all of them work with it unchanged.
 
-use super::facts::GoLimits;
-use super::facts::MoveFacts;
+use super::facts::{GoLimits, MoveFacts};
 use super::units::{Millis, Nodes};
 use crate::options::option_group;
 
@@ -40,12 +39,10 @@ impl NodesTimeOptions {
 pub struct NodesPerMilli(pub f64);
 
 impl NodesPerMilli {
-    /// Returns the time that `nodes` stand for.
     pub(crate) fn time_of(self, nodes: Nodes) -> Millis {
         Millis(nodes.as_f64() / self.0)
     }
 
-    /// Returns the nodes that `time` stands for.
     pub(crate) fn nodes_in(self, time: Millis) -> Nodes {
         Nodes((time.0 * self.0).round() as u64)
     }

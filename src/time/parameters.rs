@@ -14,7 +14,6 @@ option_choice! {
 }
 
 impl Preset {
-    /// Makes a group of parameters with these values.
     pub(in crate::time) fn values<G: OptionGroup>(self) -> G {
         match self {
             Preset::Pr1195 => G::default(),
@@ -28,16 +27,12 @@ pub(crate) trait Named: Sized {
     const NAME: &'static str;
     /// What it does, in one line for the documentation.
     const SUMMARY: &'static str;
-    type Params: OptionGroup;
-
-    fn new(params: Self::Params) -> Self;
+    /// Its parameters, of which it is made; it may be no more than them.
+    type Params: OptionGroup + Into<Self>;
 
     /// Makes it from a parameter list. What the list does not name has the values of `preset`.
-    ///
-    /// # Errors
-    /// Returns a [`ParamError`] for unknown parameters and for values out of range; it names what is valid.
     fn from_list(list: &Params, preset: Preset) -> Result<Self, ParamError> {
-        preset.values::<Self::Params>().read(Self::NAME, list, &[]).map(Self::new)
+        preset.values::<Self::Params>().read(Self::NAME, list, &[]).map(Into::into)
     }
 }
 

@@ -13,7 +13,6 @@ const TOLERANCE_NODES: f64 = 300.0;
 /// The time that a clock may give to the evaluation of an only move, which changes nothing but the score that is shown.
 const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
-/// The rule during one search.
 #[derive(Clone, Debug)]
 pub(crate) struct SmartPruning {
     factor: f64,
@@ -24,15 +23,10 @@ pub(crate) struct SmartPruning {
 
 impl SmartPruning {
     /// Makes the rule. `factor` is `SmartPruningFactor`, above 0; `legal_moves` those at the root, all of them even under
-    /// `searchmoves`, or 0 if unknown.
-    pub(crate) fn new(factor: f64, minimum_batches: u64, legal_moves: u32) -> Self {
-        SmartPruning { factor, minimum_batches, legal_moves, reply_patience: Millis::ZERO }
-    }
-
-    /// Lets the search of an only move go on until a reply is known that can be pondered on, but not for longer than `time`
-    /// after the first evaluation.
-    pub(crate) fn wait_for_reply(self, time: Millis) -> Self {
-        SmartPruning { reply_patience: time, ..self }
+    /// `searchmoves`, or 0 if unknown. The search of an only move goes on until a reply is known that can be pondered on, but not
+    /// for longer than `reply_patience` after the first evaluation.
+    pub(crate) fn new(factor: f64, minimum_batches: u64, legal_moves: u32, reply_patience: Millis) -> Self {
+        SmartPruning { factor, minimum_batches, legal_moves, reply_patience }
     }
 
     /// Returns whether nothing more is wanted of the search of an only move: it has its score, and a reply if one is wanted. On
@@ -48,7 +42,6 @@ impl SmartPruning {
         has_reply || self.reply_patience == Millis::ZERO || stats.since_first_eval.is_some_and(is_late)
     }
 
-    /// Returns the visits that the search may still make, divided by the factor.
     fn remaining(&self, stats: &SearchStats, since_first_eval: Millis, hints: &Hints) -> f64 {
         let own_nps = (stats.new_nodes.as_f64() + TOLERANCE_NODES) / since_first_eval.0.max(1.0) * 1000.0;
         let nps = hints.nps.unwrap_or(Nps(own_nps));
@@ -56,7 +49,6 @@ impl SmartPruning {
     }
 }
 
-/// Returns the visits that fit into what the hints leave, at `nps`.
 fn remaining_visits(hints: &Hints, nps: Nps) -> f64 {
     // 0 nodes/s for an infinite time is no limit, not NaN.
     let time = hints.remaining_time;
@@ -121,26 +113,22 @@ mod tests {
 
     #[test]
     fn stops_when_the_lead_is_out_of_reach() {
-        let mut pruning = SmartPruning::new(1.33, 0, 20);
-        // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400; 0.67 s give 503.8.
-        assert_eq!(
-            pruning.should_stop(&stats(), &mut hints(Some(1000.0), 660.0)),
-            Some(StopReason::SmartPruning)
-        );
-        assert_eq!(pruning.should_stop(&stats(), &mut hints(Some(1000.0), 670.0)), None);
-    }
-
-    #[test]
-    fn its_own_rate_leans_to_thinking_on() {
-        let mut pruning = SmartPruning::new(1.33, 0, 20);
-        // (1000 + 300) nodes in 1 s: 1300 nodes/s · 0.51 s / 1.33 = 498.5; 0.52 s give 508.3.
-        assert_eq!(pruning.should_stop(&stats(), &mut hints(None, 510.0)), Some(StopReason::SmartPruning));
-        assert_eq!(pruning.should_stop(&stats(), &mut hints(None, 520.0)), None);
+        let mut pruning = SmartPruning::new(1.33, 0, 20, Millis::ZERO);
+        for (nps, remaining_ms, expected) in [
+            // 1000 nodes/s · 0.66 s / 1.33 = 496.2 < 900 - 400; 0.67 s give 503.8.
+            (Some(1000.0), 660.0, Some(StopReason::SmartPruning)),
+            (Some(1000.0), 670.0, None),
+            // Its own rate: (1000 + 300) nodes in 1 s: 1300 nodes/s · 0.51 s / 1.33 = 498.5; 0.52 s give 508.3.
+            (None, 510.0, Some(StopReason::SmartPruning)),
+            (None, 520.0, None),
+        ] {
+            assert_eq!(pruning.should_stop(&stats(), &mut hints(nps, remaining_ms)), expected);
+        }
     }
 
     #[test]
     fn playouts_count_too_and_the_hint_is_tightened() {
-        let mut pruning = SmartPruning::new(2.0, 0, 20);
+        let mut pruning = SmartPruning::new(2.0, 0, 20, Millis::ZERO);
         let mut hints = Hints { remaining_visits: ExpectedNodes(1002.0), ..Hints::default() };
         assert_eq!(pruning.should_stop(&stats(), &mut hints), None);
         assert_eq!((hints.remaining_visits, hints.decisive_lead()), (ExpectedNodes(501.0), Some(501)));
@@ -155,7 +143,7 @@ mod tests {
             let stats = SearchStats { since_first_eval: since.map(Millis), batches, ..stats() };
             pruning.should_stop(&stats, &mut hints(Some(1000.0), 100.0))
         };
-        let mut pruning = SmartPruning::new(1.33, 10, 20);
+        let mut pruning = SmartPruning::new(1.33, 10, 20, Millis::ZERO);
         assert_eq!(ask(&mut pruning, None, 10), None);
         assert_eq!(ask(&mut pruning, Some(199.0), 10), None);
         assert_eq!(ask(&mut pruning, Some(200.0), 9), None);
@@ -166,7 +154,7 @@ mod tests {
     fn a_lead_waits_for_the_least_time_and_what_is_proven_does_not() {
         let ask = |legal_moves, stats: &SearchStats| {
             let mut hints = Hints { least_time: Millis(1_200.0), ..hints(Some(1000.0), 100.0) };
-            let reason = SmartPruning::new(1.33, 0, legal_moves).should_stop(stats, &mut hints);
+            let reason = SmartPruning::new(1.33, 0, legal_moves, Millis::ZERO).should_stop(stats, &mut hints);
             (reason, hints.prunes_root_moves)
         };
         assert_eq!(ask(20, &stats()), (None, false), "all moves are searched until then");
@@ -194,13 +182,13 @@ mod tests {
             pruning.clone().should_stop(stats, &mut hints(None, clock))
         };
         let (no_clock, only_move) = (f64::INFINITY, Some(StopReason::OnlyMove));
-        let plain = || SmartPruning::new(1.33, 0, 1);
+        let plain = || SmartPruning::new(1.33, 0, 1, Millis::ZERO);
         assert_eq!(ask(plain(), &at(10.0, None, &[], None), 1e4), None, "no score yet");
         assert_eq!(ask(plain(), &at(200.0, None, &[], None), 1e4), only_move, "the clock runs");
         assert_eq!(ask(plain(), &at(900.0, None, &[], None), no_clock), None);
         assert_eq!(ask(plain(), &at(10.0, Some(0.0), &[], root), 1e4), only_move);
         assert_eq!(ask(plain(), &at(10.0, None, &[], root), 1e4), only_move, "a reused tree");
-        let pondering = || plain().wait_for_reply(Millis(50.0));
+        let pondering = || SmartPruning::new(1.33, 0, 1, Millis(50.0));
         assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[1], root), 1e4), None, "no reply yet");
         assert_eq!(ask(pondering(), &at(10.0, Some(0.0), &[2], root), 1e4), only_move);
         assert_eq!(ask(pondering(), &at(60.0, Some(50.0), &[1], root), 1e4), only_move, "long enough");
@@ -213,7 +201,7 @@ mod tests {
     fn a_lost_position_is_searched_until_the_mate_is_proven() {
         let ask = |losing_moves, is_resignable| {
             let stats = SearchStats { losing_moves, is_resignable, ..SearchStats::default() };
-            SmartPruning::new(1.33, 0, 5).should_stop(&stats, &mut Hints::default())
+            SmartPruning::new(1.33, 0, 5, Millis::ZERO).should_stop(&stats, &mut Hints::default())
         };
         assert_eq!(ask(4, true), None);
         assert_eq!(ask(5, true), Some(StopReason::OthersLose));
@@ -223,7 +211,7 @@ mod tests {
     #[test]
     fn proven_results_stop_at_once() {
         let ask = |legal, stats: SearchStats| {
-            SmartPruning::new(1.33, 0, legal).should_stop(&stats, &mut Hints::default())
+            SmartPruning::new(1.33, 0, legal, Millis::ZERO).should_stop(&stats, &mut Hints::default())
         };
         let won = SearchStats { proven_win: true, ..SearchStats::default() };
         assert_eq!(ask(5, won), Some(StopReason::ProvenWin));

@@ -42,7 +42,6 @@ pub struct SearchStats {
 }
 
 impl SearchStats {
-    /// Returns the visits of the two most visited root moves.
     pub(crate) fn most_visits(&self) -> MostVisits {
         self.root_visits.iter().fold(MostVisits::default(), |MostVisits { best, second }, &n| {
             if n > best {

@@ -91,7 +91,6 @@ pub(crate) struct FirstEvaluationWait {
 }
 
 impl FirstEvaluationWait {
-    /// Begins to wait.
     pub(crate) fn new(facts: &MoveFacts) -> Self {
         let clock = facts.limits.mover_clock().unwrap_or_default();
         let least = LEAST_GRACE.min(clock.time / 2.0);
@@ -105,12 +104,10 @@ impl FirstEvaluationWait {
         self.is_over |= stats.since_first_eval.is_some();
     }
 
-    /// Returns whether an evaluation has come back.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Returns when a search ends that has `budget`.
     pub(crate) fn extend(&self, budget: Millis) -> Millis {
         if self.is_over { budget } else { budget.max(self.grace) }
     }
@@ -124,7 +121,6 @@ pub(crate) struct BudgetLimit {
 }
 
 impl BudgetLimit {
-    /// Makes the rule for `report.budget`.
     pub(crate) fn new(facts: &MoveFacts, report: MoveReport) -> Self {
         BudgetLimit { report, wait: FirstEvaluationWait::new(facts) }
     }
@@ -150,20 +146,9 @@ impl Stopper for BudgetLimit {
 /// Stops at a number of nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeLimit {
-    limit: Nodes,
-    counts_reused: bool,
-}
-
-impl NodeLimit {
-    /// Makes the rule for `limit` visits in the tree, reused ones included.
-    pub(crate) fn of_visits(limit: Nodes) -> Self {
-        NodeLimit { limit, counts_reused: true }
-    }
-
-    /// Makes the rule for `limit` playouts of this search.
-    pub(crate) fn of_playouts(limit: Nodes) -> Self {
-        NodeLimit { limit, counts_reused: false }
-    }
+    pub(crate) limit: Nodes,
+    /// True for visits in the tree, false for playouts of this search.
+    pub(crate) counts_reused: bool,
 }
 
 impl Stopper for NodeLimit {
@@ -215,21 +200,9 @@ impl Stopper for MoveTimeLimit {
 /// to be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepthLimit {
-    depth: u32,
-    /// True if the result of the best move is enough.
-    ends_with_proof: bool,
-}
-
-impl DepthLimit {
-    /// Makes the rule for an average depth of `depth` plies.
-    pub(crate) fn new(depth: u32) -> Self {
-        DepthLimit { depth, ends_with_proof: true }
-    }
-
-    /// Lets the search of several lines go on where the best one is certain.
-    pub(crate) fn in_every_line(self) -> Self {
-        DepthLimit { ends_with_proof: false, ..self }
-    }
+    pub(crate) depth: u32,
+    /// True if the result of the best move is enough, false if several lines are searched.
+    pub(crate) ends_with_proof: bool,
 }
 
 impl Stopper for DepthLimit {
@@ -242,14 +215,7 @@ impl Stopper for DepthLimit {
 /// Stops when a mate that is short enough was found, or when there is none to be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MateLimit {
-    moves: u32,
-}
-
-impl MateLimit {
-    /// Makes the rule for a mate in `moves` moves or fewer.
-    pub(crate) fn new(moves: u32) -> Self {
-        MateLimit { moves }
-    }
+    pub(crate) moves: u32,
 }
 
 impl Stopper for MateLimit {
@@ -309,8 +275,7 @@ fn divergence(old: &[u32], new: &[u32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
-    use crate::time::facts::RootEvaluation;
+    use crate::time::facts::{GoLimits, RootEvaluation};
     use crate::time::units::Nodes;
 
     fn stats(elapsed: f64, since_first_eval: Option<f64>) -> SearchStats {
@@ -374,13 +339,15 @@ mod tests {
         let stats = SearchStats { nodes: Nodes(100), new_nodes: Nodes(60), ..SearchStats::default() };
         let ask = |mut limit: NodeLimit, hints: &mut Hints| limit.should_stop(&stats, hints);
         let mut hints = Hints::default();
-        assert_eq!(ask(NodeLimit::of_visits(Nodes(100)), &mut hints), Some(StopReason::Nodes));
+        assert_eq!(
+            ask(NodeLimit { limit: Nodes(100), counts_reused: true }, &mut hints),
+            Some(StopReason::Nodes)
+        );
         let mut hints = Hints::default();
-        assert_eq!(ask(NodeLimit::of_playouts(Nodes(100)), &mut hints), None);
+        assert_eq!(ask(NodeLimit { limit: Nodes(100), counts_reused: false }, &mut hints), None);
         assert_eq!(hints.remaining_visits.0, 40.0);
     }
 
-    /// Returns the deadline of a search whose root is evaluated.
     fn deadline(movetime: f64, overhead: f64) -> Option<Millis> {
         let mut stopper = MoveTimeLimit::new(Millis(movetime), Millis(overhead));
         stopper.should_stop(&evaluated(0.0), &mut Hints::default());
@@ -415,22 +382,17 @@ mod tests {
         assert_eq!(none.deadline(), Some(Millis(0.0)));
     }
 
-    #[test]
-    fn stops_at_the_limit_not_before() {
-        let mut stopper = MoveTimeLimit::new(Millis(1000.0), Millis(0.0));
-        let mut hints = Hints::default();
-        let at = |elapsed| SearchStats { elapsed: Millis(elapsed), ..SearchStats::default() };
-        assert_eq!(stopper.should_stop(&at(999.9), &mut hints), None);
-        assert_eq!(stopper.should_stop(&at(1000.0), &mut hints), Some(StopReason::MoveTime));
+    fn depth_limit() -> DepthLimit {
+        DepthLimit { depth: 5, ends_with_proof: true }
     }
 
     #[test]
     fn stops_at_its_depth() {
         let at = |depth| SearchStats { depth, ..SearchStats::default() };
-        assert_eq!(DepthLimit::new(5).should_stop(&at(4), &mut Hints::default()), None);
-        assert_eq!(DepthLimit::new(5).should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
+        assert_eq!(depth_limit().should_stop(&at(4), &mut Hints::default()), None);
+        assert_eq!(depth_limit().should_stop(&at(5), &mut Hints::default()), Some(StopReason::Depth));
         let certain = SearchStats { root_is_certain: true, ..at(2) };
-        assert_eq!(DepthLimit::new(5).should_stop(&certain, &mut Hints::default()), Some(StopReason::Depth));
+        assert_eq!(depth_limit().should_stop(&certain, &mut Hints::default()), Some(StopReason::Depth));
     }
 
     #[test]
@@ -442,7 +404,7 @@ mod tests {
                 terminal_visits: Nodes(terminal_visits),
                 ..SearchStats::default()
             };
-            DepthLimit::new(5).should_stop(&stats, &mut Hints::default())
+            depth_limit().should_stop(&stats, &mut Hints::default())
         };
         assert_eq!(with(1000, 999), None);
         assert_eq!(with(30_000, 28_000), None);
@@ -452,16 +414,16 @@ mod tests {
     #[test]
     fn stops_at_short_mates_only() {
         let with = |mate_in| SearchStats { mate_in, ..SearchStats::default() };
-        let mut stopper = MateLimit::new(3);
+        let mut stopper = MateLimit { moves: 3 };
         assert_eq!(stopper.should_stop(&with(None), &mut Hints::default()), None);
         assert_eq!(stopper.should_stop(&with(Some(4)), &mut Hints::default()), None);
         assert_eq!(stopper.should_stop(&with(Some(3)), &mut Hints::default()), Some(StopReason::Mate));
-    }
-
-    #[test]
-    fn stops_where_there_is_no_mate_to_be_found() {
         let drawn = SearchStats { root_is_certain: true, ..SearchStats::default() };
-        assert_eq!(MateLimit::new(3).should_stop(&drawn, &mut Hints::default()), Some(StopReason::Mate));
+        assert_eq!(
+            stopper.should_stop(&drawn, &mut Hints::default()),
+            Some(StopReason::Mate),
+            "there is none"
+        );
     }
 
     fn visited(visits: &[u32]) -> SearchStats {

@@ -42,7 +42,6 @@ pub(crate) struct SearchEnd<'a> {
 }
 
 impl Timekeeper {
-    /// Makes the time management of a game.
     pub(crate) fn new(manager: Box<dyn TimeManager>, options: StopperOptions) -> Self {
         Timekeeper {
             manager,
@@ -54,7 +53,6 @@ impl Timekeeper {
         }
     }
 
-    /// Sets the options from the next search on.
     pub(crate) fn set_options(&mut self, options: StopperOptions) {
         self.options = options;
     }
@@ -76,7 +74,8 @@ impl Timekeeper {
     }
 
     /// Notes that the clock does not run on from our last move: what it shows next tells nothing of lag.
-    pub fn clock_was_set(&mut self) {
+    #[cfg(feature = "lab")]
+    pub(crate) fn clock_was_set(&mut self) {
         self.lag.clock_is_unwatched();
     }
 
@@ -133,7 +132,6 @@ const DECAY: f64 = 0.9;
 /// A clock that lost more than this was set by hand or belongs to another game: that is not lag.
 const MAX_LAG: Millis = Millis(500.0);
 
-/// Measures the lag of one game.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LagMeter {
     /// The time that the clock should show at the next `go`.
@@ -142,7 +140,6 @@ pub(crate) struct LagMeter {
 }
 
 impl LagMeter {
-    /// Compares the clock at `go` with what it should show.
     pub(crate) fn clock_read(&mut self, time: Millis) {
         // A time control that was passed has added time, so that no lag shows.
         if let Some(expected) = self.expected.take() {
@@ -157,7 +154,6 @@ impl LagMeter {
         self.expected = None;
     }
 
-    /// Notes that a move was made which began at clock `time` and took `used`.
     pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
     }
@@ -278,29 +274,22 @@ mod tests {
         assert!((meter.lag().0 - 9.72).abs() < 1e-9);
     }
 
-    #[test]
-    fn a_clock_that_was_set_by_hand_is_no_lag() {
-        let mut meter = LagMeter::default();
-        meter.move_made(Millis(60_000.0), Millis(100.0), Millis(0.0));
-        meter.clock_read(Millis(30_000.0));
-        assert_eq!(meter.lag(), Millis(0.0));
-    }
-
     /// A regression: a short analysis between two moves counted as lag.
     #[test]
-    fn what_a_search_without_a_clock_takes_is_no_lag() {
-        let mut meter = LagMeter::default();
-        meter.move_made(Millis(60_000.0), Millis(100.0), Millis(0.0));
-        meter.clock_is_unwatched();
-        meter.clock_read(Millis(59_500.0));
-        assert_eq!(meter.lag(), Millis(0.0));
-    }
-
-    #[test]
-    fn moves_that_we_did_not_budget_show_nothing() {
-        let mut meter = LagMeter::default();
-        meter.clock_read(Millis(1000.0));
-        meter.clock_read(Millis(500.0));
-        assert_eq!(meter.lag(), Millis(0.0));
+    fn clocks_set_by_hand_analyses_and_moves_without_a_budget_show_no_lag() {
+        let made = |meter: &mut LagMeter| meter.move_made(Millis(60_000.0), Millis(100.0), Millis::ZERO);
+        let lag_after = |before: &dyn Fn(&mut LagMeter), clock| {
+            let mut meter = LagMeter::default();
+            before(&mut meter);
+            meter.clock_read(Millis(clock));
+            meter.lag()
+        };
+        assert_eq!(lag_after(&made, 30_000.0), Millis::ZERO);
+        let analysis = |meter: &mut LagMeter| {
+            made(meter);
+            meter.clock_is_unwatched();
+        };
+        assert_eq!(lag_after(&analysis, 59_500.0), Millis::ZERO);
+        assert_eq!(lag_after(&|meter| meter.clock_read(Millis(1_000.0)), 500.0), Millis::ZERO);
     }
 }

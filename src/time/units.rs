@@ -28,12 +28,10 @@ impl Millis {
         self.0 / 1000.0
     }
 
-    /// Returns the shorter of two spans.
     pub(crate) fn min(self, other: Millis) -> Millis {
         Millis(self.0.min(other.0))
     }
 
-    /// Returns the longer of two spans.
     pub(crate) fn max(self, other: Millis) -> Millis {
         Millis(self.0.max(other.0))
     }
@@ -98,7 +96,6 @@ impl Div<f64> for Millis {
 impl Div for Millis {
     type Output = f64;
 
-    /// Returns the ratio of two spans.
     fn div(self, other: Millis) -> f64 {
         self.0 / other.0
     }
@@ -107,12 +104,6 @@ impl Div for Millis {
 impl Sum for Millis {
     fn sum<I: Iterator<Item = Millis>>(spans: I) -> Millis {
         Millis(spans.map(|span| span.0).sum())
-    }
-}
-
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 
@@ -135,7 +126,6 @@ impl Nodes {
         Nodes(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the number for formulas.
     pub(crate) fn as_f64(self) -> f64 {
         self.0 as f64
     }
@@ -147,36 +137,17 @@ impl AddAssign for Nodes {
     }
 }
 
-impl fmt::Display for Nodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// An expected number of nodes: a result of formulas, which may be fractional, and is infinite where nothing limits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct ExpectedNodes(pub f64);
-
-impl fmt::Display for ExpectedNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A rate of new nodes, nodes per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Nps(pub f64);
 
 impl Nps {
-    /// Returns the lower of two rates.
     pub(crate) fn min(self, other: Nps) -> Nps {
         Nps(self.0.min(other.0))
-    }
-}
-
-impl fmt::Display for Nps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 
@@ -185,7 +156,6 @@ impl fmt::Display for Nps {
 pub struct GamePly(pub u32);
 
 impl GamePly {
-    /// Returns the number for formulas.
     pub(crate) fn as_f64(self) -> f64 {
         f64::from(self.0)
     }
@@ -195,11 +165,17 @@ impl GamePly {
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Plies(pub f64);
 
-impl fmt::Display for Plies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+macro_rules! written_as_numbers {
+    ($($Unit:ty),+) => {
+        $(impl fmt::Display for $Unit {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        })+
+    };
 }
+
+written_as_numbers!(Millis, Nodes, ExpectedNodes, Nps, Plies);
 
 #[cfg(test)]
 mod tests {

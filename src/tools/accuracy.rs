@@ -48,10 +48,7 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     let mut found = expected.clone();
     let batch = GAMES.min(tested.info().max_batch);
     evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
-    let report = AccuracyReport::new(
-        EvaluatedBy { backend: &*tested, slots: &found },
-        EvaluatedBy { backend: &*reference, slots: &expected },
-    );
+    let report = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
     output.write(&report, &report)?;
     Ok(ExitStatus::Success)
 }
@@ -63,7 +60,6 @@ const GAME_PLIES: usize = 120;
 /// The seed for the draws of moves, so that the positions are the same each time.
 const SEED: u64 = 1;
 
-/// Returns `count` positions of games that `evaluators` of one backend play, evaluated.
 pub(super) fn self_play(
     evaluators: &mut [Box<dyn Evaluator>],
     format: InputFormat,
@@ -111,7 +107,6 @@ pub(super) fn evaluate_all(
     })
 }
 
-/// The mean and the largest of some errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct ErrorSpread {
     pub(super) mean: f64,
@@ -125,7 +120,6 @@ impl ErrorSpread {
     }
 }
 
-/// The differences between two backends.
 #[derive(Debug, Serialize)]
 pub(super) struct AccuracyReport {
     backend: String,
@@ -144,28 +138,27 @@ pub(super) struct AccuracyReport {
 }
 
 /// Positions as a backend has evaluated them.
-pub(super) struct EvaluatedBy<'a> {
-    pub(super) backend: &'a dyn Backend,
-    pub(super) slots: &'a [EvalSlot],
-}
+type EvaluatedBy<'a> = (&'a dyn Backend, &'a [EvalSlot]);
 
 impl AccuracyReport {
-    /// Compares evaluations of the same positions.
-    pub(super) fn new(tested: EvaluatedBy<'_>, reference: EvaluatedBy<'_>) -> AccuracyReport {
-        let pairs = || tested.slots.iter().zip(reference.slots);
+    pub(super) fn new(
+        (tested, found): EvaluatedBy<'_>,
+        (reference, expected): EvaluatedBy<'_>,
+    ) -> AccuracyReport {
+        let pairs = || found.iter().zip(expected);
         let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
             ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))
         };
         let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
         AccuracyReport {
-            backend: tested.backend.info().description.clone(),
-            reference: reference.backend.info().description.clone(),
-            positions: reference.slots.len(),
+            backend: tested.info().description.clone(),
+            reference: reference.info().description.clone(),
+            positions: expected.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
             q_error: spread(|a, b| f64::from((a.evaluation.q - b.evaluation.q).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
-            top1_agreement: same as f64 / reference.slots.len().max(1) as f64,
+            top1_agreement: same as f64 / expected.len().max(1) as f64,
         }
     }
 }

@@ -11,9 +11,9 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
-use super::measure::document::Document;
+use super::measure::Document;
 #[cfg(feature = "lab")]
-use super::measure::document::Figure;
+use super::measure::Figure;
 use super::{ExitStatus, Failure, NetworkArgs, Output};
 use crate::chess::{History, Variant};
 use crate::engine::EngineError;
@@ -234,7 +234,6 @@ fn batch_ms(rows: &[BatchSizeRow], size: usize) -> f64 {
 /// The relative deviation of the rounds' rates from which the report warns of noise.
 const NOISY: f64 = 0.05;
 
-/// All that was measured, and what follows from it.
 #[derive(Debug, Serialize)]
 struct ThroughputReport {
     backend: String,
@@ -329,7 +328,6 @@ impl ThroughputReport {
         }
     }
 
-    /// The curves of throughput and latency over the batch size.
     #[cfg(feature = "lab")]
     fn figures(&self) -> Vec<Figure> {
         use crate::report::Plot;

@@ -12,7 +12,6 @@ use thiserror::Error;
 /// The time between two looks at a process.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Says why a process gave no answer.
 #[derive(Debug, Error)]
 pub(super) enum ChildError {
     #[error("did not answer within {} s", .0.as_secs())]
@@ -26,7 +25,6 @@ pub(super) enum ChildError {
     System(#[from] io::Error),
 }
 
-/// Runs this program with `arguments`, and returns what it writes as JSON within `patience`.
 pub(super) fn json<T: DeserializeOwned>(arguments: &[String], patience: Duration) -> Result<T, ChildError> {
     let (stdout, stderr) = outputs(Command::new(std::env::current_exe()?).args(arguments), patience)?;
     serde_json::from_str(&stdout).map_err(|_| ChildError::Refused(last_message(&stderr)))

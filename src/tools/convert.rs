@@ -2,11 +2,10 @@
 //! convert networks, with Lc0's flags: the first is another way to say `convert`, the second puts an ONNX model into a file of Lc0's
 //! format.
 
-use std::fmt;
-use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use bytes::Bytes;
 use clap::{Args, ValueEnum};
@@ -61,7 +60,6 @@ enum ConvertPrecision {
     Int8,
 }
 
-/// The file that was written.
 #[derive(Serialize)]
 struct Conversion {
     output: String,
@@ -124,7 +122,6 @@ fn conversion(path: &Path, size: usize, model: OnnxModel) -> Conversion {
 /// Positions in which the activations are observed.
 const OBSERVED: usize = 1280;
 
-/// Builds an 8-bit model: lets the network play against itself, observes its activations there, and quantises.
 fn quantized(network: Network, options: BuildOptions, args: &ConvertArgs) -> Result<OnnxModel, Failure> {
     if let Body::Attention(_) = network.body {
         let text = "has an attention body, and int8 is for residual towers: use fp16 or fp32";
@@ -209,7 +206,6 @@ pub(super) struct Leela2onnxArgs {
     onnx2pytorch: Option<Option<String>>,
 }
 
-/// Runs `leela2onnx`.
 pub(super) fn leela2onnx(args: Leela2onnxArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     for (flag, is_there) in [
         ("--onnx-opset", args.onnx_opset.is_some()),
@@ -279,7 +275,6 @@ impl Onnx2leelaArgs {
     }
 }
 
-/// Runs `onnx2leela`.
 pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<ExitStatus, Failure> {
     let bytes = std::fs::read(&args.input)
         .map_err(|error| Failure::Input(format!("{}: cannot be read: {error}", args.input.display())))?;

@@ -30,7 +30,6 @@ pub(super) struct DescribeArgs {
     value_head: ValueHeadName,
 }
 
-/// The description of a network file.
 #[derive(Default, Serialize)]
 struct Description {
     file: String,
@@ -57,7 +56,6 @@ struct Description {
     metadata: NetworkMetadata,
 }
 
-/// The cost of the network with the chosen heads.
 #[derive(Serialize)]
 struct CostReport {
     parameters: u64,

@@ -5,18 +5,16 @@
 //! The doctor fetches nothing. Each backend is tried in a process of its own, since a driver that crashes would take this one along, and since a
 //! process can have but one ONNX Runtime.
 
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::{fmt, fs, slice};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::{Deserialize, Serialize};
 
-use super::accuracy::{AccuracyReport, EvaluatedBy, evaluate_all};
+use super::accuracy::{AccuracyReport, evaluate_all};
 use super::measure::machine::MachineInfo;
 use super::output::eprint_message;
 use super::{ExitStatus, Failure, NetworkArgs, Output, child_process};
@@ -75,7 +73,6 @@ pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus, 
     Ok(if is_asked_for && !works { ExitStatus::Negative } else { ExitStatus::Success })
 }
 
-/// Returns `auto`, and every backend that could evaluate networks on this system.
 fn all_candidates() -> Vec<Candidate> {
     let is_of_system = |provider: &Provider| match provider {
         Provider::Cpu => false,
@@ -206,7 +203,6 @@ struct BatchSpeed {
 }
 
 impl Trial {
-    /// Tries the backend in this process.
     fn run(network: &NetworkArgs) -> Result<Trial, Failure> {
         let start = Instant::now();
         let tested = engine::open_backend(&network.settings.network)?.backend;
@@ -221,10 +217,7 @@ impl Trial {
 
         let reference = reference(network)?;
         evaluate_all(&mut [reference.evaluator()?], &mut expected, reference.info().max_batch)?;
-        let accuracy = AccuracyReport::new(
-            EvaluatedBy { backend: &*tested, slots: &found },
-            EvaluatedBy { backend: &*reference, slots: &expected },
-        );
+        let accuracy = AccuracyReport::new((&*tested, &found), (&*reference, &expected));
         let throughput = speeds(&*tested)?;
         let workers = if info.processor == Processor::Cpu { cores() } else { 1 };
         let best_nps = throughput.iter().map(|speed| speed.nps).fold(0.0, f64::max);
@@ -239,7 +232,6 @@ impl Trial {
         })
     }
 
-    /// Whether its numbers are those of the reference, but for what its precision explains.
     fn is_right(&self) -> bool {
         let limits: &Limits =
             if self.description.contains(SINGLE) { &SINGLE_LIMITS } else { &REDUCED_LIMITS };
@@ -260,7 +252,6 @@ fn reference(network: &NetworkArgs) -> Result<Arc<dyn Backend>, Failure> {
     Ok(backends::create(&BackendConfig::parse(name, "")?, Some(file))?)
 }
 
-/// Measures the speed of three batch sizes, less those that would take too long.
 fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
     let sizes = match backend.info().processor {
         Processor::Cpu => CPU_SIZES,
@@ -312,7 +303,6 @@ struct DoctorReport {
     backends: Vec<BackendReport>,
 }
 
-/// What was found about one backend in one precision.
 #[derive(Debug, Serialize)]
 struct BackendReport {
     backend: String,
@@ -326,7 +316,6 @@ struct BackendReport {
 }
 
 impl BackendReport {
-    /// The report on a backend that has answered, with a verdict on its numbers.
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
         let (verdict, remedy) = match works {
@@ -395,7 +384,6 @@ impl fmt::Display for DoctorReport {
     }
 }
 
-/// A driver or library that backends may need.
 #[derive(Debug, Serialize)]
 struct Part {
     name: String,
@@ -479,7 +467,6 @@ fn vulkan_drivers() -> Vec<PathBuf> {
     folders.iter().flat_map(|folder| files_in(folder, "")).collect()
 }
 
-/// The files in /dev through which programs reach GPUs.
 fn device_files() -> Vec<PathBuf> {
     let starts = [("/dev/dri", "renderD"), ("/dev", "nvidia"), ("/dev", "kfd"), ("/dev", "dxg")];
     starts.iter().flat_map(|(folder, start)| files_in(folder, start)).collect()
@@ -501,7 +488,6 @@ pub(super) struct SetupArgs {
     provider: String,
 }
 
-/// The library that was found.
 #[derive(Serialize)]
 struct RuntimeReport {
     library: String,

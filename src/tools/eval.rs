@@ -29,7 +29,6 @@ pub(super) struct EvalArgs {
     positions: Option<PathBuf>,
 }
 
-/// The evaluation of one position of the input.
 #[derive(Serialize)]
 struct PositionReport {
     position: String,
@@ -71,7 +70,6 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus, Fa
     }
 }
 
-/// Returns the file or stream from which the lines come, with its name.
 fn open(path: Option<&PathBuf>) -> Result<(String, BufReader<Box<dyn Read>>), Failure> {
     let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
         return Ok(("standard input".into(), BufReader::new(Box::new(io::stdin()))));
@@ -81,7 +79,6 @@ fn open(path: Option<&PathBuf>) -> Result<(String, BufReader<Box<dyn Read>>), Fa
     Ok((name, BufReader::new(Box::new(file))))
 }
 
-/// A position that waits for its batch.
 struct Queued {
     text: String,
     history: History,
@@ -112,7 +109,6 @@ impl PositionEvaluator {
         Ok(())
     }
 
-    /// Evaluates the queued positions and reports them.
     fn finish(&mut self, output: &mut Output) -> Result<(), Failure> {
         if self.batch.waiting().is_empty() {
             return Ok(());

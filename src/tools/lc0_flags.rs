@@ -64,7 +64,6 @@ const MISSING_MODES: [(&str, &str); 3] = [
 const LABORATORY: [&str; 8] =
     ["analyse", "analyze", "match", "tune", "timelab", "movesleft", "report", "datagen"];
 
-/// A command line as our parser reads it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Translation {
     /// The arguments, the program's name first.
@@ -117,7 +116,6 @@ pub(super) fn translated(
 }
 
 impl Translation {
-    /// Returns the place of the first line of the configuration file that is wrong, and the error.
     pub(super) fn wrong_line(&self) -> Option<(String, clap::Error)> {
         let ConfigFile { path, lines } = self.config.as_ref()?;
         lines.iter().find_map(|(number, flag)| {
@@ -150,7 +148,6 @@ impl Translation {
         Ok(Some(name))
     }
 
-    /// Takes flags, values and all else behind the command.
     fn take_flags(&mut self, flags: Vec<OsString>, command: Option<&str>) {
         let mut flags = flags.into_iter().peekable();
         while let Some(argument) = flags.next() {
@@ -161,13 +158,13 @@ impl Translation {
             let (flag, value) =
                 text.split_once('=').map_or((text, None), |(flag, value)| (flag, Some(value)));
             let name = flag.strip_prefix("--").unwrap_or_default();
-            if let Some(without) = without_effect(name, command) {
+            if let Some((reason, takes_value)) = without_effect(name, command) {
                 // Its value may be the next argument.
-                if value.is_none() && without.takes_value {
+                if value.is_none() && takes_value {
                     flags.next_if(|next| !next.to_string_lossy().starts_with('-'));
                 }
-                if !without.reason.is_empty() {
-                    self.notes.push(format!("{flag}: {}", without.reason));
+                if !reason.is_empty() {
+                    self.notes.push(format!("{flag}: {reason}"));
                 }
             } else if let Some(switch) =
                 name.strip_prefix("no-").filter(|name| value.is_none() && is_switch(name))
@@ -182,27 +179,22 @@ impl Translation {
     }
 }
 
-/// A flag that has no effect.
-struct WithoutEffect {
-    reason: &'static str,
-    takes_value: bool,
-}
-
-/// Returns why a flag, written without dashes in front, has no effect in `command`; `None` if it has one.
-fn without_effect(name: &str, command: Option<&str>) -> Option<WithoutEffect> {
+/// Returns why a flag, written without dashes in front, has no effect in `command`, and whether a value follows; `None` if it has an
+/// effect.
+fn without_effect(name: &str, command: Option<&str>) -> Option<(&'static str, bool)> {
     if name == SHOW_HIDDEN && command.is_some_and(|command| command != UCI) {
-        return Some(WithoutEffect { reason: "", takes_value: false });
+        return Some(("", false));
     }
     let positive = name.strip_prefix("no-").unwrap_or(name);
     if let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == positive) {
-        return Some(WithoutEffect { reason, takes_value: false });
+        return Some((reason, false));
     }
     if command == Some("backendbench") && OF_A_SEARCH.contains(&name) {
-        return Some(WithoutEffect { reason: "has no effect: nothing is searched", takes_value: true });
+        return Some(("has no effect: nothing is searched", true));
     }
     let spec = ignored_option(positive).filter(|spec| spec.flag == positive)?;
     let takes_value = !matches!(spec.kind, OptionKind::Switch { .. });
-    Some(WithoutEffect { reason: spec.help, takes_value })
+    Some((spec.help, takes_value))
 }
 
 /// Takes the flag `--config` with its value out of `flags`; the last one counts.
@@ -350,21 +342,6 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_file_comes_before_the_command_line() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("lc0.config"), "threads=1\nno-sticky-endgames\ntask-workers=2\n")
-            .unwrap();
-        let words = ["lc0", "--threads=3"].map(OsString::from);
-        let Translation { arguments, notes, .. } = translated(words, Some(folder.path())).unwrap();
-        assert_eq!(arguments, ["lc0", "--threads=1", "--sticky-endgames=false", "--threads=3"]);
-        assert_eq!(notes.len(), 2, "{notes:?}");
-        for words in [["lc0", "bench", "--json"], ["lc0", "--json", "bench"]] {
-            let words = words.map(OsString::from);
-            assert_eq!(translated(words, Some(folder.path())).unwrap().arguments, ["lc0", "bench", "--json"]);
-        }
-    }
-
-    #[test]
     fn modes_that_are_not_here_say_what_is() {
         for (mode, instead) in
             [("selfplay", "zeitnot match"), ("valuehead", "go nodes"), ("policyhead", "go nodes 1")]
@@ -383,11 +360,6 @@ mod tests {
         let lines = flags.map(|(number, flag)| (number, flag.into()));
         let expected = ConfigFile { path: path.clone(), lines: lines.into() };
         assert_eq!(ConfigFile::find(Some(path.as_os_str()), None).unwrap(), Some(expected));
-        // Beside the program; our own name comes first.
-        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap().unwrap().path, path);
-        let own = folder.path().join("zeitnot.config");
-        fs::write(&own, "").unwrap();
-        assert_eq!(ConfigFile::find(None, Some(folder.path())).unwrap().unwrap().path, own);
         assert_eq!(ConfigFile::find(Some(OsStr::new("")), Some(folder.path())).unwrap(), None);
     }
 

@@ -191,7 +191,6 @@ impl Command {
     }
 }
 
-/// Returns `command` with a help that shows every option of the engine.
 fn with_all_in_help(command: clap::Command) -> clap::Command {
     let shown = |arg: clap::Arg| match arg.get_help_heading() {
         Some(FLAGS_HEADING) => arg.hide(false),
@@ -200,7 +199,6 @@ fn with_all_in_help(command: clap::Command) -> clap::Command {
     command.mut_args(shown).mut_subcommands(with_all_in_help)
 }
 
-/// Returns the notation that the flag `--chess960` asks for.
 fn variant(chess960: bool) -> Variant {
     if chess960 { Variant::Chess960 } else { Variant::Standard }
 }

@@ -1,9 +1,8 @@
 //! What commands have to say: results to stdout, as text or as JSON, messages to stderr, and the one error in which they end.
 
-use std::fmt;
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::{fmt, fs};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -90,7 +89,6 @@ impl Output {
     }
 }
 
-/// Writes `document` as JSON of several lines into a file.
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document).map_err(io::Error::from)?;
     Ok(fs::write(file, text + "\n")?)

@@ -1,9 +1,8 @@
 //! What the program tells of itself, as it is declared: `zeitnot options` for people and scripts, `zeitnot completions` for shells,
 //! `zeitnot man` for `man`.
 
-use std::fmt;
-use std::fs;
 use std::path::PathBuf;
+use std::{fmt, fs};
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;

@@ -4,10 +4,9 @@
 //! It counts as solved since the first report of the search after which nothing else was shown; reports come up to 40 times a
 //! second, and so exact are the figures. Where the suite gives moves points, as the Strategic Test Suite does, they are added up.
 
-use std::fmt;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
+use std::{fmt, fs};
 
 use clap::Args;
 use serde::Serialize;
@@ -46,7 +45,6 @@ impl SolveArgs {
     }
 }
 
-/// What a position asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Goal {
     best: Vec<Move>,
@@ -56,7 +54,6 @@ struct Goal {
 }
 
 impl Goal {
-    /// Returns whether `mv`, with the mate that is seen, is a solution.
     fn is_met_by(&self, mv: Move, mate: Option<i32>) -> bool {
         let is_mate = |moves: u32| mate.is_some_and(|seen| seen > 0 && seen.unsigned_abs() <= moves);
         (self.best.is_empty() || self.best.contains(&mv))
@@ -65,7 +62,6 @@ impl Goal {
     }
 }
 
-/// A position of the suite.
 #[derive(Clone, Debug)]
 struct Problem {
     id: String,
@@ -79,7 +75,6 @@ struct Problem {
 }
 
 impl Problem {
-    /// Reads a line of the file, the `number`th.
     fn parse(line: &str, number: usize) -> Result<Problem, String> {
         let (fen, operations) = split_epd(line);
         let position = format!("fen {fen}");
@@ -199,7 +194,6 @@ struct Points {
     most: u32,
 }
 
-/// What became of a position.
 #[derive(Clone, Debug, Serialize)]
 struct SolveRow {
     id: String,
@@ -217,14 +211,12 @@ struct SolveRow {
     time_ms: f64,
 }
 
-/// Positions that were solved within a limit.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Within {
     limit: u64,
     solved: usize,
 }
 
-/// The whole report.
 #[derive(Debug, Serialize)]
 struct SolveReport {
     version: &'static str,
@@ -306,7 +298,6 @@ fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<Sol
     })
 }
 
-/// Notes since when the solution stands first.
 struct Watcher {
     goal: Goal,
     since: Option<Since>,
@@ -415,20 +406,6 @@ mod tests {
         assert!(!problem.goal.is_met_by(problem.goal.avoid[0], Some(1)));
     }
 
-    /// A regression: the counters were taken for an operation, and what followed them was lost.
-    #[test]
-    fn counters_may_stand_before_the_operations() {
-        for (counters, position) in
-            [("", " 0 1"), (" 3 40", " 3 40"), (" 3", " 0 1"), (" hmvc 3; fmvn 40;", " 0 1")]
-        {
-            let problem = Problem::parse(&format!("{MATE}{counters} ; bm Rd8#;"), 1).unwrap();
-            assert_eq!(problem.position, format!("fen {MATE}{position}"));
-            assert_eq!(problem.asked, "bm Rd8#");
-        }
-        let problem = Problem::parse(&format!("{MATE} 0 1 bm Rd8#; id \"a\";"), 1).unwrap();
-        assert_eq!((problem.id.as_str(), problem.goal.best.len()), ("a", 1));
-    }
-
     /// A regression: a mark behind a move was taken for a move.
     #[test]
     fn marks_say_nothing_of_the_move() {
@@ -460,16 +437,5 @@ mod tests {
         }
         let error = Problem::parse(&format!("{MATE} bm Rd8; c8 \"10 3\"; c9 \"d1d8\";"), 1).unwrap_err();
         assert_eq!(error, "c8 has 2 numbers for 1 moves");
-    }
-
-    #[test]
-    fn faults_are_named() {
-        for (operations, expected) in
-            [("", "none of bm, am, dm"), ("bm Qd8;", "Qd8"), ("dm soon;", "expected a number")]
-        {
-            let error = Problem::parse(&format!("{MATE} {operations}"), 1).unwrap_err();
-            assert!(error.contains(expected), "{error}");
-        }
-        assert!(Problem::parse("8/8/8/8/8/8/8/8 w - - bm e4;", 1).is_err());
     }
 }

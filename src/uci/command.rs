@@ -116,22 +116,23 @@ impl GoCommand {
     }
 }
 
+const GO_PARAMETERS: [&str; 12] = [
+    "infinite",
+    "ponder",
+    "wtime",
+    "btime",
+    "winc",
+    "binc",
+    "movestogo",
+    "movetime",
+    "nodes",
+    "depth",
+    "mate",
+    "searchmoves",
+];
+
 fn is_go_parameter(word: &str) -> bool {
-    matches!(
-        word,
-        "infinite"
-            | "ponder"
-            | "wtime"
-            | "btime"
-            | "winc"
-            | "binc"
-            | "movestogo"
-            | "movetime"
-            | "nodes"
-            | "depth"
-            | "mate"
-            | "searchmoves"
-    )
+    GO_PARAMETERS.contains(&word)
 }
 
 struct NumberReader<'a, 'b> {
@@ -241,12 +242,8 @@ mod tests {
         assert_eq!((black.time, black.inc, black.movestogo), (Some(Millis(2000.0)), Millis(20.0), Some(5)));
         assert_eq!(go.limits_for(Color::White).time, Some(Millis(1000.0)));
         assert!(!black.infinite);
-    }
-
-    #[test]
-    fn the_other_sides_clock_is_better_than_none() {
-        let go = go("go btime 2000 binc 20");
-        let white = go.limits_for(Color::White);
+        // The other side's clock is better than none.
+        let white = self::go("go btime 2000 binc 20").limits_for(Color::White);
         assert_eq!((white.time, white.inc, white.infinite), (Some(Millis(2000.0)), Millis(20.0), false));
     }
 
@@ -257,13 +254,6 @@ mod tests {
         assert!(!go("go nodes 5").limits.infinite);
         assert!(!go("go ponder wtime 5").limits.infinite);
         assert!(go("go ponder").limits.infinite);
-    }
-
-    #[test]
-    fn search_moves_end_at_the_next_parameter() {
-        let go = go("go searchmoves e2e4 d2d4 nodes 7");
-        assert_eq!(go.search_moves, ["e2e4", "d2d4"]);
-        assert_eq!(go.limits.nodes, Some(Nodes(7)));
     }
 
     #[test]
@@ -286,6 +276,7 @@ mod tests {
     fn searchmoves_ends_other_parameters() {
         let go = go("go nodes searchmoves e2e4 searchmoves d2d4");
         assert_eq!((go.search_moves, go.errors.len()), (vec!["e2e4".to_owned(), "d2d4".to_owned()], 1));
+        assert_eq!(self::go("go searchmoves e2e4 nodes 7").limits.nodes, Some(Nodes(7)));
     }
 
     /// A regression: `go perft 5` began a search without end.
@@ -299,18 +290,18 @@ mod tests {
 
     #[test]
     fn option_names_and_values_may_have_spaces() {
-        assert_eq!(
-            UciCommand::parse("setoption  name Weights File value C:\\my nets\\a.pb.gz"),
-            Ok(UciCommand::SetOption { name: "Weights File".into(), value: "C:\\my nets\\a.pb.gz".into() })
-        );
-        assert_eq!(
-            UciCommand::parse("  setoption name LogFile value  /my  logs/a  b.txt \r\n"),
-            Ok(UciCommand::SetOption { name: "LogFile".into(), value: "/my  logs/a  b.txt".into() })
-        );
-        assert_eq!(
-            UciCommand::parse("setoption name ClearTree"),
-            Ok(UciCommand::SetOption { name: "ClearTree".into(), value: String::new() })
-        );
+        for (line, name, value) in [
+            (
+                "setoption  name Weights File value C:\\my nets\\a.pb.gz",
+                "Weights File",
+                "C:\\my nets\\a.pb.gz",
+            ),
+            ("  setoption name LogFile value  /my  logs/a  b.txt \r\n", "LogFile", "/my  logs/a  b.txt"),
+            ("setoption name ClearTree", "ClearTree", ""),
+        ] {
+            let (name, value) = (name.into(), value.into());
+            assert_eq!(UciCommand::parse(line), Ok(UciCommand::SetOption { name, value }));
+        }
         assert_eq!(UciCommand::parse("setoption Threads 2"), Err(UciError::OptionName));
         assert_eq!(UciCommand::parse("setoption name value 2"), Err(UciError::OptionName));
     }

@@ -156,7 +156,6 @@ fn counts(text: &mut String, node: &NodeStats) {
     let _ = write!(text, "N: {:>7} (+{:>2}) (P: {percent:>5.decimals$}%) ", node.visits, node.in_flight);
 }
 
-/// Writes the mean value, and what the node counts for.
 fn mean(text: &mut String, node: &NodeStats) {
     match node.mean {
         Some(mean) => {
@@ -244,21 +243,6 @@ mod tests {
     #[test]
     fn plies_are_counted_as_moves() {
         assert_eq!([1.0, 2.0, 3.0, 42.0, 42.1].map(moves_left), [1, 1, 2, 21, 22]);
-    }
-
-    #[test]
-    fn castling_is_written_for_the_position_it_is_played_in() {
-        let text = "startpos moves e2e4 e7e5 g1f3 b8c6 f1c4 g8f6";
-        for (variant, castling) in [(Variant::Standard, "e1g1"), (Variant::Chess960, "e1h1")] {
-            let root = History::from_uci_position(text, variant).unwrap();
-            let best = root.parse_move(castling).unwrap();
-            let mut after = root.clone();
-            after.push(best);
-            let ponder = after.parse_move("f6e4").unwrap();
-            let answer = |ponder| SearchAnswer { best: Some(best), ponder, result: None };
-            assert_eq!(best_move(&root, &answer(Some(ponder))), format!("bestmove {castling} ponder f6e4"));
-            assert_eq!(best_move(&root, &answer(None)), format!("bestmove {castling}"));
-        }
     }
 
     proptest! {

@@ -122,7 +122,6 @@ impl Channel {
         }
     }
 
-    /// Tells the GUI that nothing is logged any more.
     fn report_lost_log(&mut self, error: &io::Error) {
         let name = &self.log_name;
         let text = format!("{ERROR}: cannot write the log file {name}: {error}. Nothing is logged");

@@ -14,7 +14,7 @@ use crate::engine::{
 };
 use crate::options::{OptionError, Visibility, both_names, ignored_option};
 use crate::search::SearchInfo;
-use crate::time::{GoLimits, Millis, MoveStart, Timing};
+use crate::time::{GoLimits, Millis, MoveStart};
 use crate::version::VERSION;
 
 /// The time between two checks whether the search has ended, after the end of the input.
@@ -210,7 +210,6 @@ impl Session {
         }
     }
 
-    /// Greets a person: name, version and network.
     fn greet(&mut self) -> Result<(), EngineError> {
         self.output.line(format!("{}, a UCI chess engine. Enter help for a list of commands", self.name()));
         self.prepare()
@@ -222,7 +221,6 @@ impl Session {
         self.output.line("uciok");
     }
 
-    /// Writes what `text` makes of the position, or tells why there is none.
     fn show(&self, text: impl FnOnce(&History) -> String) {
         match self.engine.accepted_position().map(text) {
             Ok(text) => self.output.line(text.trim_end()),
@@ -230,7 +228,6 @@ impl Session {
         }
     }
 
-    /// Returns whether nothing is searched, and tells what has to wait else.
     fn is_idle_for(&self, command: &str) -> bool {
         let is_searching = self.engine.is_searching();
         if is_searching {
@@ -304,11 +301,9 @@ impl Session {
         time.duration_since(self.began).into()
     }
 
-    /// Returns the moment from which the time of a move counts whose `go` was read at `received`.
     fn clock_started(&mut self, received: Instant, limits: &GoLimits) -> Instant {
-        let timing =
-            if self.engine.settings().time.strict_timing { Timing::Strict } else { Timing::FromPosition };
-        let start = self.move_start.go_read(self.since_start(received), limits, timing);
+        let is_strict = self.engine.settings().time.strict_timing;
+        let start = self.move_start.go_read(self.since_start(received), limits, is_strict);
         self.began + start.to_duration().unwrap_or_default()
     }
 
@@ -330,7 +325,6 @@ impl Session {
         }
     }
 
-    /// Returns the legal ones of the moves after `searchmoves`, and tells the GUI of the others.
     fn root_moves(&self, position: &History, texts: &[String]) -> Vec<Move> {
         let mut moves = Vec::new();
         for text in texts {
@@ -456,7 +450,6 @@ mod tests {
     use crate::chess::Variant;
     use crate::options::Visibility;
 
-    /// An output that the test reads.
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -510,7 +503,6 @@ mod tests {
         assert_eq!(busy.matches(": ignored while a search is running").count(), 2, "{busy}");
     }
 
-    /// Returns name and default of an option, as the answer to `uci` has them.
     fn listed(line: &str) -> (String, String) {
         let (name, rest) = line.strip_prefix("option name ").unwrap().split_once(" type ").unwrap();
         let default = rest.split_once("default ").map_or("", |(_, default)| default);

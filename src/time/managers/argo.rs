@@ -5,42 +5,24 @@
 use crate::options::option_group;
 use crate::time::centipawns;
 use crate::time::facts::MoveFacts;
-use crate::time::manager::MoveReport;
-use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::manager::{MoveReport, TimeManager};
 use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::parameters::Named;
 use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::{StopReason, Stopper};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::Millis;
-
-/// The manager; it remembers nothing from move to move.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Argo {
-    params: ArgoParams,
-}
 
 impl Named for Argo {
     const NAME: &'static str = "argo";
     const SUMMARY: &'static str = "ArGO's manager: a time limit that follows the difficulty of the move.";
-    type Params = ArgoParams;
-
-    fn new(params: ArgoParams) -> Self {
-        Argo { params }
-    }
+    type Params = Self;
 }
 
 impl TimeManager for Argo {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock = ArgoClock::new(facts)?;
-        Some(Box::new(ArgoStopper::new(facts, self.params, clock)))
+        Some(Box::new(ArgoStopper::new(facts, *self, clock)))
     }
-
-    fn finish_move(&mut self, _: &MoveOutcome) {}
 }
 
 /// Moves to go where the time control has none, and the most that are planned for.
@@ -48,9 +30,9 @@ const MOVES_TO_GO: u32 = 40;
 /// Least time limit, ms.
 const MIN_LIMIT_MS: f64 = 1.0;
 /// Branch factor for the optimal time.
-pub(crate) const MIN_BRANCH_FACTOR: f64 = 0.75;
+const MIN_BRANCH_FACTOR: f64 = 0.75;
 /// Branch factor for the maximal time.
-pub(crate) const MAX_BRANCH_FACTOR: f64 = 1.5;
+const MAX_BRANCH_FACTOR: f64 = 1.5;
 
 /// Below this clock a move gets `EMERGENCY_SHARE` of it, ms.
 const EMERGENCY_MS: f64 = 10_000.0;
@@ -60,30 +42,29 @@ const CRITICAL_MS: f64 = 5_000.0;
 const CRITICAL_LIMIT_MS: f64 = 10.0;
 
 option_group! {
-    /// Parameters of `argo`.
+    /// The manager, which is its parameter: it remembers nothing from move to move.
     #[derive(Copy)]
-    pub(crate) struct ArgoParams {
+    pub(crate) struct Argo {
         /// Maximum difficulty of a move. An ordinary move has a difficulty of 1.
         max_difficulty: f64 = 2.0, in 1.0..=100.0, "max-difficulty";
     }
 }
 
-/// The clock of a move as `argo` sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ArgoClock {
+struct ArgoClock {
     /// The clock less the overhead, ms.
-    pub main_ms: f64,
+    main_ms: f64,
     /// Time that the clock allows for one move, ms.
-    pub available_ms: f64,
+    available_ms: f64,
     /// Increment, ms.
-    pub inc_ms: f64,
+    inc_ms: f64,
     /// Moves to go, `1..=40`.
-    pub moves: u32,
+    moves: u32,
 }
 
 impl ArgoClock {
     /// Returns the clock at the start of a move; `None` where no clock limits the move.
-    pub(crate) fn new(facts: &MoveFacts) -> Option<Self> {
+    fn new(facts: &MoveFacts) -> Option<Self> {
         let inc_ms = facts.limits.mover_clock()?.inc.0;
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
         Some(ArgoClock {
@@ -95,7 +76,7 @@ impl ArgoClock {
     }
 
     /// Returns the time limit for a move of `difficulty`, ms, never more than the clock allows.
-    pub(crate) fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
+    fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
         self.planned_ms(difficulty, branch_factor).min(self.available_ms)
     }
 
@@ -160,7 +141,7 @@ struct Difficulty {
 }
 
 impl Difficulty {
-    fn new(facts: &MoveFacts, params: ArgoParams) -> Self {
+    fn new(facts: &MoveFacts, params: Argo) -> Self {
         let mut difficulty =
             Difficulty { value: 1.0, max: params.max_difficulty, changes: 0, tactical: false };
         if f64::from(facts.tactical_moves) > TACTICAL_SHARE * f64::from(facts.legal_moves) {
@@ -196,9 +177,8 @@ impl Difficulty {
     }
 }
 
-/// Holds a move to its limits.
 #[derive(Clone, Debug)]
-pub(crate) struct ArgoStopper {
+struct ArgoStopper {
     clock: ArgoClock,
     difficulty: Difficulty,
     maximum_ms: f64,
@@ -209,8 +189,7 @@ pub(crate) struct ArgoStopper {
 }
 
 impl ArgoStopper {
-    /// Starts a move.
-    pub(crate) fn new(facts: &MoveFacts, params: ArgoParams, clock: ArgoClock) -> Self {
+    fn new(facts: &MoveFacts, params: Argo, clock: ArgoClock) -> Self {
         let difficulty = Difficulty::new(facts, params);
         ArgoStopper {
             clock,
@@ -223,7 +202,6 @@ impl ArgoStopper {
         }
     }
 
-    /// Updates difficulty and optimum with an iteration that has ended.
     fn finish_iteration(&mut self, iteration: Iteration) {
         let Some(before) = self.last.replace(iteration) else { return };
         self.difficulty.update(&before, &iteration);
@@ -267,7 +245,7 @@ impl Stopper for ArgoStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: super::Argo::NAME,
+            manager: Argo::NAME,
             budget: Millis(self.maximum_ms),
             average: Some(Millis(self.optimum_ms)),
             ..MoveReport::default()
@@ -291,42 +269,33 @@ mod tests {
         (a - b).abs() < 1e-6 * b.abs().max(1.0)
     }
 
+    /// The critical branch, below 5 s, is never reached in ArGO's listing.
     #[test]
-    fn four_kinds_of_time_control() {
-        // 1·0.75·100,000/(1.5 + 39)·2/3 = 1,234.567901
-        assert!(close(clock(100_000.0, 0.0, 40).limit_ms(1.0, MIN_BRANCH_FACTOR), 1_234.567_901));
-        // … of 100,000 + 39·1,000
-        assert!(close(clock(100_000.0, 1_000.0, 40).limit_ms(1.0, MIN_BRANCH_FACTOR), 1_716.049_383));
-        // 20 moves to go: 75,000/(1.5 + 19)
-        assert!(close(clock(100_000.0, 0.0, 20).limit_ms(1.0, MIN_BRANCH_FACTOR), 3_658.536_585));
-        // … of 100,000 + 19·1,000
-        assert!(close(clock(100_000.0, 1_000.0, 20).limit_ms(1.0, MIN_BRANCH_FACTOR), 4_353.658_537));
-    }
-
-    #[test]
-    fn the_maximum_is_for_difficult_moves() {
-        // 2·1.5·100,000/(3 + 19)
-        assert!(close(clock(100_000.0, 0.0, 20).limit_ms(2.0, MAX_BRANCH_FACTOR), 13_636.363_636));
-        // One move to go: all of it, and 4/3, but not more than there is.
-        assert!(close(clock(100_000.0, 0.0, 1).limit_ms(2.0, MAX_BRANCH_FACTOR), 100_000.0));
-    }
-
-    #[test]
-    fn low_clocks_are_scaled_down() {
-        // 20 moves to go, 1.5 + 19 = 20.5; half below 60 s, 0.3 below 30 s.
-        assert!(close(clock(50_000.0, 0.0, 20).limit_ms(1.0, 0.75), 914.634_146));
-        assert!(close(clock(20_000.0, 0.0, 20).limit_ms(1.0, 0.75), 219.512_195));
-        // Less than 10 to go: 0.75·20,000/(1.5 + 4)·0.3·4/3
-        assert!(close(clock(20_000.0, 0.0, 5).limit_ms(1.0, 0.75), 1_090.909_091));
-    }
-
-    /// The critical branch is never reached in ArGO's listing.
-    #[test]
-    fn emergency_and_critical_clocks() {
-        assert!(close(clock(9_000.0, 0.0, 40).limit_ms(1.0, 0.75), 1_800.0));
-        assert_eq!(clock(4_999.0, 0.0, 40).limit_ms(2.0, 1.5), 10.0);
-        assert_eq!(clock(4.0, 0.0, 40).limit_ms(2.0, 1.5), 4.0);
-        assert_eq!(clock(0.0, 0.0, 40).limit_ms(2.0, 1.5), 0.0);
+    fn limits_by_hand() {
+        for (main_ms, inc_ms, moves, difficulty, branch_factor, expected) in [
+            // 1·0.75·100,000/(1.5 + 39)·2/3; … of 100,000 + 39·1,000
+            (100_000.0, 0.0, 40, 1.0, MIN_BRANCH_FACTOR, 1_234.567_901),
+            (100_000.0, 1_000.0, 40, 1.0, MIN_BRANCH_FACTOR, 1_716.049_383),
+            // 20 moves to go: 75,000/(1.5 + 19); … of 100,000 + 19·1,000
+            (100_000.0, 0.0, 20, 1.0, MIN_BRANCH_FACTOR, 3_658.536_585),
+            (100_000.0, 1_000.0, 20, 1.0, MIN_BRANCH_FACTOR, 4_353.658_537),
+            // The maximum is for difficult moves: 2·1.5·100,000/(3 + 19).
+            (100_000.0, 0.0, 20, 2.0, MAX_BRANCH_FACTOR, 13_636.363_636),
+            // One move to go: all of it, and 4/3, but not more than there is.
+            (100_000.0, 0.0, 1, 2.0, MAX_BRANCH_FACTOR, 100_000.0),
+            // 20 moves to go, 1.5 + 19 = 20.5; half below 60 s, 0.3 below 30 s.
+            (50_000.0, 0.0, 20, 1.0, 0.75, 914.634_146),
+            (20_000.0, 0.0, 20, 1.0, 0.75, 219.512_195),
+            // Less than 10 to go: 0.75·20,000/(1.5 + 4)·0.3·4/3
+            (20_000.0, 0.0, 5, 1.0, 0.75, 1_090.909_091),
+            (9_000.0, 0.0, 40, 1.0, 0.75, 1_800.0),
+            (4_999.0, 0.0, 40, 2.0, 1.5, 10.0),
+            (4.0, 0.0, 40, 2.0, 1.5, 4.0),
+            (0.0, 0.0, 40, 2.0, 1.5, 0.0),
+        ] {
+            let limit = clock(main_ms, inc_ms, moves).limit_ms(difficulty, branch_factor);
+            assert!(close(limit, expected), "{main_ms} {inc_ms} {moves}: {limit} for {expected}");
+        }
     }
 
     #[test]
@@ -354,7 +323,7 @@ mod tests {
     /// maximum 3·120,000/(3 + 19) = 16,363.6 ms.
     fn stopper() -> ArgoStopper {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
-        ArgoStopper::new(&MoveFacts::default(), ArgoParams::default(), clock)
+        ArgoStopper::new(&MoveFacts::default(), Argo::default(), clock)
     }
 
     fn difficulty_after(iterations: &[(u64, f64, usize)]) -> f64 {
@@ -367,31 +336,33 @@ mod tests {
 
     #[test]
     fn difficulty_follows_score_and_best_move() {
-        // Q 0.5 is 89 cp, 0.2 is 29 cp: a drop of 60.
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0)]) - 1.3).abs() < 1e-9);
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.5, 1)]) - 1.2).abs() < 1e-9);
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0)]) - 0.8).abs() < 1e-9);
-        assert!(
-            (difficulty_after(&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)]) - 0.8).abs() < 1e-9,
-            "its floor"
-        );
-        assert_eq!(difficulty_after(&[(8, 0.5, 0), (16, 0.2, 1)]), 1.0, "too early to rate");
-        // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
-        assert!((difficulty_after(&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)]) - 1.5).abs() < 1e-9);
+        for (iterations, expected) in [
+            // Q 0.5 is 89 cp, 0.2 is 29 cp: a drop of 60.
+            (&[(32, 0.5, 0), (64, 0.2, 0)][..], 1.3),
+            (&[(32, 0.5, 0), (64, 0.5, 1)], 1.2),
+            (&[(32, 0.5, 0), (64, 0.5, 0)], 0.8),
+            // Its floor.
+            (&[(32, 0.5, 0), (64, 0.5, 0), (128, 0.5, 0)], 0.8),
+            // Too early to rate.
+            (&[(8, 0.5, 0), (16, 0.2, 1)], 1.0),
+            // 1.3 · 1.2 = 1.56, but changes do not lift it beyond 1.5.
+            (&[(32, 0.5, 0), (64, 0.2, 0), (128, 0.2, 1)], 1.5),
+            // Tactical: a swing from 1.5 pawns to −0.9: ×1.3, then ×1.5, at most 2.
+            (&[(32, 0.66, 0), (64, -0.5, 0)], 1.95),
+            // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.
+            (&[(32, 0.0, 0), (64, 0.0, 1), (128, 0.0, 0), (256, 0.0, 1)], 2.0),
+        ] {
+            assert!((difficulty_after(iterations) - expected).abs() < 1e-9, "{iterations:?}");
+        }
     }
 
     #[test]
     fn tactical_positions_are_difficult_once() {
         let clock = ArgoClock { main_ms: 120_000.0, available_ms: 120_000.0, inc_ms: 0.0, moves: 20 };
         let facts = MoveFacts { legal_moves: 30, tactical_moves: 11, ..MoveFacts::default() };
-        assert_eq!(ArgoStopper::new(&facts, ArgoParams::default(), clock).difficulty.value, 1.5);
+        assert_eq!(ArgoStopper::new(&facts, Argo::default(), clock).difficulty.value, 1.5);
         let calm = MoveFacts { tactical_moves: 10, ..facts };
-        assert_eq!(ArgoStopper::new(&calm, ArgoParams::default(), clock).difficulty.value, 1.0);
-        // A swing from 1.5 pawns to −0.9: ×1.3, then ×1.5, at most 2.
-        assert!((difficulty_after(&[(32, 0.66, 0), (64, -0.5, 0)]) - 1.95).abs() < 1e-9);
-        // Three changes: 1.2, 1.44, 1.5 and then ×1.5, at most 2.
-        let changes = [(32, 0.0, 0), (64, 0.0, 1), (128, 0.0, 0), (256, 0.0, 1)];
-        assert!((difficulty_after(&changes) - 2.0).abs() < 1e-9);
+        assert_eq!(ArgoStopper::new(&calm, Argo::default(), clock).difficulty.value, 1.0);
     }
 
     #[test]
@@ -416,17 +387,6 @@ mod tests {
         assert_eq!(ask(2_700.0, 4_096), Some(StopReason::Settled));
     }
 
-    #[test]
-    fn a_short_mate_ends_the_search() {
-        let mut stopper = stopper();
-        let mate = |mate_in, nodes| SearchStats { mate_in, ..at(1.0, nodes, 1.0, 0) };
-        assert_eq!(stopper.should_stop(&mate(Some(6), 64), &mut Hints::default()), None);
-        assert_eq!(
-            stopper.should_stop(&mate(Some(5), 128), &mut Hints::default()),
-            Some(StopReason::Settled)
-        );
-    }
-
     /// A regression: only short mates ended a search, not those within the depth less 5.
     #[test]
     fn a_mate_well_within_the_depth_ends_the_search() {
@@ -441,5 +401,8 @@ mod tests {
         assert_eq!(ask(None, Some(6), 1 << 16), None);
         assert_eq!(ask(None, Some(6), 1 << 17), Some(StopReason::Settled));
         assert_eq!(ask(None, None, 1 << 17), None);
+        // A short one ends it at once.
+        assert_eq!(ask(Some(6), None, 64), None);
+        assert_eq!(ask(Some(5), None, 128), Some(StopReason::Settled));
     }
 }

@@ -16,7 +16,6 @@ pub(crate) struct Iteration {
     pub q: f64,
 }
 
-/// Watches a search for the ends of iterations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IterationTracker {
     last_number: Option<u32>,

@@ -42,9 +42,6 @@ pub const DEFAULT_MANAGER: &str = "smooth(mle-mlh,move-weight=stakes,init-tree-r
 /// Makes the manager for the options `TimeManager` (`None` if the user left it alone) and `Slowmover`.
 ///
 /// `Slowmover` is a parameter of `legacy`, which it chooses, as in Lc0, if no manager is named.
-///
-/// # Errors
-/// Returns the errors of [`manager_from`], and an error if both options are set and contradict each other.
 pub(crate) fn manager_with_slowmover(
     text: Option<&str>,
     slowmover: f64,
@@ -120,7 +117,6 @@ impl ManagerChoice {
         self.named.as_deref()
     }
 
-    /// Returns the manager with its parameters.
     pub(crate) fn as_str(&self) -> &str {
         self.named().unwrap_or(DEFAULT_MANAGER)
     }
@@ -159,14 +155,19 @@ option_group! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::facts::GoLimits;
-    use crate::time::facts::MoveFacts;
+    use crate::time::facts::{GoLimits, MoveFacts};
     use crate::time::units::{GamePly, Millis, Nodes};
     use proptest::prelude::*;
 
     /// Returns the first budget of a fresh manager, ms.
     fn budget(name: &str, facts: &MoveFacts) -> f64 {
         manager_from(name).unwrap().start_move(facts).unwrap().report().unwrap().budget.0
+    }
+
+    fn name_of(manager: &mut dyn TimeManager) -> &'static str {
+        let limits = GoLimits { time: Some(Millis(1e3)), ..GoLimits::default() };
+        let stopper = manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).unwrap();
+        stopper.report().unwrap().manager
     }
 
     proptest! {
@@ -198,13 +199,14 @@ mod tests {
     /// Situations that no opening formula is made for, worked by hand with 200 ms of overhead.
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
+        let limits = |time_ms, inc_ms, movestogo| GoLimits {
+            time: Some(Millis(time_ms)),
+            inc: Millis(inc_ms),
+            movestogo,
+            ..GoLimits::default()
+        };
         let facts = |time_ms, inc_ms, movestogo, game_ply| MoveFacts {
-            limits: GoLimits {
-                time: Some(Millis(time_ms)),
-                inc: Millis(inc_ms),
-                movestogo,
-                ..GoLimits::default()
-            },
+            limits: limits(time_ms, inc_ms, movestogo),
             overhead: Millis(200.0),
             game_ply: GamePly(game_ply),
             first_move: game_ply > 0,
@@ -236,8 +238,12 @@ mod tests {
     #[test]
     fn each_manager_is_made_by_its_name() {
         for Registered { name, .. } in MANAGERS {
-            assert_eq!(manager_from(name).unwrap().name(), *name);
-            assert_eq!(manager_from(&format!("{name}()")).unwrap().name(), *name);
+            assert_eq!(name_of(&mut *manager_from(name).unwrap()), *name);
+            let mut manager = manager_from(&format!("{name}()")).unwrap();
+            assert_eq!(name_of(&mut *manager), *name);
+            assert!(manager.start_move(&MoveFacts::default()).is_none(), "no clock, no budget");
+            let limits = GoLimits { time: Some(Millis(1e3)), infinite: true, ..GoLimits::default() };
+            assert!(manager.start_move(&MoveFacts { limits, ..MoveFacts::default() }).is_none());
         }
     }
 
@@ -264,7 +270,9 @@ mod tests {
 
     #[test]
     fn slowmover_belongs_to_legacy() {
-        let name = |text, slowmover| manager_with_slowmover(text, slowmover).map(|manager| manager.name());
+        let name = |text, slowmover| {
+            manager_with_slowmover(text, slowmover).map(|mut manager| name_of(&mut *manager))
+        };
         assert_eq!(name(None, 1.0), Ok("smooth"));
         assert_eq!(name(None, 1.5), Ok("legacy"));
         assert_eq!(name(Some("legacy"), 1.5), Ok("legacy"));

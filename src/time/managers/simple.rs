@@ -2,11 +2,9 @@
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;
-use crate::time::manager::MoveReport;
-use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::manager::{MoveOutcome, MoveReport, TimeManager};
 use crate::time::parameters::Named;
-use crate::time::stoppers::BudgetLimit;
-use crate::time::stoppers::Stopper;
+use crate::time::stoppers::{BudgetLimit, Stopper};
 use crate::time::units::Millis;
 
 option_group! {
@@ -31,21 +29,19 @@ pub(crate) struct Simple {
     saved_ms: f64,
 }
 
-impl Named for Simple {
-    const NAME: &'static str = "simple";
-    const SUMMARY: &'static str = "A share of the clock that grows with the move number and the increment.";
-    type Params = SimpleParams;
-
-    fn new(params: SimpleParams) -> Self {
+impl From<SimpleParams> for Simple {
+    fn from(params: SimpleParams) -> Self {
         Simple { params, saved_ms: 0.0 }
     }
 }
 
-impl TimeManager for Simple {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
+impl Named for Simple {
+    const NAME: &'static str = "simple";
+    const SUMMARY: &'static str = "A share of the clock that grows with the move number and the increment.";
+    type Params = SimpleParams;
+}
 
+impl TimeManager for Simple {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let clock_ms = facts.clock_less_overhead()?.0;
         let clock = facts.limits.mover_clock()?;
@@ -57,7 +53,7 @@ impl TimeManager for Simple {
         let bonus = if facts.first_move { 1.0 + opening_bonus_pct / 100.0 } else { 1.0 };
         let planned_ms = clock_ms * share * bonus + std::mem::take(&mut self.saved_ms);
         let budget = Millis(planned_ms).min(facts.available()?);
-        let report = MoveReport { manager: self.name(), budget, ..MoveReport::default() };
+        let report = MoveReport { manager: Self::NAME, budget, ..MoveReport::default() };
         Some(Box::new(BudgetLimit::new(facts, report)))
     }
 
@@ -87,7 +83,7 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let mut manager = Simple::new(SimpleParams::default());
+        let mut manager = Simple::from(SimpleParams::default());
         // (1.4 + 20·0.049)/100 + 1.5·600/60,000 = 0.0238 + 0.015 = 0.0388 of 59,800
         assert!(close(budget(&mut manager, &facts(60_000.0, 600.0, 20)), 2_320.24));
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 837.2));
@@ -97,14 +93,14 @@ mod tests {
 
     #[test]
     fn the_first_move_may_get_a_bonus() {
-        let mut manager = Simple::new(SimpleParams { opening_bonus_pct: 50.0, ..SimpleParams::default() });
+        let mut manager = Simple::from(SimpleParams { opening_bonus_pct: 50.0, ..SimpleParams::default() });
         let first = MoveFacts { first_move: true, ..facts(60_000.0, 0.0, 0) };
         assert!(close(budget(&mut manager, &first), 837.2 * 1.5));
     }
 
     #[test]
     fn what_a_move_saves_goes_to_the_next_one_only() {
-        let mut manager = Simple::new(SimpleParams::default());
+        let mut manager = Simple::from(SimpleParams::default());
         let report = MoveReport { budget: Millis(800.0), ..MoveReport::default() };
         manager.finish_move(&MoveOutcome { used: Millis(300.0), report, ..MoveOutcome::default() });
         assert!(close(budget(&mut manager, &facts(60_000.0, 0.0, 0)), 1_337.2));

@@ -4,54 +4,28 @@
 //! to stop; an unstable best move gets extra time, and a score that falls or rises much may use the maximum.
 
 use crate::options::option_group;
-use crate::time::facts::MoveFacts;
-use crate::time::manager::MoveReport;
-use crate::time::manager::{MoveOutcome, TimeManager};
+use crate::time::facts::{MoveFacts, MoverClock};
+use crate::time::manager::{MoveReport, TimeManager};
 use crate::time::managers::iterations::{Iteration, IterationTracker};
 use crate::time::parameters::Named;
 use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::{StopReason, Stopper};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::Millis;
-
-/// The manager; it remembers nothing from move to move.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stockfish {
-    params: StockfishParams,
-}
 
 impl Named for Stockfish {
     const NAME: &'static str = "stockfish";
     const SUMMARY: &'static str =
         "Stockfish's manager of 2013: optimum and maximum time from the importance of the move.";
-    type Params = StockfishParams;
-
-    fn new(params: StockfishParams) -> Self {
-        Stockfish { params }
-    }
+    type Params = Self;
 }
 
 impl TimeManager for Stockfish {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let available_ms = facts.available()?.0;
         let clock = facts.limits.mover_clock()?;
-        let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
-        let input = TimeLimitsInput {
-            time_ms,
-            inc_ms,
-            movestogo: facts.limits.movestogo,
-            game_ply: facts.game_ply.0,
-            ponder_enabled: facts.ponder_enabled,
-        };
-        let limits = self.params.time_limits(&input).limited_to(available_ms);
-        Some(Box::new(StockfishStopper::new(facts, self.params, limits)))
+        let limits = self.time_limits(clock, facts).limited_to(available_ms);
+        Some(Box::new(StockfishStopper::new(facts, *self, limits)))
     }
-
-    fn finish_move(&mut self, _: &MoveOutcome) {}
 }
 
 /// No plan looks further ahead than this number of moves.
@@ -62,9 +36,9 @@ const MAX_RATIO: f64 = 7.0;
 const STEAL_RATIO: f64 = 0.33;
 
 option_group! {
-    /// Parameters of `stockfish`.
+    /// The manager, which is its parameters: it remembers nothing from move to move.
     #[derive(Copy)]
-    pub(crate) struct StockfishParams {
+    pub(crate) struct Stockfish {
         /// Number of moves for which time is reserved on the clock.
         emergency_move_horizon: u32 = 40, in 0..=50, "emergency-move-horizon";
         /// Time that is always reserved on the clock, in milliseconds.
@@ -84,33 +58,18 @@ option_group! {
     }
 }
 
-/// The facts that the time limits depend on.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct TimeLimitsInput {
-    /// The mover's clock, ms.
-    pub time_ms: f64,
-    /// Increment, ms.
-    pub inc_ms: f64,
-    /// Moves to the next time control; `None` or 0 without one.
-    pub movestogo: Option<u32>,
-    /// Plies played in the game.
-    pub game_ply: u32,
-    /// UCI option `Ponder`.
-    pub ponder_enabled: bool,
-}
-
 /// The time that a move should take, and the time that it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct TimeLimits {
+struct TimeLimits {
     /// Time in calm positions, ms.
-    pub optimum_ms: f64,
+    optimum_ms: f64,
     /// Time when in trouble, ms.
-    pub maximum_ms: f64,
+    maximum_ms: f64,
 }
 
 impl TimeLimits {
     /// Returns the same limits, cut to what the clock allows, ms.
-    pub(crate) fn limited_to(self, available_ms: f64) -> TimeLimits {
+    fn limited_to(self, available_ms: f64) -> TimeLimits {
         TimeLimits {
             optimum_ms: self.optimum_ms.min(available_ms),
             maximum_ms: self.maximum_ms.min(available_ms),
@@ -118,33 +77,33 @@ impl TimeLimits {
     }
 }
 
-impl StockfishParams {
+impl Stockfish {
     /// Returns optimum and maximum: the least over all supposed numbers of moves to go.
-    pub(crate) fn time_limits(&self, input: &TimeLimitsInput) -> TimeLimits {
-        let movestogo = input.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
-        let mut optimum_ms = input.time_ms;
-        let mut maximum_ms = input.time_ms;
+    fn time_limits(&self, clock: MoverClock, facts: &MoveFacts) -> TimeLimits {
+        let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVE_HORIZON);
+        let game_ply = facts.game_ply.0;
+        let [mut optimum_ms, mut maximum_ms] = [clock.time.0; 2];
         let mut others_importance = 0.0;
         for moves in 1..=movestogo.min(MOVE_HORIZON) {
-            let time_ms = self.time_for_moves(input, moves);
-            let this = move_importance(input.game_ply) * self.slow_mover / 100.0;
+            let time_ms = self.time_for_moves(clock, moves);
+            let this = move_importance(game_ply) * self.slow_mover / 100.0;
             let optimum = (time_ms * share(1.0, 0.0, this, others_importance)).floor();
             let maximum = (time_ms * share(MAX_RATIO, STEAL_RATIO, this, others_importance)).floor();
             optimum_ms = optimum_ms.min(self.min_thinking_time_ms + optimum);
             maximum_ms = maximum_ms.min(self.min_thinking_time_ms + maximum);
-            others_importance += move_importance(input.game_ply.saturating_add(2 * moves));
+            others_importance += move_importance(game_ply.saturating_add(2 * moves));
         }
-        if input.ponder_enabled {
+        if facts.ponder_enabled {
             optimum_ms *= 1.25;
         }
         TimeLimits { optimum_ms: optimum_ms.min(maximum_ms), maximum_ms }
     }
 
     /// Returns the time that is to be shared if `moves` moves are to go, ms.
-    fn time_for_moves(&self, input: &TimeLimitsInput, moves: u32) -> f64 {
+    fn time_for_moves(&self, clock: MoverClock, moves: u32) -> f64 {
         let emergency_moves = f64::from(moves.min(self.emergency_move_horizon));
         let emergency_ms = self.emergency_base_time_ms + self.emergency_move_time_ms * emergency_moves;
-        (input.time_ms + input.inc_ms * f64::from(moves - 1) - emergency_ms).max(0.0)
+        (clock.time.0 + clock.inc.0 * f64::from(moves - 1) - emergency_ms).max(0.0)
     }
 }
 
@@ -185,7 +144,7 @@ const UNDECIDED_GAMES: [u16; 512] = [
 ];
 
 /// Returns the importance of the move at `ply`; from ply 511 on that of ply 511.
-pub(crate) fn move_importance(ply: u32) -> f64 {
+fn move_importance(ply: u32) -> f64 {
     f64::from(UNDECIDED_GAMES[(ply as usize).min(UNDECIDED_GAMES.len() - 1)])
 }
 
@@ -196,10 +155,9 @@ const INSTABILITY_DIVISOR: f64 = 1.4;
 /// Changes of the best move before this iteration are no sign of instability.
 const FIRST_STABLE_ITERATION: u32 = 5;
 
-/// Holds a move to its limits.
 #[derive(Clone, Debug)]
-pub(crate) struct StockfishStopper {
-    params: StockfishParams,
+struct StockfishStopper {
+    params: Stockfish,
     limits: TimeLimits,
     wait: FirstEvaluationWait,
     iterations: IterationTracker,
@@ -210,8 +168,7 @@ pub(crate) struct StockfishStopper {
 }
 
 impl StockfishStopper {
-    /// Starts a move.
-    pub(crate) fn new(facts: &MoveFacts, params: StockfishParams, limits: TimeLimits) -> Self {
+    fn new(facts: &MoveFacts, params: Stockfish, limits: TimeLimits) -> Self {
         StockfishStopper {
             params,
             limits,
@@ -273,7 +230,7 @@ impl Stopper for StockfishStopper {
 
     fn report(&self) -> Option<MoveReport> {
         Some(MoveReport {
-            manager: super::Stockfish::NAME,
+            manager: Stockfish::NAME,
             budget: Millis(self.budget_ms()),
             average: Some(Millis(self.limits.optimum_ms)),
             ..MoveReport::default()
@@ -284,12 +241,25 @@ impl Stopper for StockfishStopper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::facts::GoLimits;
     use crate::time::stats::tests::at;
+    use crate::time::units::GamePly;
     use proptest::prelude::*;
 
+    fn limits_of(
+        time_ms: f64,
+        inc_ms: f64,
+        movestogo: Option<u32>,
+        game_ply: u32,
+        ponder_enabled: bool,
+    ) -> TimeLimits {
+        let limits = GoLimits { movestogo, ..GoLimits::default() };
+        let facts = MoveFacts { limits, game_ply: GamePly(game_ply), ponder_enabled, ..MoveFacts::default() };
+        Stockfish::default().time_limits(MoverClock { time: Millis(time_ms), inc: Millis(inc_ms) }, &facts)
+    }
+
     fn time_limits(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> TimeLimits {
-        let input = TimeLimitsInput { time_ms, inc_ms, movestogo, ..TimeLimitsInput::default() };
-        StockfishParams::default().time_limits(&input)
+        limits_of(time_ms, inc_ms, movestogo, 0, false)
     }
 
     #[test]
@@ -301,11 +271,7 @@ mod tests {
         assert_eq!(two, TimeLimits { optimum_ms: 24_676.0, maximum_ms: 36_300.0 });
         let one = time_limits(60_000.0, 0.0, Some(1));
         assert_eq!(one, TimeLimits { optimum_ms: 59_930.0, maximum_ms: 59_930.0 });
-    }
-
-    #[test]
-    fn moves_in_minutes_with_increment() {
-        // Two: 60,000 + 1,000 − 120 = 60,880 · 0.411764 = 25,068 + 20
+        // Two with an increment: 60,000 + 1,000 − 120 = 60,880 · 0.411764 = 25,068 + 20.
         assert_eq!(time_limits(60_000.0, 1_000.0, Some(2)).optimum_ms, 25_088.0);
     }
 
@@ -317,13 +283,11 @@ mod tests {
         let expected = (58_740.0 * 5_446.0 / (5_446.0 + sum)).floor() + 20.0;
         assert_eq!(time_limits(60_000.0, 0.0, None).optimum_ms, expected);
         assert!((900.0..1_200.0).contains(&expected), "{expected}");
-    }
-
-    #[test]
-    fn sudden_death_with_increment() {
-        let plain = time_limits(60_000.0, 0.0, None);
         let with = time_limits(60_000.0, 1_000.0, None);
-        assert!(with.optimum_ms > plain.optimum_ms + 500.0 && with.maximum_ms > plain.maximum_ms);
+        assert!(
+            with.optimum_ms > expected + 500.0
+                && with.maximum_ms > time_limits(60_000.0, 0.0, None).maximum_ms
+        );
     }
 
     #[test]
@@ -334,15 +298,9 @@ mod tests {
 
     #[test]
     fn pondering_adds_a_quarter() {
-        let input = TimeLimitsInput { time_ms: 60_000.0, ponder_enabled: true, ..TimeLimitsInput::default() };
-        let with = StockfishParams::default().time_limits(&input);
-        assert_eq!(with.optimum_ms, time_limits(60_000.0, 0.0, None).optimum_ms * 1.25);
-        let last = TimeLimitsInput { movestogo: Some(1), ..input };
-        assert_eq!(
-            StockfishParams::default().time_limits(&last).optimum_ms,
-            59_930.0,
-            "never above the maximum"
-        );
+        let with = |movestogo| limits_of(60_000.0, 0.0, movestogo, 0, true).optimum_ms;
+        assert_eq!(with(None), time_limits(60_000.0, 0.0, None).optimum_ms * 1.25);
+        assert_eq!(with(Some(1)), 59_930.0, "never above the maximum");
     }
 
     #[test]
@@ -357,10 +315,8 @@ mod tests {
             time_ms in 0.0..1e9, more_ms in 0.0..1e8, inc_ms in 0.0..1e6, game_ply in 0u32..2000,
             movestogo in proptest::option::of(0u32..200), ponder_enabled: bool,
         ) {
-            let input = TimeLimitsInput { time_ms, inc_ms, movestogo, game_ply, ponder_enabled };
-            let params = StockfishParams::default();
-            let less = params.time_limits(&input);
-            let more = params.time_limits(&TimeLimitsInput { time_ms: time_ms + more_ms, ..input });
+            let limits = |time_ms| limits_of(time_ms, inc_ms, movestogo, game_ply, ponder_enabled);
+            let (less, more) = (limits(time_ms), limits(time_ms + more_ms));
             prop_assert!(0.0 <= less.optimum_ms && less.optimum_ms <= less.maximum_ms);
             prop_assert!(less.maximum_ms <= time_ms);
             prop_assert!(more.optimum_ms >= less.optimum_ms && more.maximum_ms >= less.maximum_ms);
@@ -377,7 +333,7 @@ mod tests {
 
     fn stopper() -> StockfishStopper {
         let limits = TimeLimits { optimum_ms: 1_400.0, maximum_ms: 5_000.0 };
-        StockfishStopper::new(&MoveFacts::default(), StockfishParams::default(), limits)
+        StockfishStopper::new(&MoveFacts::default(), Stockfish::default(), limits)
     }
 
     #[test]
@@ -388,14 +344,7 @@ mod tests {
         assert_eq!(ask(867.0, 1_024), None, "0.62·1400 = 868");
         assert_eq!(ask(1_300.0, 1_500), None, "within an iteration");
         assert_eq!(ask(1_350.0, 2_048), Some(StopReason::Settled));
-    }
-
-    #[test]
-    fn the_optimum_ends_a_long_iteration() {
-        let mut stopper = stopper();
-        let mut ask = |ms, nodes| stopper.should_stop(&at(ms, nodes, 0.0, 0), &mut Hints::default());
-        assert_eq!(ask(700.0, 1_100), None);
-        assert_eq!(ask(1_400.0, 2_000), Some(StopReason::Budget));
+        assert_eq!(ask(1_400.0, 2_050), Some(StopReason::Budget), "the optimum ends a long one");
     }
 
     #[test]
@@ -411,20 +360,18 @@ mod tests {
         assert_eq!(stopper.deadline(), Some(Millis(2_200.0)));
     }
 
-    #[test]
-    fn a_falling_score_may_use_the_maximum() {
-        let mut stopper = stopper();
-        let mut hints = Hints::default();
-        stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
-        assert_eq!(stopper.should_stop(&at(1_500.0, 1_900, 0.1, 0), &mut hints), None);
-        assert_eq!(hints.remaining_time, Millis(3_500.0));
-        assert_eq!(stopper.should_stop(&at(1_600.0, 2_000, 0.19, 0), &mut hints), Some(StopReason::Budget));
-        assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));
-    }
-
     /// A regression: the maximum that the listing gives for a fail high was missing.
     #[test]
-    fn a_rising_score_may_use_the_maximum() {
+    fn a_falling_or_rising_score_may_use_the_maximum() {
+        for (far, near) in [(0.1, 0.19), (0.26, 0.21)] {
+            let mut stopper = stopper();
+            let mut hints = Hints::default();
+            let mut ask = |ms, nodes, q| stopper.should_stop(&at(ms, nodes, q, 0), &mut hints);
+            assert_eq!(ask(600.0, 1_024, 0.2), None);
+            assert_eq!(ask(1_500.0, 1_900, far), None);
+            assert_eq!(ask(1_600.0, 2_000, near), Some(StopReason::Budget));
+            assert_eq!(hints.remaining_time, Millis::ZERO);
+        }
         let mut stopper = stopper();
         let mut hints = Hints::default();
         stopper.should_stop(&at(600.0, 1_024, 0.2, 0), &mut Hints::default());
@@ -433,5 +380,6 @@ mod tests {
         // No iteration that ends so is the last one; the next measures by this one's score.
         assert_eq!(stopper.should_stop(&at(1_300.0, 2_048, 0.26, 0), &mut hints), None);
         assert_eq!(stopper.should_stop(&at(1_600.0, 2_100, 0.26, 0), &mut hints), Some(StopReason::Budget));
+        assert_eq!(stopper.should_stop(&at(5_000.0, 4_000, -0.5, 0), &mut hints), Some(StopReason::Budget));
     }
 }

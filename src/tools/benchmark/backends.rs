@@ -50,7 +50,6 @@ struct Combination {
     batch: Option<usize>,
 }
 
-/// A run that was measured, or one that failed.
 #[derive(Debug, Serialize)]
 struct Run {
     #[serde(flatten)]
@@ -141,7 +140,6 @@ impl BackendsArgs {
 }
 
 impl Combination {
-    /// The command line that measures it.
     fn command(&self, args: &BenchmarkArgs, movetime: Option<i64>) -> Vec<String> {
         let flags = [
             ("backend", Some(self.backend.clone())),
@@ -171,7 +169,6 @@ impl Run {
         self.report.as_ref()?.pointer(path)?.as_f64()
     }
 
-    /// What was measured, or why it was not.
     fn description(&self) -> &str {
         let description = || self.report.as_ref()?.pointer("/description")?.as_str();
         self.error.as_deref().or_else(description).unwrap_or_default()
@@ -179,7 +176,6 @@ impl Run {
 }
 
 impl BackendsReport {
-    /// The most important finding: machine, network, speed.
     fn headline(&self) -> String {
         let measured = self.runs.iter().filter_map(|run| Some((run, run.figure("/nps")?)));
         match measured.max_by(|a, b| a.1.total_cmp(&b.1)) {
@@ -194,7 +190,6 @@ impl BackendsReport {
         }
     }
 
-    /// What ran, or why it did not, a line for each run.
     fn descriptions(&self) -> String {
         let line = |run: &Run| format!("{}: {}\n", run.combination, run.description());
         self.runs.iter().map(line).collect()

@@ -5,17 +5,16 @@
 
 mod backends;
 
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use std::{fmt, fs};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::measure::document::Document;
+use super::measure::Document;
 #[cfg(feature = "lab")]
-use super::measure::document::Figure;
+use super::measure::Figure;
 use super::measure::machine::{MachineInfo, MachineMonitor, MachineNoise, SensorReport};
 use super::measure::{
     BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, engine, search_all, write_facts,
@@ -218,7 +217,6 @@ struct EarlierPosition {
 }
 
 impl EarlierRun {
-    /// Reads a file, and refuses a run that searched none of `positions`.
     fn read(file: &Path, positions: &[String]) -> Result<EarlierRun, Failure> {
         let refuse = |error: String| Failure::Input(format!("{}: {error}", file.display()));
         let text = fs::read_to_string(file).map_err(|error| refuse(format!("cannot be read: {error}")))?;

@@ -23,7 +23,6 @@ struct GpuLog {
     readings: Vec<Reading>,
 }
 
-/// What a GPU tells at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     /// Energy since some moment before the run.
@@ -88,7 +87,6 @@ impl GpuLog {
     }
 }
 
-/// Why the driver shows no GPUs, and what helps.
 fn cause_and_remedy(error: &NvmlError) -> &'static str {
     match error {
         NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound => {

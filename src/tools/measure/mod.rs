@@ -1,24 +1,22 @@
 //! What the commands that measure speed share: one search over positions with its figures ([`search_all`]), the machine
-//! ([`machine`]), and one report for people ([`document`]). Rounds over a backend are in [`crate::network::throughput`].
+//! ([`machine`]), and one report for people ([`Document`]). Rounds over a backend are in [`crate::network::throughput`].
 
-pub(super) mod document;
 #[cfg(feature = "lab")]
 mod gpus;
 pub(super) mod machine;
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fmt, fs, io};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::output::eprint_message;
+use super::output::{eprint_message, write_json};
 use super::{Failure, Output};
 use crate::chess::split_epd;
 use crate::engine::{Engine, FinishedSearch, Settings};
+use crate::report::Table;
 use crate::search::{CounterValues, SearchSummary};
 use crate::system::cpu_time;
 use crate::time::{GoLimits, Millis, Nodes};
@@ -102,7 +100,6 @@ impl PositionArgs {
         Ok(positions)
     }
 
-    /// The flags that say the same, with their values.
     pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
         let count = self.num_positions.map(|count| ("num-positions", count.to_string()));
         let fen = self.fen.clone().map(|fen| ("fen", fen));
@@ -111,7 +108,6 @@ impl PositionArgs {
     }
 }
 
-/// Reads the positions in the lines of a file, or of stdin where its name is `-`.
 fn read(file: &Path) -> Result<Vec<String>, Failure> {
     let refuse = |reason: String| Failure::Input(format!("{}: {reason}", file.display()));
     let is_stdin = file.as_os_str() == "-";
@@ -144,7 +140,6 @@ pub(super) struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// The limits, or `default` where nothing else is said.
     pub(super) fn or(&self, default: GoLimits) -> Result<GoLimits, Failure> {
         let positive = |number: Option<i64>| number.filter(|&number| number > 0).map(i64::unsigned_abs);
         let nodes = positive(self.nodes).map(Nodes);
@@ -286,7 +281,6 @@ pub(super) fn search(
     Ok((PositionRow { position, best_move: text(best), figures, first_evaluation_ms, visits }, summary))
 }
 
-/// Searches of positions, and what they were done with.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct SpeedReport {
     pub(super) version: &'static str,
@@ -424,13 +418,11 @@ impl SpeedReport {
         facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The searches, a line for each position.
     pub(super) fn lines(&self) -> String {
         [HEAD.to_owned()].into_iter().chain(self.positions.iter().map(PositionRow::to_string)).collect()
     }
 }
 
-/// Writes facts for a terminal.
 pub(super) fn write_facts(f: &mut fmt::Formatter<'_>, facts: Facts) -> fmt::Result {
     facts.into_iter().try_for_each(|(name, value)| writeln!(f, "{name:<17} {value}"))
 }
@@ -457,6 +449,59 @@ impl fmt::Display for PositionRow {
     }
 }
 
+/// A report for people. It is passed on, so that it names no folder.
+#[derive(Clone, Debug)]
+pub(super) struct Document {
+    pub(super) title: &'static str,
+    /// The headline first: machine, network, speed.
+    pub(super) paragraphs: Vec<String>,
+    /// Text to be shown as it is.
+    pub(super) code: Option<String>,
+    pub(super) tables: Vec<Table>,
+    /// Plots; a build without the laboratory has none.
+    #[cfg(feature = "lab")]
+    pub(super) figures: Vec<Figure>,
+}
+
+#[cfg(feature = "lab")]
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    pub(super) file: &'static str,
+    pub(super) caption: &'static str,
+    pub(super) svg: String,
+}
+
+impl Document {
+    fn to_markdown(&self) -> String {
+        let mut text = format!("# {}\n", self.title);
+        self.paragraphs.iter().for_each(|paragraph| text += &format!("\n{paragraph}\n"));
+        self.code.iter().for_each(|code| text += &format!("\n```\n{}\n```\n", code.trim_end()));
+        self.tables.iter().for_each(|table| text += &format!("\n{}", table.to_markdown()));
+        text
+    }
+
+    /// Writes the report into `folder`, which is made if need be: `report.md`, `data` as a JSON file of the name `json`, and in a build
+    /// with the laboratory `index.html` and the plots.
+    pub(super) fn write(&self, folder: &Path, json: &str, data: &impl Serialize) -> Result<(), Failure> {
+        fs::create_dir_all(folder)?;
+        fs::write(folder.join("report.md"), self.to_markdown())?;
+        #[cfg(feature = "lab")]
+        self.write_page(folder)?;
+        write_json(&folder.join(json), data)
+    }
+
+    #[cfg(feature = "lab")]
+    fn write_page(&self, folder: &Path) -> Result<(), Failure> {
+        let mut page = crate::report::Page::new(self.title);
+        page = self.paragraphs.iter().fold(page, |page, paragraph| page.paragraph(paragraph));
+        page = self.code.iter().fold(page, |page, code| page.code(code));
+        page = self.figures.iter().fold(page, |page, figure| page.figure(&figure.svg, figure.caption));
+        self.tables.iter().fold(page, |page, table| page.table(table)).write(folder)?;
+        let mut figures = self.figures.iter();
+        Ok(figures.try_for_each(|figure| fs::write(folder.join(figure.file), &figure.svg))?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,20 +512,6 @@ mod tests {
         for text in BENCH.into_iter().chain(BENCHMARK) {
             let history = History::from_uci_position(text, Variant::Standard).unwrap();
             assert!(!history.legal_moves().is_empty(), "{text}");
-        }
-    }
-
-    #[test]
-    fn epd_operations_are_cut_off() {
-        let fen = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -";
-        for (line, position) in [
-            (format!("{fen} bm b4f4; id \"x\";"), Some(format!("fen {fen} 0 1"))),
-            (format!(" {fen} 0 1\r"), Some(format!("fen {fen} 0 1"))),
-            ("startpos moves e2e4".into(), Some("startpos moves e2e4".into())),
-            ("# mine".into(), None),
-            (" ".into(), None),
-        ] {
-            assert_eq!(position_in(&line), position);
         }
     }
 }

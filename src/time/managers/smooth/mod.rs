@@ -16,12 +16,10 @@ pub(crate) use plan::{PiggybankDeposit, PlanInput};
 
 use crate::params::{ParamError, Params};
 use crate::time::estimators::{LearnedShare, MovesLeftInput, NpsEstimator};
-use crate::time::facts::MoveFacts;
-use crate::time::facts::MoverClock;
+use crate::time::facts::{MoveFacts, MoverClock};
 use crate::time::manager::{MoveOutcome, TimeManager};
 use crate::time::parameters::{Named, Preset};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::Stopper;
+use crate::time::stoppers::{FirstEvaluationWait, Stopper};
 use crate::time::units::Millis;
 
 use piggybank::Piggybank;
@@ -41,7 +39,6 @@ struct PreviousMove {
     weight: f64,
 }
 
-/// The manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Smooth {
     config: SmoothConfig,
@@ -59,7 +56,6 @@ pub(crate) struct Smooth {
 }
 
 impl Smooth {
-    /// Makes a manager for one game.
     pub(crate) fn with(config: SmoothConfig) -> Self {
         let params = config.params;
         let max_reuse = params.max_tree_reuse;
@@ -88,7 +84,6 @@ impl Smooth {
         }
     }
 
-    /// Plans a move whose clock shows `clock`.
     fn plan_move(&mut self, facts: &MoveFacts, clock: MoverClock) -> Box<dyn Stopper> {
         let (time_ms, inc_ms) = (clock.time.0, clock.inc.0);
         let reused_nodes = self.counted_reuse(facts);
@@ -154,7 +149,6 @@ impl Smooth {
         if in_tree > 0.0 { counted * (facts.kept_nodes().as_f64() / in_tree) } else { 0.0 }
     }
 
-    /// Says once that the network lacks the head, and which estimator decides in its place: `source`.
     fn report_missing_head(&mut self, facts: &MoveFacts, source: &str) {
         if !self.missing_head_reported && !facts.has_moves_left && self.config.moves_left.uses_head() {
             self.missing_head_reported = true;
@@ -173,14 +167,16 @@ fn moves_left_input(facts: &MoveFacts) -> MovesLeftInput {
     }
 }
 
+impl From<SmoothValues> for Smooth {
+    fn from(params: SmoothValues) -> Self {
+        Smooth::with(params.into())
+    }
+}
+
 impl Named for Smooth {
     const NAME: &'static str = "smooth";
     const SUMMARY: &'static str = "Ends every move with the same number of nodes in the tree, and uses all time by the end of the game.";
     type Params = SmoothValues;
-
-    fn new(params: SmoothValues) -> Self {
-        Smooth::with(params.into())
-    }
 
     fn from_list(list: &Params, _: Preset) -> Result<Self, ParamError> {
         SmoothConfig::from_params(list).map(Smooth::with)
@@ -188,10 +184,6 @@ impl Named for Smooth {
 }
 
 impl TimeManager for Smooth {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
         let Some(clock) = facts.limits.mover_clock() else {
             // A search without a clock comes between two moves of the game: what the next one finds in the tree is its work too.

@@ -53,7 +53,6 @@ option_choice! {
 }
 
 option_choice! {
-    /// The choice of reused nodes that count.
     pub(crate) enum ReuseCount {
         /// All nodes under the root count.
         Tree = "tree",
@@ -143,7 +142,6 @@ option_group! {
     }
 }
 
-/// Everything that can be set for `smooth`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SmoothConfig {
     /// The plan and what is learned.
@@ -165,9 +163,6 @@ impl From<SmoothValues> for SmoothConfig {
 
 impl SmoothConfig {
     /// Reads the parameters of `smooth(…)`.
-    ///
-    /// # Errors
-    /// Returns a [`ParamError`] for unknown keys or estimators and for values out of range; it names what is valid.
     pub(crate) fn from_params(list: &Params) -> Result<Self, ParamError> {
         let SmoothValues { preset, .. } =
             SmoothValues::default().read(Smooth::NAME, list, &estimator_names())?;
@@ -193,7 +188,6 @@ impl SmoothConfig {
 }
 
 impl SmoothParams {
-    /// Returns the nps rule for a move whose average move time is `average_ms`.
     pub(crate) fn nps_rule(&self, average_ms: f64) -> NpsRule {
         if self.nps_update_period > 0.0 {
             return NpsRule::Window { window_s: self.nps_update_period };
@@ -280,13 +274,6 @@ mod tests {
             read("preset=lc0").unwrap(),
             SmoothConfig { params: lc0, piggybank, reactions, moves_left: curve(45.2, 5.93) }
         );
-    }
-
-    #[test]
-    fn the_documented_table_is_the_default() {
-        assert_eq!(read(""), Ok(SmoothConfig::from(SmoothValues::default())));
-        assert_eq!(read("preset=pr1195"), Ok(SmoothConfig::from(SmoothValues::default())));
-        assert_eq!(read("preset=lc0"), Ok(SmoothConfig::from(SmoothValues::lc0())));
     }
 
     #[test]

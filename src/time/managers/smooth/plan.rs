@@ -43,7 +43,6 @@ pub(crate) struct PlanInput {
     pub deposit: PiggybankDeposit,
 }
 
-/// The payment of a move into the reserve.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PiggybankDeposit {
     /// Share of the target time.

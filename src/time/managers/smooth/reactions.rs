@@ -45,12 +45,10 @@ impl ReactionParams {
     }
 }
 
-/// Returns the decayed mean of Q over the moves of a game, after one more.
 pub(super) fn mean_q(before: Option<f64>, q: f64) -> f64 {
     before.map_or(q, |before| before + (q - before) * MOVE_STEP)
 }
 
-/// The signs of one move.
 #[derive(Clone, Debug)]
 pub(crate) struct Reactions {
     params: ReactionParams,
@@ -73,7 +71,6 @@ struct Seen {
 }
 
 impl Reactions {
-    /// Begins a move after moves whose mean Q was `last_moves_q`.
     pub(crate) fn new(params: ReactionParams, last_moves_q: Option<f64>) -> Self {
         Reactions { params, last_moves_q, seen: None }
     }
@@ -109,7 +106,6 @@ impl Reactions {
     }
 }
 
-/// Returns the share of the visits since the first look that went to the most visited move.
 fn best_share(stats: &SearchStats, seen: &Seen) -> Option<f64> {
     let new_visits = |(&now, &first): (&u32, &u32)| f64::from(now.saturating_sub(first));
     let all: f64 = stats.root_visits.iter().zip(&seen.first_visits).map(new_visits).sum();
@@ -118,7 +114,6 @@ fn best_share(stats: &SearchStats, seen: &Seen) -> Option<f64> {
     (all > 0.0).then(|| of_best / all)
 }
 
-/// Returns whether a move with enough visits has a better Q than the most visited one.
 fn values_disagree(stats: &SearchStats) -> bool {
     let visits = |index: Option<usize>| index.and_then(|index| stats.root_visits.get(index)).copied();
     let (most, by_q) = (stats.most_visited(), stats.best_by_q);

@@ -5,8 +5,7 @@ use crate::time::facts::GoLimits;
 use crate::time::manager::MoveReport;
 use crate::time::parameters::Named;
 use crate::time::stats::{Hints, SearchStats};
-use crate::time::stoppers::FirstEvaluationWait;
-use crate::time::stoppers::{StopReason, Stopper};
+use crate::time::stoppers::{FirstEvaluationWait, StopReason, Stopper};
 use crate::time::units::{ExpectedNodes, Millis, Nps};
 
 use super::params::{LimitKind, SmoothConfig};
@@ -36,7 +35,6 @@ pub(crate) struct MoveContext {
     pub began_ms: f64,
 }
 
-/// Holds one move to its plan.
 #[derive(Clone, Debug)]
 pub(crate) struct SmoothStopper {
     context: MoveContext,
@@ -54,7 +52,6 @@ pub(crate) struct SmoothStopper {
 }
 
 impl SmoothStopper {
-    /// Starts a move.
     pub(crate) fn new(context: MoveContext, nps: NpsEstimator, reactions: Reactions) -> Self {
         let plan = context.input.plan();
         SmoothStopper {
@@ -123,7 +120,6 @@ impl SmoothStopper {
         }
     }
 
-    /// Returns the number of new nodes that ends the move, where the budget is held in nodes.
     fn node_budget(&self) -> Option<f64> {
         let nodes = self.plan.budget_ms / 1000.0 * self.nps.optimistic();
         (self.context.config.params.limit != LimitKind::Time).then_some(nodes.max(1.0))

@@ -3,8 +3,7 @@
 use super::*;
 use crate::time::chain::{Chain, StopperOptions};
 use crate::time::estimators::learned_share::decay;
-use crate::time::facts::GoLimits;
-use crate::time::facts::RootEvaluation;
+use crate::time::facts::{GoLimits, RootEvaluation};
 use crate::time::manager::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
 use crate::time::stoppers::StopReason;
@@ -102,15 +101,6 @@ fn a_slow_first_batch_does_not_hide_the_deadline() {
 }
 
 #[test]
-fn the_search_without_a_clock_has_no_stopper() {
-    let mut manager = smooth("");
-    assert!(manager.start_move(&MoveFacts::default()).is_none());
-    let mut infinite = facts(60_000.0, 0.0);
-    infinite.limits.infinite = true;
-    assert!(manager.start_move(&infinite).is_none());
-}
-
-#[test]
 fn a_fresh_root_revises_its_budget_when_m_is_known() {
     let mut manager = smooth("mle-mlh");
     let fresh = MoveFacts { has_moves_left: true, ..facts(60_000.0, 0.0) };
@@ -161,15 +151,18 @@ fn a_network_without_the_head_is_noticed_once() {
     }
 }
 
+/// Returns what ends a search after `elapsed_ms` at 1,000 nodes/s, with these visits of two root moves.
+fn end_of_search(params: &str, time_ms: f64, elapsed_ms: f64, root_visits: [u32; 2]) -> Option<StopReason> {
+    let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
+    let mut chain = keeper.start_move(&facts(time_ms, 0.0));
+    let decided = SearchStats { root_visits: root_visits.into(), ..stats(elapsed_ms, 0) };
+    chain.should_stop(&decided, &mut Hints::default())
+}
+
 /// A regression: no test noticed when the manager's rate did not reach smart pruning, which then took the search's own.
 #[test]
 fn smart_pruning_counts_with_the_managers_rate() {
-    let ask = |params: &str| {
-        let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
-        let mut chain = keeper.start_move(&facts(60_000.0, 0.0));
-        let decided = SearchStats { root_visits: vec![5_000, 10], ..stats(1_000.0, 0) };
-        chain.should_stop(&decided, &mut Hints::default())
-    };
+    let ask = |params: &str| end_of_search(params, 60_000.0, 1_000.0, [5_000, 10]);
     // 59,800/51.5·2/0.7 − 1,000 = 2,317.6 ms are left: 1,743 visits at 1,000/s are no match for the lead of 4,990, but
     // 174,258 at 100,000/s.
     assert_eq!(ask("init-nps=1000"), Some(StopReason::SmartPruning));
@@ -178,12 +171,7 @@ fn smart_pruning_counts_with_the_managers_rate() {
 
 #[test]
 fn smart_pruning_leaves_a_move_its_least_share() {
-    let ask = |params: &str, elapsed_ms| {
-        let mut keeper = Timekeeper::new(Box::new(smooth(params)), StopperOptions::default());
-        let mut chain = keeper.start_move(&facts(51_700.0, 0.0));
-        let decided = SearchStats { root_visits: vec![50_000, 10], ..stats(elapsed_ms, 0) };
-        chain.should_stop(&decided, &mut Hints::default())
-    };
+    let ask = |params: &str, elapsed_ms| end_of_search(params, 51_700.0, elapsed_ms, [50_000, 10]);
     // 51,500/51.5 = 1,000 ms on average.
     assert_eq!(ask("", 400.0), Some(StopReason::SmartPruning));
     assert_eq!(ask("min-pruned-share=0.5", 499.0), None);
@@ -409,7 +397,7 @@ fn it_learns_reuse_and_timeuse_from_a_move() {
 }
 
 #[test]
-fn time_beyond_the_budget_counts_as_all_of_it() {
+fn long_moves_count_as_one_budget_and_insta_moves_hardly_at_all() {
     let mut manager = smooth("");
     let report = report_of(&mut manager, &facts(60_000.0, 600.0));
     let (average, used) = (report.average.unwrap().0, report.budget.0 * 3.0);
@@ -417,17 +405,14 @@ fn time_beyond_the_budget_counts_as_all_of_it() {
     // 1 − (1 − 0.7)·2^(−8.571429/10) = 0.834380
     assert!(close(used / average, 8.571_428_571));
     assert!((manager.timeuse.value() - 0.834_380).abs() < 1e-4, "{}", manager.timeuse.value());
-}
-
-#[test]
-fn insta_moves_hardly_count() {
     let mut manager = smooth("");
     for _ in 0..10 {
         let report = report_of(&mut manager, &facts(60_000.0, 600.0));
         finish(&mut manager, report, 1.0, 10_000);
     }
-    assert!((manager.timeuse.value() - 0.7).abs() < 0.001);
-    assert!((manager.tree_reuse.value() - 0.5).abs() < 0.001);
+    assert!(
+        (manager.timeuse.value() - 0.7).abs() < 0.001 && (manager.tree_reuse.value() - 0.5).abs() < 0.001
+    );
 }
 
 /// Lc0's defect: forced moves drag timeuse to its floor.
