@@ -228,7 +228,6 @@ fn impossible_reasons(kinds: PositionErrorKinds) -> Vec<&'static str> {
     texts.into_iter().filter(|(kind, _)| kinds.contains(*kind)).map(|(_, text)| text).collect()
 }
 
-/// Splits a line of EPD or FEN into the position, with counters `0 1` if there are none, and the operations.
 pub(crate) fn split_epd(line: &str) -> (String, &str) {
     let mut rest = line.trim();
     let mut fields: Vec<_> = (0..4).map(|_| take_word(&mut rest)).collect();

@@ -154,7 +154,6 @@ impl Position {
             .unwrap_or_default()
     }
 
-    /// Finds the castling that takes a king from `from` to `to`. One step is a plain king move.
     fn castling_of_king_steps(&self, from: Square, to: Square) -> Option<Move> {
         let king = self.board().king_of(self.turn())?;
         let side = CastlingSide::from_king_side(from < to);

@@ -188,7 +188,6 @@ impl Position {
     }
 }
 
-/// Computes what a move of `color` changes in the key by taking pieces off and putting them on.
 fn moved_pieces_key(m: shakmaty::Move, color: Color) -> u64 {
     let key = |square, role: Role, color| Zobrist64::zobrist_for_piece(square, role.of(color)).0;
     match m {

@@ -83,7 +83,6 @@ fn default_value(spec: &OptionSpec) -> String {
     if spec.meanings.is_empty() { default } else { code(&default) }
 }
 
-/// Returns the value under `preset=lc0` where it is not the default. The preset itself is no value of a preset.
 fn other_value(spec: &OptionSpec) -> String {
     spec.lc0.clone().filter(|lc0| lc0 != "lc0").unwrap_or_default()
 }

@@ -252,7 +252,6 @@ impl GameState {
     }
 }
 
-/// What a request has searched: a position, and the moves that count.
 struct SearchTarget {
     /// The game up to the position to search.
     game: History,

@@ -161,7 +161,6 @@ impl Engine {
         Ok(game)
     }
 
-    /// Answers a search without a legal move, if its answer waits.
     fn send_pending_answer(&mut self) {
         if let Some((mut listener, root)) = self.pending_answer.take() {
             listener.answer(&root, SearchAnswer { best: None, ponder: None, result: None });
@@ -189,7 +188,6 @@ impl Engine {
         }
     }
 
-    /// Returns whether a search is running whose answer is not out yet.
     pub(crate) fn is_searching(&self) -> bool {
         self.pending_answer.is_some() || self.active.as_ref().is_some_and(|active| !active.is_answered())
     }

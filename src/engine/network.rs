@@ -93,7 +93,6 @@ pub(super) struct LoadedNetwork {
 }
 
 impl LoadedNetwork {
-    /// Loads what `options` ask for. Returns `None` if that is what `old` is.
     pub(super) fn load_if_changed(
         options: &NetworkOptions,
         old: Option<&LoadedNetwork>,

@@ -23,7 +23,6 @@ const MAX_CAPTURES: u32 = 6;
 /// The balance of a mate, centipawns.
 const MATE: i32 = 100_000;
 
-/// A move that was not searched, and what speaks for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QuickLook {
     pub(super) mv: Move,
@@ -133,7 +132,6 @@ impl Exchanges {
     }
 }
 
-/// Returns the worth of a piece, centipawns.
 fn worth(role: Role) -> i32 {
     match role {
         Role::Pawn => 100,
@@ -145,7 +143,6 @@ fn worth(role: Role) -> i32 {
     }
 }
 
-/// Returns the material of the side to move less that of the other, centipawns.
 fn balance(position: &Position) -> i32 {
     let board = position.board();
     let pieces = |role| (board.by_role(role) & board.by_color(position.turn())).count() as i32;
@@ -153,7 +150,6 @@ fn balance(position: &Position) -> i32 {
     Role::ALL.iter().map(|&role| worth(role) * (2 * pieces(role) - all(role))).sum()
 }
 
-/// Returns what a move takes or gains by promotion, centipawns.
 fn gain(position: &Position, mv: Move) -> i32 {
     let board = position.board();
     let is_en_passant = board.role_at(mv.from_square()) == Some(Role::Pawn)

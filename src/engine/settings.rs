@@ -281,7 +281,6 @@ impl StrengthOptions {
 }
 
 impl Settings {
-    /// Returns the options as analysis or weaker play change them, `None` where they stay as they are.
     pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Option<Settings> {
         if !self.strength.analyse_mode && weakening.is_none() {
             return None;

@@ -28,7 +28,6 @@ th{border-bottom:2px solid var(--rule)}td.n,th.n{text-align:right}tbody tr:hover
 pre{background:var(--shade);padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.9rem;border-radius:4px}\
 ";
 
-/// A program of ours that shows data on a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageProgram {
     /// The `id` of the element whose text is the data as JSON.
@@ -145,7 +144,6 @@ impl Page {
         )
     }
 
-    /// Writes `index.html` into a folder, which is created if it is missing, and gives its path.
     pub(crate) fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join("index.html");

@@ -42,7 +42,6 @@ impl Plot {
         }
     }
 
-    /// Adds a line through the points `(x, y)`; it is broken where a number is not finite.
     pub(crate) fn line(self, name: &str, points: &[(f64, f64)]) -> Plot {
         self.layer(name, LayerKind::Line, points.iter().map(Part::point).collect())
     }
@@ -73,13 +72,11 @@ impl Plot {
         self
     }
 
-    /// Shows x from `low` to `high` only.
     pub(crate) fn x_range(mut self, low: f64, high: f64) -> Plot {
         (self.x.low, self.x.high) = (Some(low), Some(high));
         self
     }
 
-    /// Shows y from `low` to `high` only.
     pub(crate) fn y_range(mut self, low: f64, high: f64) -> Plot {
         (self.y.low, self.y.high) = (Some(low), Some(high));
         self
@@ -172,7 +169,6 @@ impl Part {
     }
 }
 
-/// Draws a layer whose parts are positions on the axes; nothing outside `x` and `y`.
 fn draw_layer<X, Y>(
     chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<X, Y>>,
     (kind, parts): (LayerKind, &[Part]),
@@ -219,7 +215,6 @@ where
     Ok(())
 }
 
-/// A rectangle from one corner to the other with its shade, above 0 to 1.
 type ShadedCell = ((f64, f64), (f64, f64), f64);
 
 /// Returns cells with their shades by the logarithm of their weight; neighbours of a shade in a row are one.
@@ -256,7 +251,6 @@ const BAR: u32 = 19;
 /// Space between groups of bars, units.
 const GAP: u32 = 13;
 
-/// A bar's length and the ends of its error bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bar {
     /// The length; none is drawn where it is not finite.
@@ -376,7 +370,6 @@ enum AxisScale {
     Log,
 }
 
-/// An axis before the data's range is known.
 #[derive(Clone, Debug)]
 struct Axis {
     label: String,
@@ -520,7 +513,6 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// The result of drawing. Drawing into a string does not fail.
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// Returns units as pixels.
 const fn px(units: u32) -> u32 {
     units * FINENESS
 }
@@ -593,7 +585,6 @@ impl Canvas<'_> {
     }
 }
 
-/// An entry of a legend: a patch of the series' colour and its name.
 struct LegendEntry<'a> {
     place: usize,
     name: &'a str,

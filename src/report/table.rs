@@ -7,7 +7,6 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle
 /// The space behind a column.
 const PADDING: u16 = 2;
 
-/// Side of a column's cells that lines up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     /// The left side, for words.
@@ -30,7 +29,6 @@ impl Table {
         Table { caption: caption.into(), columns, rows: Vec::new() }
     }
 
-    /// Returns an empty table with columns of words, then columns of numbers.
     #[cfg(feature = "lab")]
     pub(crate) fn of_columns(caption: impl Into<String>, words: &[&str], numbers: &[&str]) -> Table {
         let words = words.iter().map(|&name| (name, Align::Left));

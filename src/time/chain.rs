@@ -46,7 +46,6 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// Makes the chain for `facts`, with the rules in their order around the manager's own.
     pub(crate) fn new(
         facts: &MoveFacts,
         options: &StopperOptions,
@@ -117,7 +116,6 @@ impl Chain {
         self.legal_moves
     }
 
-    /// Returns the mover's increment.
     pub(super) fn inc(&self) -> Millis {
         self.inc
     }

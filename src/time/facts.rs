@@ -74,7 +74,6 @@ impl MoveFacts {
         Some((clock.time + clock.inc * (moves - 1.0) - self.overhead).max(Millis::ZERO))
     }
 
-    /// Returns the visits under the root that would be there without pondering.
     pub(crate) fn kept_nodes(&self) -> Nodes {
         self.reused_nodes.saturating_sub(self.pondered_nodes)
     }
@@ -84,7 +83,6 @@ impl MoveFacts {
         self.lines <= 1 || self.limits.mover_clock().is_some()
     }
 
-    /// Returns true if there is more than one legal move.
     pub(crate) fn has_choice(&self) -> bool {
         self.legal_moves > 1
     }

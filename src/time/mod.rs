@@ -11,19 +11,17 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own |
+//! | `units` | milliseconds, nodes, nodes per second and plies, each in a type of its own; scores for expected results |
 //! | `facts`, `stats` | what comes in: the `go` command and what is known of the move, the running statistics |
 //! | `stoppers`, `smart_pruning` | the trait and the rules that end a search |
 //! | `chain`, `timekeeper` | the rules in their order; one game's state around them, with what moves cost beyond the time measured |
 //! | `manager`, `managers/` | the trait with its report and outcome, and one file per time manager |
 //! | `estimators/` | moves left and other quantities that managers guess and learn |
 //! | `parameters` | how managers and estimators are registered |
-//! | `centipawns` | scores for expected results |
 //! | `nodestime` | nodes in the place of time, under every manager |
 //! | `move_start` | the moment from which a move's time counts |
 //! | `game_clock` | time controls as people write them, and the clock of one side during a game |
 
-mod centipawns;
 mod chain;
 pub mod estimators;
 mod facts;
@@ -39,7 +37,6 @@ pub mod stoppers;
 mod timekeeper;
 pub mod units;
 
-pub(crate) use centipawns::{centipawns, expected_result};
 pub(crate) use chain::{Chain, StopperOptions};
 pub(crate) use facts::RootEvaluation;
 pub use facts::{GoLimits, MoveFacts};
@@ -52,5 +49,5 @@ pub use nodestime::{NodesPerMilli, NodesTimeOptions};
 pub(crate) use stats::{Hints, SearchStats};
 pub(crate) use stoppers::StopReason;
 pub(crate) use timekeeper::{SearchEnd, Timekeeper};
-pub(crate) use units::{GamePly, Nps, Plies};
+pub(crate) use units::{GamePly, Nps, Plies, centipawns, expected_result};
 pub use units::{Millis, Nodes};

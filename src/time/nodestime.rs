@@ -58,7 +58,6 @@ pub(crate) struct NodeClock {
 }
 
 impl NodeClock {
-    /// Returns the facts with this clock in the place of the GUI's clock.
     pub(crate) fn replace_clock(&mut self, facts: &MoveFacts) -> MoveFacts {
         let Some(gui) = facts.limits.mover_clock() else { return facts.clone() };
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0);

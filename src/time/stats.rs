@@ -103,12 +103,10 @@ impl Default for Hints {
 }
 
 impl Hints {
-    /// Lowers the remaining time to `time` if it is longer.
     pub(crate) fn limit_remaining_time(&mut self, time: Millis) {
         self.remaining_time = self.remaining_time.min(time.max(Millis::ZERO));
     }
 
-    /// Lowers the remaining visits to `visits` if they are more.
     pub(crate) fn limit_remaining_visits(&mut self, visits: f64) {
         self.remaining_visits = ExpectedNodes(self.remaining_visits.0.min(visits.max(0.0)));
     }
@@ -135,7 +133,6 @@ impl Hints {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns the statistics of a search without reuse that has two root moves, all visits on the move `best`.
     pub(in crate::time) fn at(elapsed_ms: f64, nodes: u64, q: f64, best: usize) -> SearchStats {
         let mut root_visits = vec![0, 0];
         root_visits[best] = nodes as u32;

@@ -99,7 +99,6 @@ impl FirstEvaluationWait {
         FirstEvaluationWait { grace, is_over: false }
     }
 
-    /// Ends the wait if an evaluation has come back.
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         self.is_over |= stats.since_first_eval.is_some();
     }

@@ -31,7 +31,6 @@ const RESERVE_COST: f64 = 0.5;
 /// Largest reserve for them, as a share of the game's first clock.
 const RESERVE_SHARE: f64 = 0.1;
 
-/// The end of a search, as the timekeeper learns from it.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchEnd<'a> {
     /// The statistics at the moment of `bestmove`, counted from `go`.

@@ -18,12 +18,10 @@ impl Millis {
     /// More time than any limit allows.
     pub(crate) const INFINITY: Millis = Millis(f64::INFINITY);
 
-    /// Returns the span of `seconds` seconds.
     pub(crate) fn from_secs(seconds: f64) -> Millis {
         Millis(seconds * 1000.0)
     }
 
-    /// Returns the span in seconds.
     pub(crate) fn as_secs(self) -> f64 {
         self.0 / 1000.0
     }
@@ -121,7 +119,6 @@ impl Nodes {
     /// More nodes than any search makes.
     pub(crate) const MAX: Nodes = Nodes(u64::MAX);
 
-    /// Returns the difference to `other`, or none if `other` is larger.
     pub(crate) fn saturating_sub(self, other: Nodes) -> Nodes {
         Nodes(self.0.saturating_sub(other.0))
     }
@@ -165,6 +162,20 @@ impl GamePly {
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Plies(pub f64);
 
+/// The scale of scores, and how near to a certain result it ends: Lc0's figures.
+const SCALE: f64 = 90.0;
+const STEEPNESS: f64 = 1.563_754_189_7;
+
+/// Returns the score of the form `centipawn`: hundredths of a pawn from an expected result of `-1..=1`, as Lc0 has it.
+pub(crate) fn centipawns(value: f64) -> f64 {
+    SCALE * (STEEPNESS * value).tan()
+}
+
+/// Returns the expected result of `-1..=1` whose score is so many [`centipawns`].
+pub(crate) fn expected_result(centipawns: f64) -> f64 {
+    ((centipawns / SCALE).atan() / STEEPNESS).clamp(-1.0, 1.0)
+}
+
 macro_rules! written_as_numbers {
     ($($Unit:ty),+) => {
         $(impl fmt::Display for $Unit {
@@ -189,5 +200,14 @@ mod tests {
         assert_eq!(Millis::INFINITY.to_duration(), None);
         assert_eq!(Millis(1_500.0) / Millis(500.0), 3.0);
         assert_eq!(format!("{:.1}", Millis(12.34)), "12.3");
+    }
+
+    #[test]
+    fn a_pawn_up() {
+        assert_eq!(centipawns(0.0), 0.0);
+        // tan(1.5637541897·0.5) = tan(0.7818770949) = 0.99298
+        assert!((centipawns(0.5) - 89.37).abs() < 0.01);
+        assert!((expected_result(centipawns(0.5)) - 0.5).abs() < 1e-12);
+        assert_eq!(expected_result(f64::INFINITY), 1.0);
     }
 }

@@ -65,7 +65,6 @@ pub(super) struct BackendbenchArgs {
     out: Option<PathBuf>,
 }
 
-/// The sizes to measure, and the time for each of them.
 #[derive(Debug, PartialEq)]
 struct MeasurementPlan {
     sizes: Vec<usize>,
@@ -274,7 +273,6 @@ impl ThroughputReport {
         text
     }
 
-    /// A warning if the machine was noisy.
     fn warning(&self) -> Option<String> {
         let share = |row: &BatchSizeRow| row.deviation_nps / row.mean_nps.max(1e-9);
         let deviations: Vec<_> = self.rows.iter().map(share).collect();
@@ -422,7 +420,6 @@ mod tests {
         assert_eq!(row.cpu_nps, Some(5.0));
     }
 
-    /// Returns rows of a device whose batch of n takes `ms(n)`.
     fn rows(sizes: &[usize], ms: impl Fn(usize) -> f64) -> Vec<BatchSizeRow> {
         let row = |&batch: &usize| {
             let nps = batch as f64 / ms(batch) * 1e3;

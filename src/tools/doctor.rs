@@ -271,7 +271,6 @@ fn speeds(backend: &dyn Backend) -> Result<Vec<BatchSpeed>, BackendError> {
     Ok(speeds)
 }
 
-/// The largest differences from the reference that a backend may have.
 #[derive(Debug)]
 struct Limits {
     q_error_max: f64,

@@ -128,7 +128,6 @@ impl Translation {
         })
     }
 
-    /// Takes the command, if there is one. Returns its name here.
     fn take_command(&mut self, command: Option<OsString>) -> Result<Option<String>, Failure> {
         let Some(command) = command else { return Ok(None) };
         let name = command.to_str().unwrap_or_default();

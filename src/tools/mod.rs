@@ -98,7 +98,6 @@ enum Command {
     Man(reference::ManArgs),
 }
 
-/// The answer of a command that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
     /// Done, or the answer is yes: exit code 0.

@@ -270,7 +270,6 @@ fn read(args: &SolveArgs) -> Result<(Vec<Problem>, usize), Failure> {
     if problems.is_empty() { Err(refuse("no position in it".into())) } else { Ok((problems, bad_lines)) }
 }
 
-/// Searches one position with nothing kept from before.
 fn solve(engine: &mut Engine, problem: &Problem, limits: GoLimits) -> Result<SolveRow, Failure> {
     engine.new_game();
     engine.set_position(&problem.position)?;

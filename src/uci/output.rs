@@ -12,7 +12,6 @@ use jiff::Timestamp;
 use crate::engine::EngineError;
 use crate::version::VERSION;
 
-/// The output of a session, to which all threads write whole lines.
 #[derive(Clone)]
 pub(super) struct UciOutput(Arc<Mutex<Channel>>);
 

@@ -226,7 +226,6 @@ impl PieceCountTable {
         PieceCountTable { at_2, at_8, at_16, at_24, at_32, ..PieceCountTable::default() }
     }
 
-    /// Returns the full moves of our side for the numbers of pieces in [`KNOTS`], without the factor.
     pub(crate) fn knots(&self) -> [f64; KNOTS.len()] {
         [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32]
     }

@@ -2,7 +2,6 @@
 
 use crate::time::stats::SearchStats;
 
-/// The rule by which the estimate follows what is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NpsRule {
     /// The mean of what has been measured in this game, with the first guess as a measurement of `guess_s` seconds; once
@@ -65,12 +64,10 @@ impl NpsEstimator {
         }
     }
 
-    /// Returns the estimate of new nodes per second.
     pub(crate) fn value(&self) -> f64 {
         self.value
     }
 
-    /// Returns the seconds of search that the estimate is based on, those of earlier moves included.
     pub(crate) fn measured_s(&self) -> f64 {
         self.measured_s
     }
@@ -107,7 +104,6 @@ impl NpsEstimator {
         if settled { self.value } else { self.value.max(self.measured().unwrap_or(0.0)) }
     }
 
-    /// Updates the estimate with the search's statistics.
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         let Some(since) = stats.since_first_eval else { return };
         self.batches = stats.batches;

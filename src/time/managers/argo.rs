@@ -63,7 +63,6 @@ struct ArgoClock {
 }
 
 impl ArgoClock {
-    /// Returns the clock at the start of a move; `None` where no clock limits the move.
     fn new(facts: &MoveFacts) -> Option<Self> {
         let inc_ms = facts.limits.mover_clock()?.inc.0;
         let movestogo = facts.limits.movestogo.filter(|&n| n > 0).unwrap_or(MOVES_TO_GO);
@@ -75,7 +74,6 @@ impl ArgoClock {
         })
     }
 
-    /// Returns the time limit for a move of `difficulty`, ms, never more than the clock allows.
     fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
         self.planned_ms(difficulty, branch_factor).min(self.available_ms)
     }

@@ -5,7 +5,6 @@
 
 use crate::time::stats::SearchStats;
 
-/// The state of the search at the end of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Iteration {
     /// Its number, log2 of the nodes.

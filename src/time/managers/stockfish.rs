@@ -68,7 +68,6 @@ struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// Returns the same limits, cut to what the clock allows, ms.
     fn limited_to(self, available_ms: f64) -> TimeLimits {
         TimeLimits {
             optimum_ms: self.optimum_ms.min(available_ms),

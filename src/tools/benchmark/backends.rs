@@ -164,7 +164,6 @@ impl fmt::Display for Combination {
 }
 
 impl Run {
-    /// A number of the run's report.
     fn figure(&self, path: &str) -> Option<f64> {
         self.report.as_ref()?.pointer(path)?.as_f64()
     }

@@ -51,7 +51,6 @@ pub(super) struct BenchmarkArgs {
     settings: Settings,
 }
 
-/// Everything that was measured, and the machine on which it was.
 #[derive(Clone, Debug, Serialize)]
 struct BenchmarkReport {
     #[serde(flatten)]

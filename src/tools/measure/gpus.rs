@@ -6,7 +6,6 @@ use nvml_wrapper::{Device, Nvml};
 
 use super::machine::{GpuReport, SensorReport};
 
-/// The driver, with the GPUs that it shows to this process.
 #[derive(Debug)]
 pub(super) struct GpuMeter {
     driver: Result<Nvml, NvmlError>,

@@ -14,7 +14,6 @@ use super::gpus::GpuMeter;
 use crate::network::throughput::SortedSamples;
 use crate::system;
 
-/// The description of a machine, as far as the system gives one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::tools) struct MachineInfo {
     pub(in crate::tools) cpu: String,
@@ -110,7 +109,6 @@ impl MachineMonitor {
         }
     }
 
-    /// Measures before the first search and after every one.
     pub(in crate::tools) fn between_searches(&mut self) {
         #[cfg(feature = "lab")]
         if !self.rates.is_empty() {
@@ -141,7 +139,6 @@ impl MachineMonitor {
     }
 }
 
-/// Makes a control measurement on this thread. Returns its rounds per second.
 fn control_rate() -> f64 {
     let start = Instant::now();
     let (mut state, mut rounds) = (1u64, 0);

@@ -261,7 +261,6 @@ struct MoveVisits {
     visits: u32,
 }
 
-/// Searches one position with nothing kept from before.
 pub(super) fn search(
     engine: &mut Engine,
     position: String,
@@ -382,7 +381,6 @@ fn limit_text(limits: &GoLimits) -> String {
     nodes.into_iter().chain(time).collect::<Vec<_>>().join(" or ")
 }
 
-/// Names and values, for people.
 pub(super) type Facts = Vec<(&'static str, String)>;
 
 impl SpeedReport {

@@ -4,7 +4,6 @@ use super::params::PiggybankParams;
 use crate::time::stats::SearchStats;
 use std::collections::VecDeque;
 
-/// The reserve's balance over a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Piggybank {
     /// ms; `None` before the first move.
@@ -18,12 +17,10 @@ impl Piggybank {
         self.balance_ms = Some(balance.min(cap_ms).max(0.0));
     }
 
-    /// Returns the time in the reserve, ms.
     pub(crate) fn balance_ms(&self) -> f64 {
         self.balance_ms.unwrap_or(0.0)
     }
 
-    /// Books what a move paid in and what it drew, ms.
     pub(crate) fn book(&mut self, saved_ms: f64, drawn_ms: f64) {
         self.balance_ms = self.balance_ms.map(|balance| (balance + saved_ms - drawn_ms).max(0.0));
     }
@@ -44,7 +41,6 @@ pub(crate) struct VisitRates {
 }
 
 impl VisitRates {
-    /// Starts without any samples.
     pub(crate) fn new(params: &PiggybankParams) -> Self {
         VisitRates {
             window_ms: params.trend_window_ms,

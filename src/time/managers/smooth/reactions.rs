@@ -39,7 +39,6 @@ option_group! {
 }
 
 impl ReactionParams {
-    /// Returns true if any reaction is on.
     pub(super) fn are_on(&self) -> bool {
         [self.falling_eval, self.instability, self.effort, self.disagreement].iter().any(|&gain| gain > 0.0)
     }
@@ -57,7 +56,6 @@ pub(crate) struct Reactions {
     seen: Option<Seen>,
 }
 
-/// What earlier looks at this move's search have shown.
 #[derive(Clone, Debug)]
 struct Seen {
     nodes: f64,

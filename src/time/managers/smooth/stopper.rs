@@ -94,7 +94,6 @@ impl SmoothStopper {
         self.plan = input.plan();
     }
 
-    /// Returns true if the move may go beyond its budget into the reserve.
     fn needs_more_time(&self, stats: &SearchStats) -> bool {
         if self.context.draw_ms <= 0.0 {
             return false;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::time::chain::{Chain, StopperOptions};
-use crate::time::estimators::learned_share::decay;
+use crate::time::estimators::decay;
 use crate::time::facts::{GoLimits, RootEvaluation};
 use crate::time::manager::MoveReport;
 use crate::time::stats::{Hints, SearchStats};
