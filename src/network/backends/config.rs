@@ -4,13 +4,15 @@
 //! `(gpu=0),(gpu=1)`, which inherits the values written beside it and may itself be a backend of several. Nothing is
 //! made here: [`super::create`] does that.
 
+use std::ops::Deref;
+
 use super::aliases::{self, Resolved};
 use super::multiplexing::{DEMUX, MULTIPLEXING, ROUND_ROBIN};
 use super::onnxruntime::{self, Provider};
 use super::synthetic::simulated::{self, Answers, SimulatedParams};
 use super::{AUTO, names, registered};
 use crate::network::BackendError;
-use crate::options::{OptionChoice, OptionGroup, option_choice, option_group};
+use crate::options::{OptionChoice, OptionGroup, OptionKind, OptionValue, option_choice, option_group};
 use crate::params::{ParamError, Params};
 
 option_choice! {
@@ -31,6 +33,50 @@ option_group! {
         threads: usize = 2, in 1..=256, "threads";
         /// Maximum number of positions in a batch that is joined from smaller ones.
         max_batch: usize = 256, in 1..=65_536, "max-batch", "max_batch";
+    }
+}
+
+/// The value of the option `Backend`: a name, perhaps with parameters in parentheses. GUIs are offered the names; the text is read
+/// by [`BackendConfig::parse`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendName(String);
+
+impl Default for BackendName {
+    fn default() -> BackendName {
+        BackendName(AUTO.into())
+    }
+}
+
+impl From<&str> for BackendName {
+    fn from(text: &str) -> BackendName {
+        BackendName(text.into())
+    }
+}
+
+impl Deref for BackendName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl OptionValue for BackendName {
+    type Range = ();
+
+    /// Lists Lc0's names too: its users' settings have them.
+    fn kind(_: &BackendName, (): &()) -> OptionKind {
+        let choices = names().chain(aliases::all_names()).collect();
+        OptionKind::Choice { default: AUTO, choices }
+    }
+
+    /// Takes any text: its grammar is checked when the option is set, with a message of its own.
+    fn parse(text: &str, (): &()) -> Option<BackendName> {
+        Some(text.into())
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
     }
 }
 
@@ -278,5 +324,16 @@ mod tests {
         );
         assert_eq!(error_of("demux", "abacus"), format!("unknown backend \"abacus\". Valid: {valid}"));
         assert_eq!(error_of("demux", "threads=0,random"), "threads=0: expected an integer from 1 to 256");
+    }
+
+    #[test]
+    fn every_name_that_is_offered_is_taken() {
+        let OptionKind::Choice { default, choices } = BackendName::kind(&BackendName::default(), &()) else {
+            panic!("no combo")
+        };
+        assert_eq!(*BackendName::default(), *default);
+        for name in choices {
+            BackendConfig::parse(name, "").unwrap();
+        }
     }
 }

@@ -19,7 +19,6 @@
 
 pub mod aliases;
 mod auto_backend;
-mod backend_name;
 pub mod config;
 pub mod multiplexing;
 pub mod native;
@@ -34,9 +33,8 @@ use super::weights::{InputForm, Model, NetworkFile};
 use super::{Backend, BackendError};
 use crate::options::{OptionGroup, OptionSpec};
 use crate::params::Params;
-pub use backend_name::BackendName;
 use config::FeedingParams;
-pub use config::{BackendConfig, Fallback};
+pub use config::{BackendConfig, BackendName, Fallback};
 use multiplexing::Device;
 use native::{Native, NativeParams};
 use onnxruntime::{DeviceChoices, DeviceOptions, OnnxRuntime, OnnxRuntimeParams};

@@ -13,7 +13,7 @@ use flate2::bufread::GzDecoder;
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::error::NetworkErrorKind;
+use super::NetworkErrorKind;
 
 /// The size of a chunk, bytes: below the size from which glibc maps memory page by page, so that freed chunks are
 /// reused.

@@ -1,6 +1,6 @@
 //! The format fields of a network file, checked, with the defaults that old files need.
 
-use super::error::NetworkErrorKind;
+use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use super::network::Activation;
 use crate::network::encode::InputFormat;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::NetworkErrorKind;
+use super::NetworkErrorKind;
 use super::message::{self, Weights};
 use crate::options::{OptionChoice, option_choice};
 

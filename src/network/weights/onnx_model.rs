@@ -9,9 +9,8 @@ use bytes::Bytes;
 use prost::Message;
 
 use super::container::{Chunks, NETWORK_START};
-use super::error::{NetworkError, NetworkErrorKind};
 use super::message::{self, EngineVersion, Format, Net, onnx};
-use super::{NetworkFile, format};
+use super::{NetworkError, NetworkErrorKind, NetworkFile, format};
 use crate::network::encode::InputFormat;
 use crate::network::packed_planes::PLANE_BYTES;
 use crate::network::{PLANES, POLICY_SIZE};

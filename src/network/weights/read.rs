@@ -5,8 +5,6 @@
 
 use half::{bf16, f16};
 
-use super::HeadChoice;
-use super::error::NetworkErrorKind;
 use super::format::{BodyKind, EmbeddingKind, NetworkFormat, PolicyKind, ValueKind};
 use super::heads::{take_policy, take_value};
 use super::message::{self, ConvBlock, EncoderLayer, Ffn, Layer, SeUnit, Weights};
@@ -15,6 +13,7 @@ use super::network::{
     Embedding, Encoder, FeedForward, HeadInput, LayerNorm, Network, PIECE_PLANES, PieceEmbedding, PolicyHead,
     ResidualBlock, SQUARES, ScalarHead, Smolgen, SmolgenWeights, SqueezeExcite, TABLE_WIDTH, Tower,
 };
+use super::{HeadChoice, NetworkErrorKind};
 use crate::network::{PLANES, POLICY_SIZE};
 
 /// Added to variances before the square root when batch norms are folded.
