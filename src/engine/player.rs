@@ -45,12 +45,12 @@ impl EngineSetup {
     /// # Errors
     /// Fails if an option is refused.
     pub fn with_backend_of(other: &EngineSetup, settings: Settings) -> Result<EngineSetup, EngineError> {
-        check(&settings)?;
         EngineSetup::with_opened(settings, other.opened.clone())
     }
 
     /// Makes the tables ready, and takes the backend `opened`.
     pub(crate) fn with_opened(settings: Settings, opened: OpenedBackend) -> Result<EngineSetup, EngineError> {
+        check(&settings)?;
         let mut tables = RootTablebase::default();
         let notes = tables.open_if_changed(&settings.tablebase).into_iter().collect();
         Ok(EngineSetup { settings, opened, tables, notes })

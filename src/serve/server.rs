@@ -40,7 +40,7 @@ const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
 /// Positions that a thread searches at once.
-const SEARCHES_PER_THREAD: usize = 16;
+const SEARCHES_PER_THREAD: usize = 32;
 
 /// What a server is started with, beside the options.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +119,10 @@ impl Server {
         (Client { server: self.clone(), queries }, answers)
     }
 
+    pub(crate) fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
     /// Returns a number that is given once.
     fn number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
@@ -126,7 +130,7 @@ impl Server {
 
     fn status(&self) -> ServerStatus {
         ServerStatus {
-            clients: self.clients.load(Ordering::Relaxed),
+            clients: self.clients(),
             threads: self.threads,
             pool: self.pool.status(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
@@ -197,7 +201,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on.
+    /// Reads lines and does what they ask for, until the input ends. Infinite searches end with it, others go on. If it cannot be read
+    /// any more, all of them end.
     pub(crate) fn read(self, mut input: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
         let end = loop {
@@ -206,6 +211,8 @@ impl Client {
             }
             match read_line(&mut input, &mut line) {
                 Ok(Line::Whole) if line.trim_ascii().is_empty() => {}
+                // A page that a browser shows must not make it ask us.
+                Ok(Line::Whole) if line.trim_ascii().ends_with(b" HTTP/1.1") => break Ok(()),
                 Ok(Line::Whole) => self.follow(&line),
                 Ok(Line::TooLong) => {
                     let reason = format!("a line may have {MAX_LINE} bytes");
@@ -215,7 +222,7 @@ impl Client {
                 Err(error) => break Err(error),
             }
         };
-        self.queries.stop(|query| query.is_infinite);
+        self.queries.stop(|query| query.is_infinite || end.is_err());
         self.server.pool.remove_stopped();
         end
     }

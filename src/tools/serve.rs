@@ -4,6 +4,7 @@ use std::io::{self, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -13,6 +14,11 @@ use super::{ExitStatus, Failure};
 use crate::engine::Settings;
 use crate::serve::{Server, ServerLimits};
 
+/// Clients of a port; each has two threads.
+const MAX_CLIENTS: usize = 64;
+/// The time after which a client is accepted again where the system had no room for one.
+const FAILURE_PAUSE: Duration = Duration::from_millis(100);
+
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// Serve clients on this address instead of stdin and stdout; port 0 chooses one
@@ -21,7 +27,7 @@ pub(super) struct ServeArgs {
     /// Let --listen take an address that other machines reach: whoever reaches it may use the engine
     #[arg(long, requires = "listen")]
     listen_anywhere: bool,
-    /// Positions that are searched at once [default: by the backend]
+    /// Positions that are searched at once [default: 32 for each thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
     /// Positions that may wait; a query beyond that gets an error
@@ -74,13 +80,17 @@ fn serve_port(server: &Arc<Server>, listener: &TcpListener) -> io::Result<()> {
     writeln!(io::stdout(), "{}", json!({ "listening": listener.local_addr()?.to_string() }))?;
     for (number, stream) in (1..).zip(listener.incoming()) {
         let server = server.clone();
-        let spawned = stream.and_then(|stream| {
-            thread::Builder::new()
-                .name(format!("client-{number}"))
-                .spawn(move || serve_stream(&server, &stream))
+        let spawned = stream.and_then(|mut stream| {
+            if server.clients() >= MAX_CLIENTS {
+                let error = format!("the server has {MAX_CLIENTS} clients already");
+                return writeln!(stream, "{}", json!({ "id": null, "error": error, "field": null }));
+            }
+            let builder = thread::Builder::new().name(format!("client-{number}"));
+            builder.spawn(move || serve_stream(&server, &stream)).map(drop)
         });
         if let Err(error) = spawned {
             eprint_message(format_args!("client {number}: {error}"));
+            thread::sleep(FAILURE_PAUSE);
         }
     }
     Ok(())
