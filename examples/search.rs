@@ -49,6 +49,9 @@ fn format_line(root: &History, moves: &[Move]) -> String {
 }
 
 /// Searches `position`, as after UCI's `position`, and hands each line to `print` as soon as it is known.
+///
+/// # Errors
+/// Fails if the position is refused, or there is no network.
 pub fn search(position: &str, nodes: u64, print: impl FnMut(String)) -> Result<(), Box<dyn Error>> {
     let mut engine = Engine::new(Settings::default())?;
     engine.set_option("MultiPV", "2")?;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
+use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -31,14 +32,14 @@ use crate::version::VERSION;
 
 /// The longest line that is read, bytes.
 pub(crate) const MAX_LINE: usize = 1 << 20;
-/// Answers that may wait for a client to read them, before its lines are left alone …
-const MAX_UNREAD: usize = 20_000;
-/// … before it gets no reports …
+/// Answers that may wait for a client to read them before it gets no reports …
 const MAX_UNREAD_BEFORE_REPORT: usize = 100;
-/// … and the time between two looks whether it has read them.
+/// … and the time between two looks whether it has read them, where so many wait that its lines are left alone.
 const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
+/// Search threads for each batch that a device has at once: one waits, the other gathers.
+const THREADS_PER_QUEUE: usize = 2;
 /// Positions that a thread searches at once.
 const SEARCHES_PER_THREAD: usize = 32;
 
@@ -47,7 +48,7 @@ const SEARCHES_PER_THREAD: usize = 32;
 pub(crate) struct ServerLimits {
     /// Positions that are searched at once; `None` leaves it to the backend.
     pub(crate) searches: Option<usize>,
-    /// Positions that may wait.
+    /// Positions that may wait, and answers that a client may leave unread before its lines are left alone.
     pub(crate) queue: usize,
     /// Visits of a query without a limit.
     pub(crate) nodes: u64,
@@ -58,6 +59,7 @@ pub(crate) struct ServerLimits {
 pub(crate) struct Server {
     pool: SearchPool,
     threads: usize,
+    limits: ServerLimits,
     defaults: Defaults,
     /// The evaluations that all searches share, and a cache that keeps nothing, for those whose options change evaluations.
     cache: Arc<EvalCache>,
@@ -79,8 +81,9 @@ impl Server {
         let OpenedBackend { backend, network_sha256 } = open_backend(&settings.network)?;
         let backend: Arc<dyn Backend> = Arc::new(Instrumented::new(backend));
         let info = backend.info().clone();
-        let threads =
-            settings.network.threads.map_or(info.preferred_threads.max(info.queues), |threads| threads.get());
+        // A thread waits for its batch: others keep the queues of a device full meanwhile.
+        let enough = info.preferred_threads.max(info.queues * THREADS_PER_QUEUE);
+        let threads = settings.network.threads.map_or(enough, NonZero::get);
         let searches = limits.searches.unwrap_or(threads * SEARCHES_PER_THREAD);
         let opened = OpenedBackend { backend: backend.clone(), network_sha256: network_sha256.clone() };
         let cache = Arc::new(EvalCache::new(settings.memory.cache_capacity()));
@@ -89,6 +92,7 @@ impl Server {
         Ok(Server {
             pool: SearchPool::new(backend, PoolSize { threads, searches, queue: limits.queue })?,
             threads,
+            limits,
             cache,
             no_cache: Arc::new(EvalCache::new(0)),
             version: ServerVersion {
@@ -206,7 +210,7 @@ impl Client {
     pub(crate) fn read(self, mut input: impl BufRead) -> io::Result<()> {
         let mut line = Vec::new();
         let end = loop {
-            while self.queries.sender.len() >= MAX_UNREAD {
+            while self.queries.sender.len() > self.server.limits.queue {
                 thread::sleep(UNREAD_PAUSE);
             }
             match read_line(&mut input, &mut line) {

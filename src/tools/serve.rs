@@ -30,7 +30,8 @@ pub(super) struct ServeArgs {
     /// Positions that are searched at once [default: 32 for each thread]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     concurrency: Option<u32>,
-    /// Positions that may wait; a query beyond that gets an error
+    /// Positions that may wait, beyond which a query gets an error; also the answers that a client may leave unread before its next
+    /// lines wait
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     queue: usize,
     /// Visits of a query that has no limit
